@@ -1,0 +1,325 @@
+// mixable._core: the compiled core as Python sees it. What an argument may be is decided in mixable/_validate.py; here only the common case is
+// recognised (plain finite float64 arrays of the right shape), so that one step costs little more than its arithmetic.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include <atomic>
+#include <string>
+
+#include "core/forecaster.hpp"
+#include "core/gaf.hpp"
+
+namespace nb = nanobind;
+using namespace MIXABLE_ISA;
+
+namespace {
+
+#define MIXABLE_STRING_(x) #x
+#define MIXABLE_STRING(x) MIXABLE_STRING_(x)
+
+nb::object new_array(std::initializer_list<npy_intp> shape) {
+    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), NPY_DOUBLE);
+    if (!a) throw nb::python_error();
+    return nb::steal(a);
+}
+
+template <class T = double>
+T* data(nb::handle array) {
+    return static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
+}
+
+bool is_plain(nb::handle x, int type, int ndim) {
+    if (!PyArray_CheckExact(x.ptr())) return false;
+    auto* a = reinterpret_cast<PyArrayObject*>(x.ptr());
+    return PyArray_NDIM(a) == ndim && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a);
+}
+
+npy_intp length(nb::handle x, int axis = 0) { return PyArray_DIM(reinterpret_cast<PyArrayObject*>(x.ptr()), axis); }
+
+/// An array that the Python side has already checked; anything else is a mistake of ours, not the user's.
+const double* checked(nb::handle x, int ndim) {
+    if (!is_plain(x, NPY_DOUBLE, ndim)) throw nb::type_error("expected a C-contiguous float64 array");
+    return data(x);
+}
+
+bool all_finite(const double* x, long n) {
+    double s = 0;  // 0 * x is NaN just when x is not finite
+    for (long i = 0; i < n; ++i) s += 0 * x[i];
+    return s == 0;
+}
+
+nb::object validate(const char* what) { return nb::module_::import_("mixable._validate").attr(what); }
+
+void* capsule_pointer(nb::handle module, const char* name) {
+    nb::object capsule = module.attr("__pyx_capi__")[name];
+    const char* signature = PyCapsule_GetName(capsule.ptr());
+    if (!signature || !std::strstr(signature, "int *")) throw nb::import_error("SciPy's BLAS does not use 32-bit integers: this build of SciPy is not supported");
+    return PyCapsule_GetPointer(capsule.ptr(), signature);
+}
+
+const Blas& scipy_blas() {
+    static const Blas blas = [] {
+        const nb::object blas_module = nb::module_::import_("scipy.linalg.cython_blas"), lapack = nb::module_::import_("scipy.linalg.cython_lapack");
+        Blas b;
+        b.dgemm = reinterpret_cast<Blas::gemm_t>(capsule_pointer(blas_module, "dgemm"));
+        b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
+        b.dpotrf = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotrf"));
+        b.dpotri = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotri"));
+        return b;
+    }();
+    return blas;
+}
+
+/// (kind, reach, m, points (k x m) or None, weights (m) or None, seed): see mixable.integrals.Rung.
+Rung rung_from(nb::handle h, long k) {
+    const nb::tuple t = nb::cast<nb::tuple>(h);
+    const auto kind = nb::cast<std::string>(t[0]);
+    Rung rung;
+    rung.kind = kind == "taylor" ? Rung::taylor : kind == "symmetric" ? Rung::symmetric : Rung::random;
+    rung.reach = nb::cast<double>(t[1]);
+    rung.m = nb::cast<long>(t[2]);
+    rung.seed = nb::cast<std::uint64_t>(t[5]);
+    const long m = rung.m, ld = pad(m);
+    rung.weight = Buffer(ld);
+    if (rung.kind == Rung::symmetric) {
+        const double *w = checked(t[3], 2), *weight = checked(t[4], 1);
+        rung.w = Buffer(k * ld);
+        for (long j = 0; j < k; ++j) std::memcpy(rung.w + j * ld, w + j * m, std::size_t(m) * 8);
+        std::memcpy(rung.weight, weight, std::size_t(m) * 8);
+    } else {
+        for (long i = 0; i < m; ++i) rung.weight[i] = 1.0 / double(m);
+    }
+    return rung;
+}
+
+std::vector<Rung> ladder_from(const nb::list& rungs, long k) {
+    std::vector<Rung> ladder;
+    for (nb::handle h : rungs) ladder.push_back(rung_from(h, k));
+    return ladder;
+}
+
+/// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at once.
+template <class Rule>
+class Model {
+   public:
+    template <class... Args>
+    explicit Model(const PosteriorShape& shape, Args&&... args)
+        : forecaster_(shape, scipy_blas(), std::forward<Args>(args)...),
+          d_(shape.d),
+          long_step_(double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
+          slice_(std::max(shape.capacity(), long(2e8 / (double(shape.D()) * double(shape.D()) * double(shape.k + 3) + 1e4)))) {}
+
+    nb::object predict(nb::handle x) {
+        Use use(*this);
+        if (const double* row = plain_row(x)) return predict_row(row);
+        const nb::object clean = validate("inputs")(x, d_);
+        if (is_plain(clean, NPY_DOUBLE, 1)) return predict_row(data(clean));
+        const double* X = checked(clean, 2);
+        const long n = length(clean), K = forecaster_.rule.K;
+        nb::object out = new_array({n, K});
+        double* p = data(out);
+        nb::gil_scoped_release release;
+        forecaster_.predict_many(X, n, p);
+        return out;
+    }
+
+    void learn(nb::handle x, nb::handle y, nb::handle weight) {
+        Use use(*this);
+        const long K = forecaster_.rule.K;
+        nb::object clean;
+        const double* row = plain_row(x);
+        if (!row) {
+            clean = validate("row")(x, d_);
+            row = checked(clean, 1);
+        }
+        long label = -1;
+        if (PyLong_CheckExact(y.ptr())) {
+            label = PyLong_AsLong(y.ptr());
+            if (label == -1) PyErr_Clear();
+        }
+        if (label < 0 || label >= K) label = nb::cast<long>(validate("label")(y, K));
+        double w = PyFloat_CheckExact(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
+        if (!(w >= 0 && w <= std::numeric_limits<double>::max())) w = nb::cast<double>(validate("weight")(weight));
+        released([&] { forecaster_.learn(row, label, w); });
+    }
+
+    nb::object run(nb::handle X_, nb::handle y_, nb::handle weight_) {
+        Use use(*this);
+        const double *X = checked(X_, 2), *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
+        if (!is_plain(y_, NPY_LONG, 1)) throw nb::type_error("expected a C-contiguous array of C longs");
+        const long *y = data<long>(y_), n = length(X_), K = forecaster_.rule.K;
+        nb::object out = new_array({n, K});
+        double* p = data(out);
+        for (long t = 0; t < n; t += slice_) {
+            {
+                nb::gil_scoped_release release;
+                forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, std::min(slice_, n - t), p + t * K);
+            }
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
+        return out;
+    }
+
+    nb::object mean() {
+        Use use(*this);
+        nb::object out = new_array({forecaster_.posterior.k, d_});
+        forecaster_.posterior.mean(data(out));
+        return out;
+    }
+
+    nb::object precision() {
+        Use use(*this);
+        if (forecaster_.posterior.shape().drift != 0) throw nb::value_error("A is not accumulated when drift > 0");
+        return square([&](double* out) { forecaster_.posterior.precision(out); });
+    }
+
+    nb::object covariance() {
+        Use use(*this);
+        return square([&](double* out) { forecaster_.posterior.covariance(out); });
+    }
+
+    long steps() const { return forecaster_.posterior.steps(); }
+
+    nb::dict state() {
+        Use use(*this);
+        nb::dict out;
+        forecaster_.posterior.visit(Writer{out});
+        return out;
+    }
+
+    void restore(const nb::dict& state) {
+        Use use(*this);
+        forecaster_.posterior.visit(Reader{state, forecaster_.posterior});
+        forecaster_.forget_reading();
+    }
+
+   private:
+    struct Use {
+        explicit Use(Model& model) : busy(model.busy_) {
+            if (busy.test_and_set(std::memory_order_acquire)) throw std::runtime_error("this model is being used by another thread; use one model per thread");
+        }
+        ~Use() { busy.clear(std::memory_order_release); }
+        std::atomic_flag& busy;
+    };
+
+    struct Writer {
+        nb::dict& out;
+        void operator()(const char* name, long& value) { out[name] = value; }
+        void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
+            nb::object a = new_array({rows, columns});
+            for (long i = 0; i < rows; ++i) std::memcpy(data(a) + i * columns, values + i * stride, std::size_t(columns) * 8);
+            out[name] = a;
+        }
+    };
+
+    struct Reader {
+        const nb::dict& in;
+        Posterior& posterior;
+        void operator()(const char* name, long& value) { value = nb::cast<long>(in[name]); }
+        void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
+            if (!posterior.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
+            const nb::object a = in[name];
+            const double* p = checked(a, 2);
+            if (length(a, 0) != rows || length(a, 1) != columns) throw nb::value_error((std::string("the saved ") + name + " does not fit this model").c_str());
+            for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
+        }
+    };
+
+    const double* plain_row(nb::handle x) const {
+        if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
+        const double* row = data(x);
+        return all_finite(row, d_) ? row : nullptr;
+    }
+
+    nb::object predict_row(const double* row) {
+        nb::object out = new_array({forecaster_.rule.K});
+        double* p = data(out);
+        released([&] { forecaster_.predict(row, p); });
+        return out;
+    }
+
+    template <class F>
+    nb::object square(F&& fill) {
+        nb::object out = new_array({forecaster_.posterior.D, forecaster_.posterior.D});
+        fill(data(out));
+        return out;
+    }
+
+    /// Runs f without the GIL where the step is long enough to be worth it.
+    template <class F>
+    void released(F&& f) {
+        if (!long_step_) return f();
+        nb::gil_scoped_release release;
+        f();
+    }
+
+    Forecaster<Rule> forecaster_;
+    long d_;
+    bool long_step_;
+    long slice_;  // rows between two looks for Ctrl-C, some 10 ms of work
+    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+using GafModel = Model<GafRule>;
+
+}  // namespace
+
+NB_MODULE(MIXABLE_MODULE, m) {
+    if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
+    m.doc() = "The compiled core of mixable.";
+    m.attr("isa") = MIXABLE_STRING(MIXABLE_ISA);
+    m.attr("vector_width") = W;
+    m.attr("compiler") = __VERSION__;
+
+    nb::class_<GafModel>(m, "GAF", "Forecaster of multinomial logistic regression in K - 1 coordinates; see mixable.GAF.")
+        .def(
+            "__init__",
+            [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu, double drift, const nb::list& ladder, long block, long period) {
+                new (self) GafModel(PosteriorShape{K - 1, d, K - 1, lam, drift, block, period}, K, beta, alpha, mu, ladder_from(ladder, K - 1));
+            },
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"), nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
+            nb::arg("block") = 0, nb::arg("period") = 0,
+            nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, alpha: float, mu: float, drift: float, "
+                    "ladder: list[Rung], block: int = 0, period: int = 0) -> None"))
+        .def("predict", &GafModel::predict, nb::arg("x"), nb::sig("def predict(self, x: ArrayLike) -> NDArray[np.float64]"),
+             "Probabilities (K,) of one input (d,), or (n, K) of a table (n, d).")
+        .def("learn", &GafModel::learn, nb::arg("x"), nb::arg("y"), nb::arg("weight") = 1.0,
+             nb::sig("def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None"), "Learns one example.")
+        .def("run", &GafModel::run, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(),
+             nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
+             "Predicts and learns row by row; the arrays must have been validated.")
+        .def("mean", &GafModel::mean, nb::sig("def mean(self) -> NDArray[np.float64]"), "V (K - 1, d).")
+        .def("precision", &GafModel::precision, nb::sig("def precision(self) -> NDArray[np.float64]"), "A (D, D) as accumulated, for drift = 0.")
+        .def("covariance", &GafModel::covariance, nb::sig("def covariance(self) -> NDArray[np.float64]"), "A^-1 (D, D).")
+        .def_prop_ro("steps", &GafModel::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
+        .def("state", &GafModel::state, nb::sig("def state(self) -> dict[str, int | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
+        .def("restore", &GafModel::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | NDArray[np.float64]]) -> None"),
+             "Takes over what state() of a model of the same shape returned.");
+
+    m.def(
+        "gaf_bytes", [](long d, long K, bool drift) { return 8 * PosteriorShape{K - 1, d, K - 1, 1.0, drift ? 1.0 : 0.0}.doubles(); }, nb::arg("n_features"),
+        nb::arg("n_classes"), nb::arg("drift"), "Bytes that the matrices of a GAF of this size take.");
+    m.def(
+        "normal_points",
+        [](std::uint64_t seed, std::uint64_t step, long k, long count) {
+            nb::object out = new_array({k, count});
+            normal_points(seed, step, k, count, data(out), count);
+            return out;
+        },
+        nb::arg("seed"), nb::arg("step"), nb::arg("k"), nb::arg("m"),
+        nb::sig("def normal_points(seed: int, step: int, k: int, m: int) -> NDArray[np.float64]"), "The random points (k, m) that MonteCarlo uses at a step.");
+    m.def(
+        "normal_quantile",
+        [](nb::handle u) {
+            const double* p = checked(u, 1);
+            const long n = length(u);
+            nb::object out = new_array({n});
+            for (long i = 0; i < n; ++i) data(out)[i] = normal_quantile(p[i]);
+            return out;
+        },
+        nb::arg("u"), nb::sig("def normal_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]"), "The standard normal quantile of each entry of (0, 1).");
+}

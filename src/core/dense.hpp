@@ -1,0 +1,158 @@
+// Small dense kernels on row-major matrices, for sizes where a BLAS call costs more than the work.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "simd.hpp"
+
+namespace MIXABLE_ISA {
+
+/// A zeroed, 64-byte aligned array of doubles with a few spare zeros at its end, so that whole vectors may be read past the last row.
+class Buffer {
+   public:
+    Buffer() = default;
+    explicit Buffer(long n) : size_(n) {
+        const std::size_t bytes = std::size_t(pad_to(n + 16, 8)) * 8;
+        data_ = static_cast<double*>(std::aligned_alloc(64, std::size_t(pad_to(long(bytes), 64))));
+        if (!data_) throw std::bad_alloc();
+        std::memset(data_, 0, bytes);
+    }
+    Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~Buffer() { std::free(data_); }
+    operator double*() { return data_; }
+    operator const double*() const { return data_; }
+    double* operator+(long i) { return data_ + i; }
+    const double* operator+(long i) const { return data_ + i; }
+    double& operator[](long i) { return data_[i]; }
+    double operator[](long i) const { return data_[i]; }
+    long size() const { return size_; }
+
+   private:
+    double* data_ = nullptr;
+    long size_ = 0;
+};
+
+/// A strided view of scalars: element (i, j) is p[i * rows + j * cols].
+struct Strided {
+    const double* p;
+    long rows, cols;
+};
+
+// Rows x vectors held in registers by `combine`: as many as the instruction set has registers for.
+constexpr int tile_rows = W == 8 ? 6 : 4;
+constexpr int tile_vectors = W == 8 ? 4 : 2;
+
+template <int MR, int NV>
+inline void combine_tile(long K, double sign, Strided A, const double* B, long ldb, double* C, long ldc, bool add) {
+    vec acc[MR][NV] = {};
+    for (long l = 0; l < K; ++l) {
+        vec b[NV];
+        for (int v = 0; v < NV; ++v) b[v] = load(B + l * ldb + v * W);
+        for (int i = 0; i < MR; ++i) {
+            const double a = A.p[i * A.rows + l * A.cols];
+            for (int v = 0; v < NV; ++v) acc[i][v] += a * b[v];
+        }
+    }
+    for (int i = 0; i < MR; ++i)
+        for (int v = 0; v < NV; ++v) {
+            double* c = C + i * ldc + v * W;
+            store(c, add ? load(c) + sign * acc[i][v] : sign * acc[i][v]);
+        }
+}
+
+template <int NV>
+inline void combine_columns(long M, long K, double sign, Strided A, const double* B, long ldb, double* C, long ldc, bool add) {
+    long i = 0;
+    const auto at = [&](long row) { return Strided{A.p + row * A.rows, A.rows, A.cols}; };
+    for (; i + tile_rows <= M; i += tile_rows) combine_tile<tile_rows, NV>(K, sign, at(i), B, ldb, C + i * ldc, ldc, add);
+    for (; i + 2 <= M; i += 2) combine_tile<2, NV>(K, sign, at(i), B, ldb, C + i * ldc, ldc, add);
+    for (; i < M; ++i) combine_tile<1, NV>(K, sign, at(i), B, ldb, C + i * ldc, ldc, add);
+}
+
+/// C (M x N) = [C +] sign A (M x K) B (K x N): each row of C is a combination of B's rows. N is rounded up to whole vectors, which B and C must have room for.
+/// The order of summation over K is the same for every M, so a row's bits do not depend on its neighbours.
+inline void combine(long M, long N, long K, double sign, Strided A, const double* B, long ldb, double* C, long ldc, bool add) {
+    long j = 0;
+    const long n = pad(N);
+    for (; j + tile_vectors * W <= n; j += tile_vectors * W)
+        combine_columns<tile_vectors>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
+    for (; j + 2 * W <= n; j += 2 * W) combine_columns<2>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
+    for (; j < n; j += W) combine_columns<1>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
+}
+
+/// out[j * stride] = a . b_j for `count` rows b_j of length n. `a` must be padded with zeros to whole vectors; what follows b_j must be finite.
+inline void dots(long n, const double* a, long count, const double* b, long ldb, double* out, long stride) {
+    long j = 0;
+    for (; j + 4 <= count; j += 4) {
+        vec s0{}, s1{}, s2{}, s3{};
+        const double* p = b + j * ldb;
+        for (long l = 0; l < n; l += W) {
+            const vec x = load(a + l);
+            s0 += x * load(p + l);
+            s1 += x * load(p + ldb + l);
+            s2 += x * load(p + 2 * ldb + l);
+            s3 += x * load(p + 3 * ldb + l);
+        }
+        out[j * stride] = sum(s0);
+        out[(j + 1) * stride] = sum(s1);
+        out[(j + 2) * stride] = sum(s2);
+        out[(j + 3) * stride] = sum(s3);
+    }
+    for (; j < count; ++j) {
+        vec s{};
+        for (long l = 0; l < n; l += W) s += load(a + l) * load(b + j * ldb + l);
+        out[j * stride] = sum(s);
+    }
+}
+
+/// Upper factor C with G = C^T C, in place (k x k, row stride `ld`; the strictly lower part is left as it is). G may be semi-definite: a direction
+/// whose pivot is lost in rounding gets a zero row.
+inline void cholesky(long k, double* G, long ld) {
+    for (long j = 0; j < k; ++j) {
+        double* row = G + j * ld;
+        // The reference for the pivot is what it was before elimination, which the column above it adds up to.
+        double eliminated = 0;
+        for (long l = 0; l < j; ++l) eliminated += G[l * ld + j] * G[l * ld + j];
+        const double pivot = row[j];
+        const bool known = !(pivot > 1e-15 * eliminated && pivot > 1e-290);
+        const double root = known ? 0.0 : std::sqrt(pivot), inverse = known ? 0.0 : 1.0 / root;
+        row[j] = root;
+        for (long i = j + 1; i < k; ++i) row[i] *= inverse;
+        for (long i = j + 1; i < k; ++i) {
+            const double a = row[i];
+            double* below = G + i * ld;
+            for (long l = i; l < k; ++l) below[l] -= a * row[l];
+        }
+    }
+}
+
+/// Solves C^T z = b in place, C upper triangular.
+inline void solve_transposed(long k, const double* C, long ld, double* z) {
+    for (long j = 0; j < k; ++j) {
+        const double* row = C + j * ld;
+        const double t = z[j] / row[j];
+        z[j] = t;
+        for (long i = j + 1; i < k; ++i) z[i] -= row[i] * t;
+    }
+}
+
+/// Solves C z = b in place.
+inline void solve(long k, const double* C, long ld, double* z) {
+    for (long j = k - 1; j >= 0; --j) {
+        const double* row = C + j * ld;
+        double s = z[j];
+        for (long i = j + 1; i < k; ++i) s -= row[i] * z[i];
+        z[j] = s / row[j];
+    }
+}
+
+}  // namespace MIXABLE_ISA

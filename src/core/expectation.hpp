@@ -1,0 +1,129 @@
+// E softmax(Q (m + w)), w ~ N(0, S), S = G / (2 alpha): Eq. (5) of the paper.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "normal.hpp"
+#include "softmax.hpp"
+
+namespace MIXABLE_ISA {
+
+/// One way to take the expectation, used while the Frobenius norm of S is at most `reach`.
+struct Rung {
+    enum Kind { taylor, symmetric, random } kind;
+    double reach;
+    long m;            // points; of a symmetric set, one of each pair +-w
+    Buffer w, weight;  // (k x m, padded with zeros to whole vectors), (m)
+    std::uint64_t seed = 0;
+};
+
+class Expectation {
+   public:
+    Expectation(long classes, std::vector<Rung> ladder)
+        : ladder_(std::move(ladder)), work_(5 * classes * W), zm_(pad_to(classes, 8)), lower_(classes * classes) {
+        long most = 0;
+        for (const Rung& rung : ladder_)
+            if (rung.kind == Rung::random) most = std::max(most, pad(rung.m));
+        fresh_ = Buffer(most * (classes - 1));
+    }
+
+    /// p (K) from the mean m and the factorised G held by `geometry`; `width` is 1 / (2 alpha). `step` seeds the random points.
+    void operator()(const Softmax& geometry, const double* m, double width, std::uint64_t step, double* p) {
+        const long k = geometry.k, sk = geometry.sk;
+        const double root = std::sqrt(width);
+        // Row j of the lower factor of S; its rows are the columns of C.
+        for (long j = 0; j < k; ++j)
+            for (long i = 0; i <= j; ++i) lower_[j * k + i] = root * geometry.factor[i * sk + j];
+        geometry.expand<double>(m, zm_, 1);
+        const Rung& rung = pick(k);
+        switch (rung.kind) {
+            case Rung::taylor: return taylor(geometry, root, p);
+            case Rung::symmetric: return points<true>(geometry, rung.m, rung.w, rung.weight, p);
+            case Rung::random:
+                normal_points(rung.seed, step, k, rung.m, fresh_, pad(rung.m));
+                return points<false>(geometry, rung.m, fresh_, rung.weight, p);
+        }
+    }
+
+   private:
+    const Rung& pick(long k) const {
+        if (ladder_.size() == 1) return ladder_.front();
+        // |S|_F, an upper bound of the largest eigenvalue, from S = L L^T.
+        double square = 0;
+        for (long a = 0; a < k; ++a)
+            for (long b = 0; b <= a; ++b) {
+                double s = 0;
+                for (long i = 0; i <= b; ++i) s += lower_[a * k + i] * lower_[b * k + i];
+                square += (a == b ? 1 : 2) * s * s;
+            }
+        const double norm = std::sqrt(square);
+        for (const Rung& rung : ladder_)
+            if (norm <= rung.reach) return rung;
+        return ladder_.back();
+    }
+
+    /// Second order: p_c (1 + 1/2 sum_j [(N_cj - pN_j)^2 - sum_a p_a (N_aj - pN_j)^2]), N N^T the covariance of the logits.
+    void taylor(const Softmax& geometry, double root, double* p) const {
+        const long K = geometry.K, k = geometry.k, sk = geometry.sk;
+        double top = zm_[0], total = 0;
+        for (long c = 1; c < K; ++c) top = std::max(top, zm_[c]);
+        for (long c = 0; c < K; ++c) total += p[c] = std::exp(zm_[c] - top);
+        for (long c = 0; c < K; ++c) p[c] /= total;
+        Buffer spread(K);
+        double variance = 0;
+        for (long j = 0; j < k; ++j) {
+            double centre = 0;
+            for (long c = 0; c < K; ++c) centre += p[c] * geometry.N[c * sk + j];
+            for (long c = 0; c < K; ++c) {
+                const double t = root * (geometry.N[c * sk + j] - centre);
+                spread[c] += t * t;
+                variance += p[c] * t * t;
+            }
+        }
+        for (long c = 0; c < K; ++c) p[c] *= 1.0 + 0.5 * (spread[c] - variance);
+    }
+
+    /// The weighted mean of softmax over a point set, W points at a time; both signs of each point if Symmetric.
+    template <bool Symmetric>
+    void points(const Softmax& geometry, long m, const double* w, const double* weight, double* p) {
+        const long K = geometry.K, k = geometry.k, ld = pad(m);
+        double *v = work_, *t = work_ + K * W, *e = work_ + 2 * K * W, *total = work_ + 3 * K * W;
+        for (long c = 0; c < K; ++c) store(total + c * W, vec{});
+        for (long l = 0; l < m; l += W) {
+            for (long j = 0; j < k; ++j) {
+                vec s{};
+                for (long i = 0; i <= j; ++i) s += lower_[j * k + i] * load(w + i * ld + l);
+                store(v + j * W, s);
+            }
+            geometry.expand<vec>(v, t, W);
+            const vec share = load(weight + l);
+            add_softmax(K, t, 1.0, share, e, total);
+            if (Symmetric) add_softmax(K, t, -1.0, share, e, total);
+        }
+        for (long c = 0; c < K; ++c) p[c] = sum(load(total + c * W));
+    }
+
+    void add_softmax(long K, const double* t, double sign, vec share, double* e, double* total) const {
+        vec top = zm_[0] + sign * load(t);
+        store(e, top);
+        for (long c = 1; c < K; ++c) {
+            const vec z = zm_[c] + sign * load(t + c * W);
+            store(e + c * W, z);
+            top = max(top, z);
+        }
+        vec s{};
+        for (long c = 0; c < K; ++c) {
+            const vec x = exp(load(e + c * W) - top);
+            store(e + c * W, x);
+            s += x;
+        }
+        share /= s;
+        for (long c = 0; c < K; ++c) store(total + c * W, load(total + c * W) + share * load(e + c * W));
+    }
+
+    std::vector<Rung> ladder_;
+    Buffer work_, zm_, lower_, fresh_;
+};
+
+}  // namespace MIXABLE_ISA

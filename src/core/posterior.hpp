@@ -1,0 +1,346 @@
+// The Gaussian over the weights: mean V (k x d) and inverse curvature A^-1 (D x D, D = k d, class-major). It knows nothing of losses.
+//
+// A forecaster asks for the reading of an input x, the mean m (k) and the width G = Phi(x)^T A^-1 Phi(x) (k x k) of the k linear predictions,
+// solves its own k-dimensional problem, and pushes the answer: V <- V - A^-1 Phi v and A <- A + Phi F F^T Phi^T.
+//
+// Updates are delayed. Within a block of up to `capacity` steps, A^-1 = A0^-1 + s q I - U U^T, and U is never formed: with P = the rows
+// A0^-1 Phi(x_s) of the block (plus q s Phi(x_s)), U = P T for a small triangular T, so that
+//     m_t = V0 x_t - K_t h,   B_t = K_t T,   G_t = K_tt - B_t B_t^T,   K_t = Phi(x_t)^T P.
+// Only P and the Gram rows K touch vectors of length D, and both are matrix products when the inputs are known in advance.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "blas.hpp"
+#include "dense.hpp"
+
+namespace MIXABLE_ISA {
+
+struct PosteriorShape {
+    long k, d, rank;   // linear predictions, features, columns of F
+    double lam, drift; // A_0 = lam I; A^-1 += drift I after each step
+    long block = 0;    // steps in a block; 0 picks the size measured to be fastest
+    long period = 0;   // steps between refreshes of A^-1; 0 means 4 D
+
+    long D() const { return k * d; }
+    long ld() const { return pad_to(D(), 8); }
+    /// Above this size only the lower panels of A^-1 are kept, and BLAS does the work.
+    bool panelled() const { return D() > 400; }
+    long capacity() const {
+        if (block > 0) return block;
+        if (D() <= 1200) return k == 1 && panelled() ? 64 : 8;
+        return k == 1 ? 64 : 32;
+    }
+    long refresh_period() const { return period > 0 ? period : 4 * D(); }
+    /// Doubles in the matrices that grow with D.
+    double doubles() const {
+        const double D = double(k) * double(d), r = double(capacity());
+        return D * D * (drift == 0 ? 2 : 1) + D * r * double(k + rank);
+    }
+};
+
+class Posterior {
+   public:
+    Posterior(const PosteriorShape& shape, const Blas& blas)
+        : shape_(shape),
+          blas_(blas),
+          k(shape.k),
+          d(shape.d),
+          D(shape.D()),
+          sk(pad_to(shape.k, 8)),
+          sr(pad_to(shape.rank, 8)),
+          ld(shape.ld()),
+          dp(pad_to(shape.d, 8)),
+          rank(shape.rank),
+          r(shape.capacity()),
+          lt(pad_to(r * k, 8)),
+          lb(pad_to(r * rank, 8)),
+          Ainv(D * ld),
+          A(shape.drift == 0 ? D * ld : 0),
+          V(k * dp),
+          X(r * dp),
+          P(r * k * ld),
+          U(r * rank * ld),
+          K(r * k * lt),
+          m0(r * k),
+          T(r * rank * lt),
+          h(lt),
+          curvature_x(r * rank * dp),
+          curvature_c(r * rank * k * k),
+          B(k * lb),
+          Z(k * lt),
+          L(k * sr),
+          GF(k * sr),
+          C(rank * sr),
+          m(k),
+          G(k * sk) {
+        for (long i = 0; i < D; ++i) Ainv[i * ld + i] = 1.0 / shape.lam;
+        if (shape.drift == 0)
+            for (long i = 0; i < D; ++i) A[i * ld + i] = shape.lam;
+        const long parts = shape.panelled() ? (d + 255) / 256 : 1, height = (d + parts - 1) / parts;
+        for (long j = 0; j < k; ++j)
+            for (long l = 0; l < d; l += height) panels_.push_back({j, l, std::min(l + height, d)});
+    }
+
+    const PosteriorShape& shape() const { return shape_; }
+    long steps() const { return steps_; }
+    /// How many inputs may be prepared at once, now.
+    long room() const { return r - n_; }
+
+    /// Prepares `count` <= room() inputs (rows of `x`): their P, Gram rows and means before the block. They are the next ones, each to be learned
+    /// after the one before, or (in_turn = false) only looked at, all from the present state.
+    void prepare(const double* x, long stride, long count, bool in_turn = true) {
+        for (long t = 0; t < count; ++t) std::memcpy(X + (n_ + t) * dp, x + t * stride, std::size_t(d) * 8);
+        project(count);
+        if (shape_.drift > 0)
+            for (long t = n_; t < n_ + count; ++t)
+                for (long j = 0; j < k; ++j)
+                    for (long l = 0; l < d; ++l) P[(t * k + j) * ld + j * d + l] += shape_.drift * double(in_turn ? t : n_) * X[t * dp + l];
+        for (long t = n_; t < n_ + count; ++t) dots(d, X + t * dp, k, V, dp, m0 + t * k, 1);
+        gram(count);
+        prepared_ = n_ + (in_turn ? count : 0);
+    }
+
+    /// Whether the next input has been prepared and is this one, to the bit.
+    bool is_prepared(const double* x) const { return prepared_ > n_ && std::memcmp(X + n_ * dp, x, std::size_t(d) * 8) == 0; }
+    void forget_prepared() { prepared_ = n_; }
+
+    /// Computes m and G of the prepared input that is `ahead` of the next one.
+    void read(long ahead = 0) {
+        const long c = n_ * k, cu = n_ * rank, own = (n_ + ahead) * k;
+        const double* Kt = K + own * lt;
+        dots(c, h, k, Kt, lt, m, 1);
+        for (long i = 0; i < k; ++i) m[i] = m0[own + i] - m[i];
+        if (by_blas(c))
+            blas_.gemm(false, true, k, cu, c, 1.0, Kt, lt, T, lt, 0.0, B, lb);
+        else
+            for (long i = 0; i < k; ++i) dots(c, Kt + i * lt, cu, T, lt, B + i * lb, 1);
+        for (long i = 0; i < k; ++i) {
+            dots(cu, B + i * lb, i + 1, B, lb, G + i * sk, 1);
+            for (long j = 0; j <= i; ++j)
+                G[j * sk + i] = G[i * sk + j] = 0.5 * (Kt[i * lt + own + j] + Kt[j * lt + own + i]) - G[i * sk + j];
+        }
+    }
+
+    /// Learns from the input last read: V <- V - A^-1 Phi v, then A <- A + Phi F F^T Phi^T (F is k x rank, its rows `sr` apart and padded with zeros), then the drift.
+    void push(const double* v, const double* F) {
+        const long c = n_ * k, cu = n_ * rank;
+        // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
+        combine(k, rank, k, 1.0, {G, sk, 1}, F, sr, GF, sr, false);
+        combine(rank, rank, k, 1.0, {F, 1, sr}, GF, sr, C, sr, false);
+        for (long i = 0; i < rank; ++i) C[i * sr + i] += 1.0;
+        cholesky(rank, C, sr);
+        std::memcpy(L, F, std::size_t(k * sr) * 8);
+        for (long i = 0; i < k; ++i) solve_transposed(rank, C, sr, L + i * sr);
+        if (by_blas(c))
+            blas_.gemm(false, false, k, c, cu, 1.0, B, lb, T, lt, 0.0, Z, lt);
+        else
+            combine(k, c, cu, 1.0, {B, lb, 1}, T, lt, Z, lt, false);
+        combine(rank, c, k, -1.0, {L, 1, sr}, Z, lt, T + cu * lt, lt, false);
+        for (long i = 0; i < k; ++i)
+            for (long j = 0; j < rank; ++j) T[(cu + j) * lt + c + i] = L[i * sr + j];
+        combine(1, c, k, -1.0, {v, 0, 1}, Z, lt, h, lt, true);
+        std::memcpy(h + c, v, std::size_t(k) * 8);
+        if (shape_.drift == 0) remember_curvature(F);
+        ++n_;
+        ++steps_;
+        if (n_ == r) flush();
+    }
+
+    /// The current mean (k x d).
+    void mean(double* out) const {
+        Buffer change(ld);
+        combine(1, D, n_ * k, 1.0, {h, 0, 1}, P, ld, change, ld, false);
+        for (long j = 0; j < k; ++j)
+            for (long l = 0; l < d; ++l) out[j * d + l] = V[j * dp + l] - change[j * d + l];
+    }
+
+    /// The current A (D x D), as accumulated: needs drift = 0.
+    void precision(double* out) const {
+        for (long i = 0; i < D; ++i)
+            for (long j = 0; j <= i; ++j) out[i * D + j] = A[i * ld + j];
+        for (long t = 0; t < curvature_n_; ++t) {
+            const double *x = curvature_x + t * dp, *C = curvature_c + t * k * k;
+            for (long i = 0; i < D; ++i)
+                for (long j = 0; j <= i; ++j) out[i * D + j] += C[i / d * k + j / d] * x[i % d] * x[j % d];
+        }
+        mirror(out, D);
+    }
+
+    /// The current A^-1 (D x D).
+    void covariance(double* out) const {
+        const long cu = n_ * rank;
+        Buffer u(cu * ld);
+        combine(cu, D, n_ * k, 1.0, {T, lt, 1}, P, ld, u, ld, false);
+        for (long i = 0; i < D; ++i)
+            for (long j = 0; j <= i; ++j) {
+                double s = Ainv[i * ld + j] + (i == j ? double(n_) * shape_.drift : 0.0);
+                for (long l = 0; l < cu; ++l) s -= u[l * ld + i] * u[l * ld + j];
+                out[i * D + j] = s;
+            }
+        mirror(out, D);
+    }
+
+    /// Calls f(name, data, rows, columns, stride) for every array of the state and f(name, integer&) for every counter, in a fixed order.
+    template <class F>
+    void visit(F&& f) {
+        f("steps", steps_);
+        f("pending", n_);
+        f("curvature_pending", curvature_n_);
+        f("since_refresh", since_refresh_);
+        f("A_inverse", Ainv, D, D, ld);
+        if (shape_.drift == 0) f("A", A, D, D, ld);
+        f("V", V, k, d, dp);
+        f("X", X, n_, d, dp);
+        f("P", P, n_ * k, D, ld);
+        f("T", T, n_ * rank, n_ * k, lt);
+        f("h", h, 1L, n_ * k, lt);
+        f("curvature_x", curvature_x, curvature_n_, d, dp);
+        f("curvature_c", curvature_c, curvature_n_, k * k, k * k);
+    }
+    /// Whether the counters, as just read from a saved state, make sense.
+    bool counters_are_valid() const {
+        return n_ >= 0 && n_ < r && curvature_n_ >= 0 && curvature_n_ < r * rank && steps_ >= n_ && since_refresh_ >= 0;
+    }
+
+   private:
+    struct Panel {
+        long j, l0, l1;  // rows j d + l0 .. j d + l1 of the matrix
+    };
+
+    bool by_blas(long c) const { return c * k >= 512; }
+
+    void mirror(double* M, long stride) const {
+        for (long i = 0; i < D; ++i)
+            for (long j = 0; j < i; ++j) M[j * stride + i] = M[i * stride + j];
+    }
+
+    /// P = A0^-1 Phi(x) for the inputs prepared last: row (t, j) is the combination of the rows of class j with the weights x_t.
+    void project(long count) {
+        if (!shape_.panelled()) {
+            for (long j = 0; j < k; ++j)
+                combine(count, D, d, 1.0, {X + n_ * dp, dp, 1}, Ainv + j * d * ld, ld, P + (n_ * k + j) * ld, k * ld, false);
+            return;
+        }
+        for (const Panel& p : panels_) {
+            const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1;
+            const double *x = X + n_ * dp + p.l0, keep = p.l0 == 0 ? 0.0 : 1.0;
+            double* out = P + (n_ * k + p.j) * ld;
+            blas_.gemm(false, false, count, i1, i1 - i0, 1.0, x, dp, Ainv + i0 * ld, ld, keep, out, k * ld);
+            blas_.gemm(false, true, count, D - i1, i1 - i0, 1.0, x, dp, Ainv + i1 * ld + i0, ld, keep, out + i1, k * ld);
+        }
+    }
+
+    /// K_t = Phi(x_t)^T P for the inputs prepared last, against the whole block.
+    void gram(long count) {
+        for (long i = 0; i < k; ++i) {
+            if (shape_.panelled())
+                blas_.gemm(false, true, count, (n_ + count) * k, d, 1.0, X + n_ * dp, dp, P + i * d, ld, 0.0, K + (n_ * k + i) * lt, k * lt);
+            else
+                for (long t = n_; t < n_ + count; ++t) dots(d, X + t * dp, (t + 1) * k, P + i * d, ld, K + (t * k + i) * lt, 1);
+        }
+    }
+
+    void remember_curvature(const double* F) {
+        std::memcpy(curvature_x + curvature_n_ * dp, X + n_ * dp, std::size_t(d) * 8);
+        double* c = curvature_c + curvature_n_ * k * k;
+        for (long i = 0; i < k; ++i) dots(rank, F + i * sr, k, F, sr, c + i * k, 1);
+        if (++curvature_n_ == r * rank) accumulate_curvature();
+    }
+
+    /// A += sum of Phi(x) C Phi(x)^T over the remembered steps, lower panels only. U serves as work space.
+    void accumulate_curvature() {
+        const long count = curvature_n_;
+        for (const Panel& p : panels_) {
+            const long i0 = p.j * d + p.l0, columns = p.j * d + p.l1;
+            for (long t = 0; t < count; ++t) {
+                double* row = U + t * ld;
+                for (long b = 0; b <= p.j; ++b) {
+                    const double c = curvature_c[(t * k + p.j) * k + b];
+                    const long width = b < p.j ? d : p.l1;
+                    for (long l = 0; l < width; ++l) row[b * d + l] = c * curvature_x[t * dp + l];
+                }
+                for (long l = columns; l < pad_to(columns, 8); ++l) row[l] = 0;
+            }
+            const double* x = curvature_x + p.l0;
+            if (shape_.panelled())
+                blas_.gemm(true, false, p.l1 - p.l0, columns, count, 1.0, x, dp, U, ld, 1.0, A + i0 * ld, ld);
+            else
+                combine(p.l1 - p.l0, columns, count, 1.0, {x, 1, dp}, U, ld, A + i0 * ld, ld, true);
+        }
+        curvature_n_ = 0;
+    }
+
+    /// Folds the block into V and A0^-1.
+    void flush() {
+        const long c = n_ * k, cu = n_ * rank;
+        combine(1, D, c, 1.0, {h, 0, 1}, P, ld, U, ld, false);
+        for (long j = 0; j < k; ++j)
+            for (long l = 0; l < d; ++l) V[j * dp + l] -= U[j * d + l];
+        // U = T P. T is triangular: a group of steps needs only the rows up to its last.
+        const long group = shape_.panelled() ? 8 : std::max(1L, tile_rows / rank);
+        for (long s = 0; s < n_; s += group) {
+            const long rows = std::min(group, n_ - s) * rank, inner = std::min(s + group, n_) * k;
+            if (shape_.panelled())
+                blas_.gemm(false, false, rows, D, inner, 1.0, T + s * rank * lt, lt, P, ld, 0.0, U + s * rank * ld, ld);
+            else
+                combine(rows, D, inner, 1.0, {T + s * rank * lt, lt, 1}, P, ld, U + s * rank * ld, ld, false);
+        }
+        if (shape_.panelled())
+            for (const Panel& p : panels_) {
+                const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1;
+                blas_.gemm(true, false, i1 - i0, i1, cu, -1.0, U + i0, ld, U, ld, 1.0, Ainv + i0 * ld, ld);
+            }
+        else
+            combine(D, D, cu, -1.0, {U, 1, ld}, U, ld, Ainv, ld, true);
+        for (long i = 0; i < D; ++i) Ainv[i * ld + i] += double(n_) * shape_.drift;
+        std::memset(T, 0, std::size_t(cu * lt) * 8);
+        std::memset(B, 0, std::size_t(k * lb) * 8);
+        std::memset(Z, 0, std::size_t(k * lt) * 8);
+        std::memset(h, 0, std::size_t(lt) * 8);
+        since_refresh_ += n_;
+        n_ = prepared_ = 0;
+        if (shape_.drift == 0 && since_refresh_ >= shape_.refresh_period()) refresh();
+    }
+
+    /// A^-1 from the accumulated A, so that rounding cannot pile up. Should A be singular to working precision, the least multiple of I that helps is added.
+    void refresh() {
+        since_refresh_ = 0;
+        accumulate_curvature();
+        double largest = 0, jitter = 0;
+        for (long i = 0; i < D; ++i) largest = std::max(largest, A[i * ld + i]);
+        for (;; jitter = std::max(10 * jitter, 1e-16 * largest)) {
+            for (long i = 0; i < D; ++i) {
+                std::memcpy(Ainv + i * ld, A + i * ld, std::size_t(i + 1) * 8);
+                Ainv[i * ld + i] += jitter;
+            }
+            if (blas_.invert_spd(D, Ainv, ld)) break;
+        }
+        for (const Panel& p : panels_) {
+            const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1, first = shape_.panelled() ? i0 : 0;
+            for (long i = i0; i < i1; ++i)
+                for (long j = first; j < i; ++j) Ainv[j * ld + i] = Ainv[i * ld + j];
+        }
+    }
+
+    PosteriorShape shape_;
+    Blas blas_;
+    std::vector<Panel> panels_;
+    long n_ = 0, prepared_ = 0, steps_ = 0, curvature_n_ = 0, since_refresh_ = 0;
+
+   public:
+    const long k, d, D, sk, sr;  // sk, sr: row strides of k- and rank-vectors
+
+   private:
+    const long ld, dp, rank, r, lt, lb;  // row strides of D-, d-vectors; columns of F; steps in a block; row strides of T, B
+    Buffer Ainv, A, V;
+    Buffer X, P, U, K, m0, T, h;
+    Buffer curvature_x, curvature_c;
+    Buffer B, Z, L, GF, C;
+
+   public:
+    Buffer m, G;  // the last reading
+};
+
+}  // namespace MIXABLE_ISA

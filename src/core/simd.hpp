@@ -1,0 +1,64 @@
+// Vectors of doubles whose width is fixed at compile time, one width per instruction set.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#ifndef MIXABLE_ISA
+#define MIXABLE_ISA plain
+#endif
+
+// Each instruction set has a namespace of its own, so that several builds can live in one process.
+namespace MIXABLE_ISA {
+
+#if defined(__AVX512F__)
+constexpr int W = 8;
+#elif defined(__AVX__)
+constexpr int W = 4;
+#else
+constexpr int W = 2;
+#endif
+
+typedef double vec __attribute__((vector_size(W * 8)));
+typedef double unaligned_vec __attribute__((vector_size(W * 8), aligned(8)));
+typedef std::int64_t ivec __attribute__((vector_size(W * 8)));
+
+inline vec load(const double* p) { return *reinterpret_cast<const unaligned_vec*>(p); }
+inline void store(double* p, vec v) { *reinterpret_cast<unaligned_vec*>(p) = v; }
+inline vec splat(double a) { return a - vec{}; }
+inline vec max(vec a, vec b) { return a > b ? a : b; }
+inline vec min(vec a, vec b) { return a < b ? a : b; }
+
+inline double sum(vec v) {
+    double s = v[0];
+    for (int i = 1; i < W; ++i) s += v[i];
+    return s;
+}
+
+/// n rounded up to a multiple of the vector width; `pad_to` for any other multiple.
+inline long pad_to(long n, long multiple) { return (n + multiple - 1) / multiple * multiple; }
+inline long pad(long n) { return pad_to(n, W); }
+
+/// exp, within 2 ulp on [-708, 709], clamped to that range outside it (so never 0 or infinite).
+inline vec exp(vec x) {
+    x = max(min(x, splat(709.0)), splat(-708.0));
+    // x = n ln 2 + r, |r| <= ln(2)/2. Adding 1.5 * 2^52 leaves n in the low bits of the sum.
+    const double shift = 0x1.8p52;
+    const vec t = x * 0x1.71547652b82fep0 + shift;
+    const vec n = t - shift;
+    const vec r = (x - n * 0x1.62e42fefa39efp-1) - n * 0x1.abc9e3b39803fp-56;
+    // Taylor to degree 13: the remainder is below 2e-17 on |r| <= 0.3466.
+    static const double inverse_factorial[14] = {1.0,           1.0,           1.0 / 2,        1.0 / 6,         1.0 / 24,
+                                                 1.0 / 120,     1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                                                 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    vec e = splat(inverse_factorial[13]);
+    for (int i = 12; i >= 0; --i) e = e * r + inverse_factorial[i];
+    ivec bits;
+    std::memcpy(&bits, &t, sizeof bits);
+    bits = (bits << 52) + (std::int64_t{1023} << 52);
+    vec scale;
+    std::memcpy(&scale, &bits, sizeof scale);
+    return e * scale;
+}
+
+}  // namespace MIXABLE_ISA
