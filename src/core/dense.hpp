@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "simd.hpp"
@@ -89,29 +90,48 @@ inline void combine(long M, long N, long K, double sign, Strided A, const double
     for (; j < n; j += W) combine_columns<1>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
 }
 
-/// out[j * stride] = a . b_j for `count` rows b_j of length n. `a` must be padded with zeros to whole vectors; what follows b_j must be finite.
-inline void dots(long n, const double* a, long count, const double* b, long ldb, double* out, long stride) {
+/// C -= U^T U for the blocks (a, b), b <= a, of a matrix of n x n made of d x d blocks; U has K rows. Parts of blocks above may be written too.
+inline void subtract_gram(long n, long d, long K, const double* U, long ldu, double* C, long ldc) {
+    constexpr long panel = tile_vectors * W, most = 128;
+    alignas(64) double packed[most * panel];
     long j = 0;
-    for (; j + 4 <= count; j += 4) {
-        vec s0{}, s1{}, s2{}, s3{};
-        const double* p = b + j * ldb;
-        for (long l = 0; l < n; l += W) {
-            const vec x = load(a + l);
-            s0 += x * load(p + l);
-            s1 += x * load(p + ldb + l);
-            s2 += x * load(p + 2 * ldb + l);
-            s3 += x * load(p + 3 * ldb + l);
+    const auto columns = [&](auto vectors, const double* B, long ldb) {
+        const long first = j / d * d;
+        combine_columns<decltype(vectors)::value>(n - first, K, -1.0, {U + first, 1, ldu}, B, ldb, C + first * ldc + j, ldc, true);
+    };
+    for (; j + panel <= pad(n); j += panel) {
+        if (K <= most) {  // every row reads this panel of U: let it lie together
+            for (long l = 0; l < K; ++l) std::memcpy(packed + l * panel, U + l * ldu + j, panel * 8);
+            columns(std::integral_constant<int, tile_vectors>{}, packed, panel);
+        } else {
+            columns(std::integral_constant<int, tile_vectors>{}, U + j, ldu);
         }
-        out[j * stride] = sum(s0);
-        out[(j + 1) * stride] = sum(s1);
-        out[(j + 2) * stride] = sum(s2);
-        out[(j + 3) * stride] = sum(s3);
     }
-    for (; j < count; ++j) {
-        vec s{};
-        for (long l = 0; l < n; l += W) s += load(a + l) * load(b + j * ldb + l);
-        out[j * stride] = sum(s);
-    }
+    for (; j < pad(n); j += W) columns(std::integral_constant<int, 1>{}, U + j, ldu);
+}
+
+/// out[i * ldo + j] = a_i . b_j for M rows a_i and `count` rows b_j of length n. The a_i must be padded with zeros to whole vectors; what follows
+/// the b_j must be finite. The bits of each product depend on its two rows alone, not on how many there are.
+inline void dots(long n, long M, const double* a, long lda, long count, const double* b, long ldb, double* out, long ldo) {
+    long j = 0;
+    for (; j + W <= count; j += W)  // W sums at a time, through a transposition
+        for (long i = 0; i < M; ++i) {
+            vec s[W] = {};
+            for (long l = 0; l < n; l += W) {
+                const vec x = load(a + i * lda + l);
+                for (int r = 0; r < W; ++r) s[r] += x * load(b + (j + r) * ldb + l);
+            }
+            transpose(s);
+            for (int half = W / 2; half > 0; half /= 2)
+                for (int r = 0; r < half; ++r) s[r] += s[r + half];
+            store(out + i * ldo + j, s[0]);
+        }
+    for (; j < count; ++j)
+        for (long i = 0; i < M; ++i) {
+            vec s{};
+            for (long l = 0; l < n; l += W) s += load(a + i * lda + l) * load(b + j * ldb + l);
+            out[i * ldo + j] = sum(s);
+        }
 }
 
 /// Upper factor C with G = C^T C, in place (k x k, row stride `ld`; the strictly lower part is left as it is). G may be semi-definite: a direction

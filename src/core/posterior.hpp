@@ -1,4 +1,5 @@
 // The Gaussian over the weights: mean V (k x d) and inverse curvature A^-1 (D x D, D = k d, class-major). It knows nothing of losses.
+// Of the symmetric matrices only the d x d blocks (a, b) with b <= a are kept up to date.
 //
 // A forecaster asks for the reading of an input x, the mean m (k) and the width G = Phi(x)^T A^-1 Phi(x) (k x k) of the k linear predictions,
 // solves its own k-dimensional problem, and pushes the answer: V <- V - A^-1 Phi v and A <- A + Phi F F^T Phi^T.
@@ -25,12 +26,12 @@ struct PosteriorShape {
 
     long D() const { return k * d; }
     long ld() const { return pad_to(D(), 8); }
-    /// Above this size only the lower panels of A^-1 are kept, and BLAS does the work.
-    bool panelled() const { return D() > 400; }
+    /// Whether BLAS does the large products; below, our own kernels are faster.
+    bool by_blas() const { return D() > (k == 1 ? 400 : 1200); }
     long capacity() const {
         if (block > 0) return block;
-        if (D() <= 1200) return k == 1 && panelled() ? 64 : 8;
-        return k == 1 ? 64 : 32;
+        if (by_blas()) return k == 1 ? 64 : 32;
+        return std::max(2L, std::min(6L, 54 / k));
     }
     long refresh_period() const { return period > 0 ? period : 4 * D(); }
     /// Doubles in the matrices that grow with D.
@@ -78,7 +79,7 @@ class Posterior {
         for (long i = 0; i < D; ++i) Ainv[i * ld + i] = 1.0 / shape.lam;
         if (shape.drift == 0)
             for (long i = 0; i < D; ++i) A[i * ld + i] = shape.lam;
-        const long parts = shape.panelled() ? (d + 255) / 256 : 1, height = (d + parts - 1) / parts;
+        const long parts = shape.by_blas() ? (d + 255) / 256 : 1, height = (d + parts - 1) / parts;
         for (long j = 0; j < k; ++j)
             for (long l = 0; l < d; l += height) panels_.push_back({j, l, std::min(l + height, d)});
     }
@@ -97,7 +98,7 @@ class Posterior {
             for (long t = n_; t < n_ + count; ++t)
                 for (long j = 0; j < k; ++j)
                     for (long l = 0; l < d; ++l) P[(t * k + j) * ld + j * d + l] += shape_.drift * double(in_turn ? t : n_) * X[t * dp + l];
-        for (long t = n_; t < n_ + count; ++t) dots(d, X + t * dp, k, V, dp, m0 + t * k, 1);
+        dots(d, count, X + n_ * dp, dp, k, V, dp, m0 + n_ * k, k);
         gram(count);
         prepared_ = n_ + (in_turn ? count : 0);
     }
@@ -110,14 +111,14 @@ class Posterior {
     void read(long ahead = 0) {
         const long c = n_ * k, cu = n_ * rank, own = (n_ + ahead) * k;
         const double* Kt = K + own * lt;
-        dots(c, h, k, Kt, lt, m, 1);
+        dots(c, 1, h, lt, k, Kt, lt, m, k);
         for (long i = 0; i < k; ++i) m[i] = m0[own + i] - m[i];
-        if (by_blas(c))
+        if (c * k >= 512)
             blas_.gemm(false, true, k, cu, c, 1.0, Kt, lt, T, lt, 0.0, B, lb);
         else
-            for (long i = 0; i < k; ++i) dots(c, Kt + i * lt, cu, T, lt, B + i * lb, 1);
+            dots(c, k, Kt, lt, cu, T, lt, B, lb);
+        dots(cu, k, B, lb, k, B, lb, G, sk);
         for (long i = 0; i < k; ++i) {
-            dots(cu, B + i * lb, i + 1, B, lb, G + i * sk, 1);
             for (long j = 0; j <= i; ++j)
                 G[j * sk + i] = G[i * sk + j] = 0.5 * (Kt[i * lt + own + j] + Kt[j * lt + own + i]) - G[i * sk + j];
         }
@@ -133,7 +134,7 @@ class Posterior {
         cholesky(rank, C, sr);
         std::memcpy(L, F, std::size_t(k * sr) * 8);
         for (long i = 0; i < k; ++i) solve_transposed(rank, C, sr, L + i * sr);
-        if (by_blas(c))
+        if (c * k >= 512)
             blas_.gemm(false, false, k, c, cu, 1.0, B, lb, T, lt, 0.0, Z, lt);
         else
             combine(k, c, cu, 1.0, {B, lb, 1}, T, lt, Z, lt, false);
@@ -165,7 +166,7 @@ class Posterior {
             for (long i = 0; i < D; ++i)
                 for (long j = 0; j <= i; ++j) out[i * D + j] += C[i / d * k + j / d] * x[i % d] * x[j % d];
         }
-        mirror(out, D);
+        mirror(out, D, 0, D);
     }
 
     /// The current A^-1 (D x D).
@@ -179,7 +180,7 @@ class Posterior {
                 for (long l = 0; l < cu; ++l) s -= u[l * ld + i] * u[l * ld + j];
                 out[i * D + j] = s;
             }
-        mirror(out, D);
+        mirror(out, D, 0, D);
     }
 
     /// Calls f(name, data, rows, columns, stride) for every array of the state and f(name, integer&) for every counter, in a fixed order.
@@ -209,43 +210,44 @@ class Posterior {
         long j, l0, l1;  // rows j d + l0 .. j d + l1 of the matrix
     };
 
-    bool by_blas(long c) const { return c * k >= 512; }
-
-    void mirror(double* M, long stride) const {
-        for (long i = 0; i < D; ++i)
-            for (long j = 0; j < i; ++j) M[j * stride + i] = M[i * stride + j];
+    /// Copies the lower triangle of rows and columns [first, end) to the upper one.
+    static void mirror(double* M, long stride, long first, long end) {
+        for (long i = first; i < end; ++i)
+            for (long j = first; j < i; ++j) M[j * stride + i] = M[i * stride + j];
     }
 
-    /// P = A0^-1 Phi(x) for the inputs prepared last: row (t, j) is the combination of the rows of class j with the weights x_t.
+    /// P = A0^-1 Phi(x) for the inputs prepared last: row (t, j) combines the rows of class j with the weights x_t. Of these rows the part up to the
+    /// diagonal block is at hand; the rest stands in the columns of class j.
     void project(long count) {
-        if (!shape_.panelled()) {
-            for (long j = 0; j < k; ++j)
-                combine(count, D, d, 1.0, {X + n_ * dp, dp, 1}, Ainv + j * d * ld, ld, P + (n_ * k + j) * ld, k * ld, false);
-            return;
-        }
+        const double* x = X + n_ * dp;
         for (const Panel& p : panels_) {
             const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1;
-            const double *x = X + n_ * dp + p.l0, keep = p.l0 == 0 ? 0.0 : 1.0;
             double* out = P + (n_ * k + p.j) * ld;
-            blas_.gemm(false, false, count, i1, i1 - i0, 1.0, x, dp, Ainv + i0 * ld, ld, keep, out, k * ld);
-            blas_.gemm(false, true, count, D - i1, i1 - i0, 1.0, x, dp, Ainv + i1 * ld + i0, ld, keep, out + i1, k * ld);
+            if (shape_.by_blas()) {
+                const double keep = p.l0 == 0 ? 0.0 : 1.0;
+                blas_.gemm(false, false, count, i1, i1 - i0, 1.0, x + p.l0, dp, Ainv + i0 * ld, ld, keep, out, k * ld);
+                blas_.gemm(false, true, count, D - i1, i1 - i0, 1.0, x + p.l0, dp, Ainv + i1 * ld + i0, ld, keep, out + i1, k * ld);
+            } else {
+                combine(count, i1, d, 1.0, {x, dp, 1}, Ainv + i0 * ld, ld, out, k * ld, false);
+                for (long b = 0; b < p.j; ++b) dots(d, count, x, dp, d, Ainv + i0 * ld + b * d, ld, P + (n_ * k + b) * ld + i0, k * ld);
+            }
         }
     }
 
     /// K_t = Phi(x_t)^T P for the inputs prepared last, against the whole block.
     void gram(long count) {
-        for (long i = 0; i < k; ++i) {
-            if (shape_.panelled())
-                blas_.gemm(false, true, count, (n_ + count) * k, d, 1.0, X + n_ * dp, dp, P + i * d, ld, 0.0, K + (n_ * k + i) * lt, k * lt);
+        const long rows = (n_ + count) * k;
+        for (long i = 0; i < k; ++i)
+            if (shape_.by_blas())
+                blas_.gemm(false, true, count, rows, d, 1.0, X + n_ * dp, dp, P + i * d, ld, 0.0, K + (n_ * k + i) * lt, k * lt);
             else
-                for (long t = n_; t < n_ + count; ++t) dots(d, X + t * dp, (t + 1) * k, P + i * d, ld, K + (t * k + i) * lt, 1);
-        }
+                dots(d, count, X + n_ * dp, dp, rows, P + i * d, ld, K + (n_ * k + i) * lt, k * lt);
     }
 
     void remember_curvature(const double* F) {
         std::memcpy(curvature_x + curvature_n_ * dp, X + n_ * dp, std::size_t(d) * 8);
         double* c = curvature_c + curvature_n_ * k * k;
-        for (long i = 0; i < k; ++i) dots(rank, F + i * sr, k, F, sr, c + i * k, 1);
+        dots(rank, k, F, sr, k, F, sr, c, k);
         if (++curvature_n_ == r * rank) accumulate_curvature();
     }
 
@@ -264,7 +266,7 @@ class Posterior {
                 for (long l = columns; l < pad_to(columns, 8); ++l) row[l] = 0;
             }
             const double* x = curvature_x + p.l0;
-            if (shape_.panelled())
+            if (shape_.by_blas())
                 blas_.gemm(true, false, p.l1 - p.l0, columns, count, 1.0, x, dp, U, ld, 1.0, A + i0 * ld, ld);
             else
                 combine(p.l1 - p.l0, columns, count, 1.0, {x, 1, dp}, U, ld, A + i0 * ld, ld, true);
@@ -279,21 +281,21 @@ class Posterior {
         for (long j = 0; j < k; ++j)
             for (long l = 0; l < d; ++l) V[j * dp + l] -= U[j * d + l];
         // U = T P. T is triangular: a group of steps needs only the rows up to its last.
-        const long group = shape_.panelled() ? 8 : std::max(1L, tile_rows / rank);
+        const long group = shape_.by_blas() ? 8 : (2 * tile_rows + rank - 1) / rank;
         for (long s = 0; s < n_; s += group) {
             const long rows = std::min(group, n_ - s) * rank, inner = std::min(s + group, n_) * k;
-            if (shape_.panelled())
+            if (shape_.by_blas())
                 blas_.gemm(false, false, rows, D, inner, 1.0, T + s * rank * lt, lt, P, ld, 0.0, U + s * rank * ld, ld);
             else
                 combine(rows, D, inner, 1.0, {T + s * rank * lt, lt, 1}, P, ld, U + s * rank * ld, ld, false);
         }
-        if (shape_.panelled())
+        if (shape_.by_blas())
             for (const Panel& p : panels_) {
                 const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1;
                 blas_.gemm(true, false, i1 - i0, i1, cu, -1.0, U + i0, ld, U, ld, 1.0, Ainv + i0 * ld, ld);
             }
         else
-            combine(D, D, cu, -1.0, {U, 1, ld}, U, ld, Ainv, ld, true);
+            subtract_gram(D, d, cu, U, ld, Ainv, ld);
         for (long i = 0; i < D; ++i) Ainv[i * ld + i] += double(n_) * shape_.drift;
         std::memset(T, 0, std::size_t(cu * lt) * 8);
         std::memset(B, 0, std::size_t(k * lb) * 8);
@@ -317,11 +319,7 @@ class Posterior {
             }
             if (blas_.invert_spd(D, Ainv, ld)) break;
         }
-        for (const Panel& p : panels_) {
-            const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1, first = shape_.panelled() ? i0 : 0;
-            for (long i = i0; i < i1; ++i)
-                for (long j = first; j < i; ++j) Ainv[j * ld + i] = Ainv[i * ld + j];
-        }
+        for (const Panel& p : panels_) mirror(Ainv, ld, p.j * d + p.l0, p.j * d + p.l1);
     }
 
     PosteriorShape shape_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #ifndef MIXABLE_ISA
 #define MIXABLE_ISA plain
@@ -30,9 +31,35 @@ inline vec max(vec a, vec b) { return a > b ? a : b; }
 inline vec min(vec a, vec b) { return a < b ? a : b; }
 
 inline double sum(vec v) {
-    double s = v[0];
-    for (int i = 1; i < W; ++i) s += v[i];
-    return s;
+    double part[W];
+    for (int i = 0; i < W; ++i) part[i] = v[i];
+    for (int half = W / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; ++i) part[i] += part[i + half];
+    return part[0];
+}
+
+// One stage of a transposition: swaps squares of side S between two rows that are S apart.
+template <int S, bool Upper, std::size_t... J>
+inline vec exchange(vec a, vec b, std::index_sequence<J...>) {
+    constexpr auto from = [](std::int64_t j) { return (j / S) % 2 == 0 ? j + (Upper ? 0 : S) : j + W - (Upper ? S : 0); };
+#if defined(__clang__)
+    return __builtin_shufflevector(a, b, from(J)...);
+#else
+    return __builtin_shuffle(a, b, ivec{from(J)...});
+#endif
+}
+
+template <int S = 1>
+inline void transpose(vec (&rows)[W]) {
+    if constexpr (S < W) {
+        for (int i = 0; i < W; ++i)
+            if ((i / S) % 2 == 0) {
+                const vec a = rows[i], b = rows[i + S];
+                rows[i] = exchange<S, true>(a, b, std::make_index_sequence<W>{});
+                rows[i + S] = exchange<S, false>(a, b, std::make_index_sequence<W>{});
+            }
+        transpose<2 * S>(rows);
+    }
 }
 
 /// n rounded up to a multiple of the vector width; `pad_to` for any other multiple.

@@ -163,7 +163,7 @@ class Softmax {
 
     /// |s|^2 + weight * loss(Q m + N s, y); sets p and the residual there.
     double objective(const double* s, long y, double weight) {
-        dots(k, s, K, N, sk, z_, 1);
+        dots(k, 1, s, sk, K, N, sk, z_, K);
         double square = 0;
         for (long c = 0; c < K; ++c) z_[c] += z_mean_[c];
         for (long i = 0; i < k; ++i) square += s[i] * s[i];
