@@ -1,0 +1,27 @@
+"""What this installation is made of."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from mixable import _core
+
+
+def show_config() -> None:
+    """Print version, build of the core, BLAS and threads: what a bug report needs.
+
+    >>> show_config()  # doctest: +ELLIPSIS
+    mixable ...
+    """
+    import numpy
+    import scipy.linalg.cython_blas  # noqa: F401  # loads the library that the next line asks about
+    import threadpoolctl
+
+    print(f"mixable {version('mixable')}")
+    print(f"core: {_core.isa} build, {_core.vector_width} doubles a vector, compiler {_core.compiler}")
+    print(f"numpy {numpy.__version__}, scipy {scipy.__version__}")
+    for library in threadpoolctl.threadpool_info():
+        if library["user_api"] == "blas":
+            owner = "scipy (used by the core)" if "scipy.libs" in library["filepath"] else "numpy" if "numpy.libs" in library["filepath"] else "system"
+            kernels = library.get("architecture", "unknown")
+            print(f"BLAS of {owner}: {library['internal_api']} {library['version']}, {kernels} kernels, {library['num_threads']} threads")

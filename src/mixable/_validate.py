@@ -1,0 +1,168 @@
+"""What the public functions accept, and the errors for what they don't: each names the argument and, in tables, the first offending row.
+
+The compiled core recognises plain finite float64 rows by itself and comes here for everything else.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def as_floats(x: Any, name: str) -> Array:
+    """`x` as a C-contiguous float64 array; TypeError for what is not made of real numbers."""
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name} is ragged: its rows differ in length") from error
+    if raw.dtype.kind == "c":
+        raise TypeError(f"{name} must be real, got {raw.dtype}")
+    if raw.dtype.kind not in "fiubO":
+        raise TypeError(f"{name} must be numeric, got dtype {raw.dtype}")
+    try:
+        return np.ascontiguousarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        for position, item in enumerate(raw.reshape(len(raw), -1) if raw.ndim else [raw]):
+            try:
+                np.asarray(item, dtype=np.float64)
+            except (TypeError, ValueError):
+                place = f"{name}[{position}]" if raw.ndim else name
+                raise TypeError(f"{place} is not made of numbers: {item!r:.80}") from error
+        raise TypeError(f"{name} must be numeric: {error}") from error
+
+
+def row(x: ArrayLike, n_features: int, name: str = "x") -> Array:
+    """One input (n_features,), finite."""
+    values = as_floats(x, name)
+    if values.ndim != 1 or len(values) != n_features:
+        raise ValueError(f"{name} must have shape ({n_features},), got {values.shape}")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] is {values[bad[0]]}; inputs must be finite")
+    return values
+
+
+def table(X: ArrayLike, n_features: int, name: str = "X") -> Array:
+    """A table of inputs (n, n_features) with at least one row, finite."""
+    values = as_floats(X, name)
+    if values.ndim != 2 or values.shape[1] != n_features:
+        raise ValueError(f"{name} must have shape (n, {n_features}), got {values.shape}")
+    if not len(values):
+        raise ValueError(f"{name} is empty")
+    if not np.isfinite(values).all():
+        i, j = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(f"{name}[{i}, {j}] is {values[i, j]}; inputs must be finite")
+    return values
+
+
+def inputs(x: ArrayLike, n_features: int) -> Array:
+    """What `predict` takes: one input, or a table of them."""
+    return table(x, n_features, "x") if np.ndim(x) == 2 else row(x, n_features)  # type: ignore[arg-type]  # ndim takes any array-like
+
+
+def label(y: Any, n_classes: int, name: str = "y") -> int:
+    """A class label, an integer in 0..K-1; True and False count as 1 and 0."""
+    try:
+        value = int(y) if isinstance(y, np.bool_) else operator.index(y)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer label, got {type(y).__name__}") from None
+    if not 0 <= value < n_classes:
+        raise ValueError(f"{name} is {value}; labels are 0 to {n_classes - 1}")
+    return value
+
+
+def labels(y: ArrayLike, n_classes: int, n: int) -> NDArray[np.int_]:
+    """A column of `n` labels."""
+    values = np.asarray(y)
+    if values.dtype == object and values.ndim == 1:
+        values = np.array([label(item, n_classes, f"y[{i}]") for i, item in enumerate(values)], dtype=np.int_)
+    if values.dtype.kind not in "iub":
+        raise TypeError(f"y must be integer labels, got dtype {values.dtype}")
+    if values.shape != (n,):
+        raise ValueError(f"y must have shape ({n},) to go with X, got {values.shape}")
+    bad = np.flatnonzero((values < 0) | (values >= n_classes))
+    if len(bad):
+        raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; labels are 0 to {n_classes - 1}")
+    return np.ascontiguousarray(values, dtype=np.int_)
+
+
+def weight(value: Any, name: str = "weight") -> float:
+    """An example's weight: finite and at least 0."""
+    if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r:.80}") from None
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{name} is {number}; weights must be finite and at least 0")
+    return number
+
+
+def weights(value: ArrayLike | None, n: int) -> Array | None:
+    """A column of `n` weights, or None for all 1."""
+    if value is None:
+        return None
+    values = as_floats(value, "weight")
+    if values.shape != (n,):
+        raise ValueError(f"weight must have shape ({n},) to go with X, got {values.shape}")
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise ValueError(f"weight[{bad[0]}] is {values[bad[0]]}; weights must be finite and at least 0")
+    return values
+
+
+def count(value: Any, name: str, least: int = 1) -> int:
+    """An integer of at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    return number
+
+
+def real(value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf, infinite: bool = False) -> float:
+    """A real parameter with `least <= value <= most` and `value > above`; infinite only where that has a meaning."""
+    number = weightless_float(value, name)
+    if math.isnan(number) or (math.isinf(number) and not infinite) or number < least or number <= above or number > most:
+        wanted = [f"above {above:g}"] * (above > -math.inf) + [f"at least {least:g}"] * (least > -math.inf) + [f"at most {most:g}"] * (most < math.inf)
+        raise ValueError(f"{name} must be {' and '.join(wanted) or 'a number'}{'' if infinite else ', and finite'}, got {number}")
+    return number
+
+
+def weightless_float(value: Any, name: str) -> float:
+    """`value` as a float; TypeError for what is no number."""
+    if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
+    return float(value)
+
+
+def memory(needed: float, what: str) -> None:
+    """Refuse a size whose matrices would not fit in memory."""
+    available = available_memory()
+    if needed > available:
+        raise MemoryError(f"{what} would need {needed:.0f} bytes ({needed / 2**30:.1f} GiB); {available:.0f} bytes are available")
+
+
+def available_memory() -> float:
+    """Bytes that a new array can hope for: what Linux calls MemAvailable, else all physical memory, else infinity."""
+    try:
+        with open("/proc/meminfo") as info:
+            for line in info:
+                if line.startswith("MemAvailable:"):
+                    return 1024.0 * float(line.split()[1])
+    except OSError:
+        pass
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf

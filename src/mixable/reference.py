@@ -1,0 +1,151 @@
+"""Section 3 of the paper for any loss, in plain NumPy: the executable specification that the compiled core is tested against.
+
+Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass logistic regression. NeurIPS.
+
+The letters are the paper's: Theta is (n_outputs, n_features), theta its rows one after the other, Phi(x) the matrix with
+``Phi(x)^T theta = Theta x``, A and b the quadratic ``L~(theta) = theta^T A theta + b^T theta + const``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixable import _validate
+from mixable.losses import Loss
+
+Array = NDArray[np.float64]
+
+
+class GenericGAF:
+    """The Gaussian Aggregating Forecaster for a loss of your own.
+
+    Parameters
+    ----------
+    loss
+        What `mixable.losses.Loss` describes; `Squared` and `Logistic` are there.
+    n_features
+        Length d of the inputs.
+    lam
+        Regularisation, A_0 = lam I.
+    beta
+        Curvature of the surrogates, Eq. (3); (A3) holds for the loss's constant, larger values are practice.
+    alpha
+        Mixability: the posterior is N(theta, (2 alpha A)^-1). Infinity predicts with theta itself.
+    drift
+        After each example A^-1 += drift I, the random walk of a Kalman filter (not in the paper).
+
+    Examples
+    --------
+    >>> from mixable.losses import Squared
+    >>> f = GenericGAF(Squared(), n_features=2, lam=1.0)
+    >>> f.learn([1.0, 0.0], 2.0)
+    >>> f.predict([1.0, 0.0])          # ridge says 2/(1 + 1) = 1; Vovk-Azoury-Warmuth counts the new input too: 2/3
+    array([0.66666667])
+    """
+
+    def __init__(self, loss: Loss, n_features: int, *, lam: float = 1.0, beta: float = 1.0, alpha: float = 1.0, drift: float = 0.0) -> None:
+        if not isinstance(loss, Loss):
+            raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}")
+        self.loss = loss
+        self.n_features = _validate.count(n_features, "n_features")
+        self.lam = _validate.real(lam, "lam", above=0)
+        self.beta = _validate.real(beta, "beta", above=0)
+        self.alpha = _validate.real(alpha, "alpha", above=0, infinite=True)
+        self.drift = _validate.real(drift, "drift", least=0)
+        self.steps = 0
+        dim = self.n_features * loss.n_outputs
+        _validate.memory(4 * 8.0 * dim * dim, f"GenericGAF with {dim} weights")
+        self._A = self.lam * np.eye(dim)
+        self._b = np.zeros(dim)
+        self._theta = np.zeros(dim)
+
+    @property
+    def coef(self) -> Array:
+        """Theta (n_outputs, n_features), the minimiser of the surrogate objective."""
+        return self._theta.reshape(self.loss.n_outputs, self.n_features).copy()
+
+    def precision(self) -> Array:
+        """A_t: half the Hessian of the surrogate objective."""
+        return self._A.copy()
+
+    def linear_term(self) -> Array:
+        """b_t: the surrogate objective is theta^T A theta + b^T theta + const, so 2 A theta + b = 0."""
+        return self._b.copy()
+
+    def predict(self, x: ArrayLike) -> Array:
+        """Eq. (4): the substitution rule of the loss, on the Gaussian over Theta x."""
+        m, G, _ = self._project(self._phi(_validate.row(x, self.n_features)))
+        width = 0.0 if math.isinf(self.alpha) else 1 / (2 * self.alpha)
+        return self.loss.substitute(m, width * G, self.alpha, self.steps)
+
+    def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
+        """Eqs. (2) and (3): the next theta, then the surrogate of this loss at it."""
+        Phi = self._phi(_validate.row(x, self.n_features))
+        y = self.loss.outcome(y)
+        weight = _validate.weight(weight)
+        m, G, P = self._project(Phi)
+        z = self._leader(m, G, y, weight)
+        g, H = weight * self.loss.gradient(z, y), weight * self.loss.hessian(z, y)
+        self._theta = self._theta - 0.5 * P @ g
+        self._A = self._A + 0.5 * self.beta * Phi @ H @ Phi.T
+        self._b = self._b + Phi @ (g - self.beta * H @ z)
+        if self.drift:
+            self._A = np.linalg.inv(np.linalg.inv(self._A) + self.drift * np.eye(len(self._A)))
+            self._b = -2 * self._A @ self._theta
+        self.steps += 1
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Predict each row before learning it; returns the predictions, one row each."""
+        X = _validate.table(X, self.n_features)
+        outcomes = np.asarray(y)
+        if len(outcomes) != len(X):
+            raise ValueError(f"y must have {len(X)} rows to go with X, got {len(outcomes)}")
+        w = _validate.weights(weight, len(X))
+        for t, outcome in enumerate(outcomes):
+            try:
+                self.loss.outcome(outcome)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"row {t}: {error}") from None
+        predictions = []
+        for t, x in enumerate(X):
+            predictions.append(self.predict(x))
+            self.learn(x, outcomes[t], 1.0 if w is None else w[t])
+        return np.array(predictions)
+
+    def _phi(self, x: Array) -> Array:
+        return np.kron(np.eye(self.loss.n_outputs), x[:, None])
+
+    def _project(self, Phi: Array) -> tuple[Array, Array, Array]:
+        """Mean and width (over 2 alpha) of the linear predictions, and A^-1 Phi."""
+        P = np.linalg.solve(self._A, Phi)
+        return Phi.T @ self._theta, Phi.T @ P, P
+
+    def _leader(self, m: Array, G: Array, y: Any, weight: float) -> Array:
+        """Linear predictions z of the theta that minimises L~ + weight * loss, Eq. (2).
+
+        The minimiser is theta - A^-1 Phi v / 2 with v the weighted gradient at z = m - G v / 2, a problem in n_outputs dimensions: damped Newton on
+        ``v^T G v / 4 + weight * loss(m - G v / 2)``.
+        """
+        eye = np.eye(len(m))
+        v = np.zeros(len(m))
+
+        def objective(v: Array) -> float:
+            return float(v @ G @ v / 4 + weight * self.loss.value(m - G @ v / 2, y))
+
+        value = objective(v)
+        for _ in range(100):
+            z = m - G @ v / 2
+            residual = weight * self.loss.gradient(z, y) - v
+            step = np.linalg.solve(eye + 0.5 * weight * self.loss.hessian(z, y) @ G, residual)
+            slope = -0.5 * residual @ G @ step
+            fraction = 1.0
+            while (trial := objective(v + fraction * step)) > value + 1e-4 * fraction * slope + 1e-14 * abs(value) and fraction > 1e-12:
+                fraction /= 2
+            v, value = v + fraction * step, trial
+            if np.abs(step).max() <= 1e-13 * np.abs(v).max():
+                break
+        return np.asarray(m - G @ v / 2)
