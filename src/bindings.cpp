@@ -57,7 +57,8 @@ nb::object validate(const char* what) { return nb::module_::import_("mixable._va
 void* capsule_pointer(nb::handle module, const char* name) {
     nb::object capsule = module.attr("__pyx_capi__")[name];
     const char* signature = PyCapsule_GetName(capsule.ptr());
-    if (!signature || !std::strstr(signature, "int *")) throw nb::import_error("SciPy's BLAS does not use 32-bit integers: this build of SciPy is not supported");
+    if (!signature || !std::strstr(signature, "int *"))
+        throw nb::import_error("SciPy's BLAS does not use 32-bit integers: this build of SciPy is not supported");
     return PyCapsule_GetPointer(capsule.ptr(), signature);
 }
 
@@ -278,16 +279,17 @@ NB_MODULE(MIXABLE_MODULE, m) {
     nb::class_<GafModel>(m, "GAF", "Forecaster of multinomial logistic regression in K - 1 coordinates; see mixable.GAF.")
         .def(
             "__init__",
-            [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu, double drift, const nb::list& ladder, long block, long period) {
+            [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu, double drift, const nb::list& ladder, long block,
+               long period) {
                 new (self) GafModel(PosteriorShape{K - 1, d, K - 1, lam, drift, block, period}, K, beta, alpha, mu, ladder_from(ladder, K - 1));
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"), nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
             nb::arg("block") = 0, nb::arg("period") = 0,
             nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, alpha: float, mu: float, drift: float, "
                     "ladder: list[Rung], block: int = 0, period: int = 0) -> None"))
-        .def("predict", &GafModel::predict, nb::arg("x"), nb::sig("def predict(self, x: ArrayLike) -> NDArray[np.float64]"),
+        .def("predict", &GafModel::predict, nb::arg("x").none(), nb::sig("def predict(self, x: ArrayLike) -> NDArray[np.float64]"),
              "Probabilities (K,) of one input (d,), or (n, K) of a table (n, d).")
-        .def("learn", &GafModel::learn, nb::arg("x"), nb::arg("y"), nb::arg("weight") = 1.0,
+        .def("learn", &GafModel::learn, nb::arg("x").none(), nb::arg("y").none(), nb::arg("weight").none() = 1.0,
              nb::sig("def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None"), "Learns one example.")
         .def("run", &GafModel::run, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(),
              nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
@@ -310,8 +312,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
             normal_points(seed, step, k, count, data(out), count);
             return out;
         },
-        nb::arg("seed"), nb::arg("step"), nb::arg("k"), nb::arg("m"),
-        nb::sig("def normal_points(seed: int, step: int, k: int, m: int) -> NDArray[np.float64]"), "The random points (k, m) that MonteCarlo uses at a step.");
+        nb::arg("seed"), nb::arg("step"), nb::arg("k"), nb::arg("m"), nb::sig("def normal_points(seed: int, step: int, k: int, m: int) -> NDArray[np.float64]"),
+        "The random points (k, m) that MonteCarlo uses at a step.");
     m.def(
         "normal_quantile",
         [](nb::handle u) {

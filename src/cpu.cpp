@@ -20,7 +20,8 @@ int level() {
 
 PyObject* x86_level(PyObject*, PyObject*) { return PyLong_FromLong(level()); }
 
-PyMethodDef methods[] = {{"x86_level", x86_level, METH_NOARGS, "The highest x86-64 level of this machine, 1 to 4; 0 if it is no x86-64."}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {{"x86_level", x86_level, METH_NOARGS, "The highest x86-64 level of this machine, 1 to 4; 0 if it is no x86-64."},
+                         {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_cpu", nullptr, 0, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace

@@ -14,8 +14,8 @@ struct Blas {
     potr_t dpotrf = nullptr, dpotri = nullptr;
 
     /// C (M x N) <- alpha op(A) (M x K) op(B) (K x N) + beta C, all row-major.
-    void gemm(bool trans_a, bool trans_b, long M, long N, long K, double alpha, const double* A, long lda, const double* B, long ldb,
-              double beta, double* C, long ldc) const {
+    void gemm(bool trans_a, bool trans_b, long M, long N, long K, double alpha, const double* A, long lda, const double* B, long ldb, double beta, double* C,
+              long ldc) const {
         if (M == 0 || N == 0) return;
         int n = int(N), k = int(K), la = int(lda), lb = int(ldb), lc = int(ldc), one = 1;
         char ta = trans_a ? 'T' : 'N', tb = trans_b ? 'T' : 'N';

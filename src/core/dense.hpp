@@ -84,8 +84,7 @@ inline void combine_columns(long M, long K, double sign, Strided A, const double
 inline void combine(long M, long N, long K, double sign, Strided A, const double* B, long ldb, double* C, long ldc, bool add) {
     long j = 0;
     const long n = pad(N);
-    for (; j + tile_vectors * W <= n; j += tile_vectors * W)
-        combine_columns<tile_vectors>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
+    for (; j + tile_vectors * W <= n; j += tile_vectors * W) combine_columns<tile_vectors>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
     for (; j + 2 * W <= n; j += 2 * W) combine_columns<2>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
     for (; j < n; j += W) combine_columns<1>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
 }

@@ -38,8 +38,10 @@ class Expectation {
         geometry.expand<double>(m, zm_, 1);
         const Rung& rung = pick(k);
         switch (rung.kind) {
-            case Rung::taylor: return taylor(geometry, root, p);
-            case Rung::symmetric: return points<true>(geometry, rung.m, rung.w, rung.weight, p);
+            case Rung::taylor:
+                return taylor(geometry, root, p);
+            case Rung::symmetric:
+                return points<true>(geometry, rung.m, rung.w, rung.weight, p);
             case Rung::random:
                 normal_points(rung.seed, step, k, rung.m, fresh_, pad(rung.m));
                 return points<false>(geometry, rung.m, fresh_, rung.weight, p);

@@ -19,10 +19,10 @@
 namespace MIXABLE_ISA {
 
 struct PosteriorShape {
-    long k, d, rank;   // linear predictions, features, columns of F
-    double lam, drift; // A_0 = lam I; A^-1 += drift I after each step
-    long block = 0;    // steps in a block; 0 picks the size measured to be fastest
-    long period = 0;   // steps between refreshes of A^-1; 0 means 4 D
+    long k, d, rank;    // linear predictions, features, columns of F
+    double lam, drift;  // A_0 = lam I; A^-1 += drift I after each step
+    long block = 0;     // steps in a block; 0 picks the size measured to be fastest
+    long period = 0;    // steps between refreshes of A^-1; 0 means 4 D
 
     long D() const { return k * d; }
     long ld() const { return pad_to(D(), 8); }
@@ -119,12 +119,12 @@ class Posterior {
             dots(c, k, Kt, lt, cu, T, lt, B, lb);
         dots(cu, k, B, lb, k, B, lb, G, sk);
         for (long i = 0; i < k; ++i) {
-            for (long j = 0; j <= i; ++j)
-                G[j * sk + i] = G[i * sk + j] = 0.5 * (Kt[i * lt + own + j] + Kt[j * lt + own + i]) - G[i * sk + j];
+            for (long j = 0; j <= i; ++j) G[j * sk + i] = G[i * sk + j] = 0.5 * (Kt[i * lt + own + j] + Kt[j * lt + own + i]) - G[i * sk + j];
         }
     }
 
-    /// Learns from the input last read: V <- V - A^-1 Phi v, then A <- A + Phi F F^T Phi^T (F is k x rank, its rows `sr` apart and padded with zeros), then the drift.
+    /// Learns from the input last read: V <- V - A^-1 Phi v, then A <- A + Phi F F^T Phi^T (F is k x rank, its rows `sr` apart and padded with zeros), then the
+    /// drift.
     void push(const double* v, const double* F) {
         const long c = n_ * k, cu = n_ * rank;
         // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
@@ -201,9 +201,7 @@ class Posterior {
         f("curvature_c", curvature_c, curvature_n_, k * k, k * k);
     }
     /// Whether the counters, as just read from a saved state, make sense.
-    bool counters_are_valid() const {
-        return n_ >= 0 && n_ < r && curvature_n_ >= 0 && curvature_n_ < r * rank && steps_ >= n_ && since_refresh_ >= 0;
-    }
+    bool counters_are_valid() const { return n_ >= 0 && n_ < r && curvature_n_ >= 0 && curvature_n_ < r * rank && steps_ >= n_ && since_refresh_ >= 0; }
 
    private:
     struct Panel {

@@ -75,9 +75,8 @@ inline vec exp(vec x) {
     const vec n = t - shift;
     const vec r = (x - n * 0x1.62e42fefa39efp-1) - n * 0x1.abc9e3b39803fp-56;
     // Taylor to degree 13: the remainder is below 2e-17 on |r| <= 0.3466.
-    static const double inverse_factorial[14] = {1.0,           1.0,           1.0 / 2,        1.0 / 6,         1.0 / 24,
-                                                 1.0 / 120,     1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
-                                                 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    static const double inverse_factorial[14] = {1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+                                                 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
     vec e = splat(inverse_factorial[13]);
     for (int i = 12; i >= 0; --i) e = e * r + inverse_factorial[i];
     ivec bits;

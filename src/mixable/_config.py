@@ -14,7 +14,7 @@ def show_config() -> None:
     mixable ...
     """
     import numpy
-    import scipy.linalg.cython_blas  # noqa: F401  # loads the library that the next line asks about
+    import scipy.linalg.cython_blas  # loads the library that the next line asks about
     import threadpoolctl
 
     print(f"mixable {version('mixable')}")
@@ -22,6 +22,12 @@ def show_config() -> None:
     print(f"numpy {numpy.__version__}, scipy {scipy.__version__}")
     for library in threadpoolctl.threadpool_info():
         if library["user_api"] == "blas":
-            owner = "scipy (used by the core)" if "scipy.libs" in library["filepath"] else "numpy" if "numpy.libs" in library["filepath"] else "system"
+            owner = (
+                "scipy (used by the core)"
+                if "scipy.libs" in library["filepath"]
+                else "numpy"
+                if "numpy.libs" in library["filepath"]
+                else "system"
+            )
             kernels = library.get("architecture", "unknown")
             print(f"BLAS of {owner}: {library['internal_api']} {library['version']}, {kernels} kernels, {library['num_threads']} threads")

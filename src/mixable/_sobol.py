@@ -20,7 +20,8 @@ Array = NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def matched_sobol(k: int, n: int, seed: int) -> Array:
-    """`n` points (k, n) for N(0, I), of which the negatives are used too: scrambled Sobol, mapped by the normal quantile, then matched in second moments.
+    """`n` points (k, n) for N(0, I), of which the negatives are used too: scrambled Sobol, mapped by the normal quantile,
+    then matched in second moments.
 
     With enough points (n >= 2 k) the covariance is made the identity; with fewer, only each coordinate's variance is.
     """
@@ -63,9 +64,10 @@ def scrambled_sobol(k: int, n: int, seed: int) -> Array:
 
 # new-joe-kuo-6, dimensions 2 to 33: the initial numbers m_1, m_2, ... that go with the primitive polynomials in order.
 _JOE_KUO = """
-1|1 3|1 3 1|1 1 1|1 1 3 3|1 3 5 13|1 1 5 5 17|1 1 5 5 5|1 1 7 11 19|1 1 5 1 1|1 1 1 3 11|1 3 5 5 31|1 3 3 9 7 49|1 1 1 15 21 21|1 3 1 13 27 49
-|1 1 1 15 7 5|1 3 1 15 13 25|1 1 5 5 19 61|1 3 7 11 23 15 103|1 3 7 13 13 15 69|1 1 3 13 7 35 63|1 3 5 9 1 25 53|1 3 1 13 9 35 107|1 3 1 5 27 61 31
-|1 1 5 11 19 41 61|1 3 5 3 3 13 69|1 1 7 13 1 19 1|1 3 7 5 13 19 59|1 1 3 9 25 29 41|1 3 5 13 23 1 55|1 3 7 3 13 59 17|1 3 1 3 5 53 69
+1|1 3|1 3 1|1 1 1|1 1 3 3|1 3 5 13|1 1 5 5 17|1 1 5 5 5|1 1 7 11 19|1 1 5 1 1|1 1 1 3 11|1 3 5 5 31|1 3 3 9 7 49|1 1 1 15 21 21|
+1 3 1 13 27 49|1 1 1 15 7 5|1 3 1 15 13 25|1 1 5 5 19 61|1 3 7 11 23 15 103|1 3 7 13 13 15 69|1 1 3 13 7 35 63|1 3 5 9 1 25 53|
+1 3 1 13 9 35 107|1 3 1 5 27 61 31|1 1 5 11 19 41 61|1 3 5 3 3 13 69|1 1 7 13 1 19 1|1 3 7 5 13 19 59|1 1 3 9 25 29 41|
+1 3 5 13 23 1 55|1 3 7 3 13 59 17|1 3 1 3 5 53 69
 """
 _INITIAL = [[int(number) for number in row.split()] for row in _JOE_KUO.split("|")]
 

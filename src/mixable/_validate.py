@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 def as_floats(x: Any, name: str) -> Array:
     """`x` as a C-contiguous float64 array; TypeError for what is not made of real numbers."""
+    if x is None:
+        raise TypeError(f"{name} must be an array of numbers, got None")
     try:
         raw = np.asarray(x)
     except ValueError as error:
@@ -27,7 +29,7 @@ def as_floats(x: Any, name: str) -> Array:
     if raw.dtype.kind not in "fiubO":
         raise TypeError(f"{name} must be numeric, got dtype {raw.dtype}")
     try:
-        return np.ascontiguousarray(raw, dtype=np.float64)
+        return np.require(raw, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
     except (TypeError, ValueError) as error:
         for position, item in enumerate(raw.reshape(len(raw), -1) if raw.ndim else [raw]):
             try:
@@ -64,7 +66,7 @@ def table(X: ArrayLike, n_features: int, name: str = "X") -> Array:
 
 def inputs(x: ArrayLike, n_features: int) -> Array:
     """What `predict` takes: one input, or a table of them."""
-    return table(x, n_features, "x") if np.ndim(x) == 2 else row(x, n_features)  # type: ignore[arg-type]  # ndim takes any array-like
+    return table(x, n_features, "x") if np.ndim(x) == 2 else row(x, n_features)
 
 
 def label(y: Any, n_classes: int, name: str = "y") -> int:
@@ -93,17 +95,9 @@ def labels(y: ArrayLike, n_classes: int, n: int) -> NDArray[np.int_]:
     return np.ascontiguousarray(values, dtype=np.int_)
 
 
-def weight(value: Any, name: str = "weight") -> float:
+def weight(value: Any) -> float:
     """An example's weight: finite and at least 0."""
-    if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
-        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, got {value!r:.80}") from None
-    if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{name} is {number}; weights must be finite and at least 0")
-    return number
+    return real(value, "weight", least=0)
 
 
 def weights(value: ArrayLike | None, n: int) -> Array | None:
@@ -130,20 +124,24 @@ def count(value: Any, name: str, least: int = 1) -> int:
     return number
 
 
-def real(value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf, infinite: bool = False) -> float:
+def real(
+    value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf, infinite: bool = False
+) -> float:
     """A real parameter with `least <= value <= most` and `value > above`; infinite only where that has a meaning."""
-    number = weightless_float(value, name)
-    if math.isnan(number) or (math.isinf(number) and not infinite) or number < least or number <= above or number > most:
-        wanted = [f"above {above:g}"] * (above > -math.inf) + [f"at least {least:g}"] * (least > -math.inf) + [f"at most {most:g}"] * (most < math.inf)
-        raise ValueError(f"{name} must be {' and '.join(wanted) or 'a number'}{'' if infinite else ', and finite'}, got {number}")
-    return number
-
-
-def weightless_float(value: Any, name: str) -> float:
-    """`value` as a float; TypeError for what is no number."""
     if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isnan(number) or (math.isinf(number) and not infinite) or number < least or number <= above or number > most:
+        wanted = (
+            [f"above {above:g}"] * (above > -math.inf)
+            + [f"at least {least:g}"] * (least > -math.inf)
+            + [f"at most {most:g}"] * (most < math.inf)
+        )
+        raise ValueError(f"{name} must be {' and '.join(wanted) or 'a number'}{'' if infinite else ', and finite'}, got {number}")
+    return number
 
 
 def memory(needed: float, what: str) -> None:

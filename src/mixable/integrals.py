@@ -1,8 +1,9 @@
 r"""Ways to take the expectation of a softmax under a Gaussian, Eq. (5) of the paper.
 
 GAF predicts :math:`p = E\,\mathrm{softmax}(Q(m + w))` with :math:`w \sim N(0, S)`, :math:`S = G/(2\alpha)`, in the :math:`k = K - 1`
-coordinates of the Helmert basis `Q`. An integrator is a small object that turns `k` into a *ladder*: a list of rungs, each a weighted point set
-(or a Taylor expansion) with the largest `|S|` it is good for. The compiled core and `expectation`, its plain NumPy twin, walk the same ladder.
+coordinates of the Helmert basis `Q`. An integrator is a small object that turns `k` into a *ladder*: a list of rungs, each a
+weighted point set (or a Taylor expansion) with the largest `|S|` it is good for. The compiled core and `expectation`, its plain
+NumPy twin, walk the same ladder.
 
 References
 ----------
@@ -125,8 +126,8 @@ class Sobol:
     def stated_error(self, width: float) -> float:
         """Error of log p to expect at most, over all classes, when the largest eigenvalue of S is `width`.
 
-        An envelope of what was measured for 3 to 26 classes (docs/paper-notes.md), not a proof. The class that is then drawn usually has an error
-        ten times smaller.
+        An envelope of what was measured for 3 to 26 classes (docs/paper-notes.md), not a proof. The class that is then drawn
+        usually has an error ten times smaller.
         """
         return float(0.07 * np.sqrt(128 / self.m) * width**1.6)
 
@@ -151,7 +152,9 @@ class MonteCarlo:
 
 @dataclass(frozen=True)
 class Quadrature:
-    """The trapezoid rule on a grid fine enough for the width at hand: two classes only, exact to about 1e-10 up to a logit standard deviation of 64."""
+    """The trapezoid rule on a grid fine enough for the width at hand: two classes only, exact to about 1e-10 up to a logit
+    standard deviation of 64.
+    """
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return grids for logit-difference standard deviations up to 1, 2, 4, ..., 64."""
@@ -162,7 +165,8 @@ class Quadrature:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Climbs from a Taylor expansion over a degree-5 cubature to ever larger Sobol sets as the posterior is wider, aiming at an error of log p.
+    """Climbs from a Taylor expansion over a degree-5 cubature to ever larger Sobol sets as the posterior is wider, aiming at
+    an error of log p.
 
     `tolerance` is a target, not a guarantee: beyond the last rung (Sobol with 16384 points) the error grows with the width.
     """
@@ -190,7 +194,8 @@ class Ladder:
 
 
 def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
-    """Return the integrator meant: None is Quadrature for two classes and Sobol with 128 points for more; a name is that class at its defaults.
+    """Return the integrator meant: None is Quadrature for two classes and Sobol with 128 points for more; a name is that
+    class at its defaults.
 
     >>> choose(None, 4), choose("montecarlo", 4)
     (Sobol(m=128), MonteCarlo(m=100))
@@ -221,11 +226,12 @@ def _cubature_rung(k: int, reach: float) -> Rung:
 def _trapezoid_rung(logit_sd: float) -> Rung:
     """Trapezoid rule for N(0, 1), good for a logit difference of at most this standard deviation.
 
-    The integrand sigmoid(a + s z) phi(z) is analytic up to |Im z| = pi / s, so the error falls as exp(-2 pi^2 / (s h)), and as exp(-2 pi^2 / h^2)
-    for the Gaussian itself: both 1e-11 at the step h below. Cut at |z| = 6.8, which leaves 1e-11.
+    The integrand sigmoid(a + s z) phi(z) is analytic up to |Im z| = Y = pi / s, where phi is exp(Y^2 / 2) times larger than on the
+    line, so the error is of order exp(Y^2 / 2 - 2 pi Y / h): 1e-11 at the step h below. Cut at |z| = 6.8, which leaves 1e-11 too.
     """
-    h = min(0.86, 2 * np.pi**2 / (25.3 * logit_sd))
-    z = h * (np.arange(int(np.ceil(6.8 / h))) + 0.5)
+    strip = np.pi / logit_sd
+    h = 2 * np.pi * strip / (25.3 + strip**2 / 2)
+    z: Array = h * (np.arange(int(np.ceil(6.8 / h)), dtype=np.float64) + 0.5)
     weights = np.exp(-0.5 * z * z)
     # The logit difference is sqrt(2) u, so its variance is twice S.
     return Rung("symmetric", logit_sd**2 / 2, len(z), z[None, :], weights / (2 * weights.sum()))

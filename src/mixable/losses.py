@@ -65,7 +65,8 @@ def check_kind(kind: str) -> None:
 class Squared:
     """Squared loss ``|z - y|^2`` for outcomes of norm at most `target_bound`, scalar or vector-valued (Section 4.1).
 
-    With it GAF is the Vovk-Azoury-Warmuth forecaster. The constants follow the paper, with gamma = 2 R^2 (it prints R^2; the Hessian is 2 x x^T).
+    With it GAF is the Vovk-Azoury-Warmuth forecaster. The constants follow the paper, with gamma = 2 R^2 (it prints R^2; the
+    Hessian is 2 x x^T).
 
     >>> Squared().substitute(np.array([3.0]), np.array([[0.25]]), alpha=0.5)     # G = 2 alpha cov = 0.25: 3 / (1 + 0.25)
     array([2.4])
@@ -147,8 +148,8 @@ class Logistic:
 
         "paper": alpha = 1, beta = 1/(ln(K)/2 + B R + 1) (Lemma 4), gamma = R^2, zeta = 4 R^2 (Lemma 6).
         "tight": the shift invariance of softmax leaves a range of sqrt(2) B R in Lemma 4, so beta = 1/(ln(K)/2 + B R/sqrt(2) + 1), and
-        1/(1 + B R/sqrt(2)) for K = 2; gamma = R^2/2, the largest eigenvalue of diag(p) - p p^T; zeta = 0.142 R^2, keeping the coefficient of
-        self-concordance inside psi in Lemma 6.
+        1/(1 + B R/sqrt(2)) for K = 2; gamma = R^2/2, the largest eigenvalue of diag(p) - p p^T; zeta = 0.142 R^2, keeping the
+        coefficient of self-concordance inside psi in Lemma 6.
         """
         check_kind(kind)
         if kind == "paper":
@@ -157,7 +158,9 @@ class Logistic:
         return Constants(1.0, 1 / (entropy + radius * bound / math.sqrt(2) + 1), bound**2 / 2, 0.142 * bound**2)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """``E softmax(z)``, Eq. (5): at alpha = 1 it meets Eq. (4) with equality. The mean along (1, ..., 1) does not matter and is left out."""
+        """``E softmax(z)``, Eq. (5): at alpha = 1 it meets Eq. (4) with equality. The mean along (1, ..., 1) does not matter
+        and is left out.
+        """
         if math.isinf(alpha):
             return integrals.softmax(mean)
         Q = integrals.helmert(self.n_classes)

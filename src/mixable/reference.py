@@ -94,7 +94,7 @@ class GenericGAF:
         self._A = self._A + 0.5 * self.beta * Phi @ H @ Phi.T
         self._b = self._b + Phi @ (g - self.beta * H @ z)
         if self.drift:
-            self._A = np.linalg.inv(np.linalg.inv(self._A) + self.drift * np.eye(len(self._A)))
+            self._A = np.asarray(np.linalg.inv(np.linalg.inv(self._A) + self.drift * np.eye(len(self._A))), dtype=np.float64)
             self._b = -2 * self._A @ self._theta
         self.steps += 1
 
@@ -117,18 +117,18 @@ class GenericGAF:
         return np.array(predictions)
 
     def _phi(self, x: Array) -> Array:
-        return np.kron(np.eye(self.loss.n_outputs), x[:, None])
+        return np.asarray(np.kron(np.eye(self.loss.n_outputs), x[:, None]), dtype=np.float64)
 
     def _project(self, Phi: Array) -> tuple[Array, Array, Array]:
         """Mean and width (over 2 alpha) of the linear predictions, and A^-1 Phi."""
-        P = np.linalg.solve(self._A, Phi)
+        P = np.asarray(np.linalg.solve(self._A, Phi), dtype=np.float64)
         return Phi.T @ self._theta, Phi.T @ P, P
 
     def _leader(self, m: Array, G: Array, y: Any, weight: float) -> Array:
         """Linear predictions z of the theta that minimises L~ + weight * loss, Eq. (2).
 
-        The minimiser is theta - A^-1 Phi v / 2 with v the weighted gradient at z = m - G v / 2, a problem in n_outputs dimensions: damped Newton on
-        ``v^T G v / 4 + weight * loss(m - G v / 2)``.
+        The minimiser is theta - A^-1 Phi v / 2 with v the weighted gradient at z = m - G v / 2, a problem in n_outputs
+        dimensions: damped Newton on ``v^T G v / 4 + weight * loss(m - G v / 2)``.
         """
         eye = np.eye(len(m))
         v = np.zeros(len(m))

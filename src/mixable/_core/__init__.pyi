@@ -12,7 +12,19 @@ vector_width: int
 compiler: str
 
 class GAF:
-    def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, alpha: float, mu: float, drift: float, ladder: list[Rung], block: int = 0, period: int = 0) -> None: ...
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        lam: float,
+        beta: float,
+        alpha: float,
+        mu: float,
+        drift: float,
+        ladder: list[Rung],
+        block: int = 0,
+        period: int = 0,
+    ) -> None: ...
     def predict(self, x: ArrayLike) -> NDArray[np.float64]: ...
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None: ...
     def run(self, X: NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> NDArray[np.float64]: ...

@@ -55,8 +55,8 @@ class CompiledForecaster:
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
         """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y (n,) is learned.
 
-        The same as a loop of `predict` and `learn`, faster. Everything is checked first: if it raises ValueError or TypeError, nothing was learned.
-        Ctrl-C stops between two rows; the rows before it are then learned.
+        The same as a loop of `predict` and `learn`, faster. Everything is checked first: if it raises ValueError or TypeError,
+        nothing was learned. Ctrl-C stops between two rows; the rows before it are then learned.
         """
         X = _validate.table(X, self.n_features)
         labels = _validate.labels(y, self.n_classes, len(X))

@@ -16,8 +16,8 @@ from mixable.losses import Logistic
 class GAF(CompiledForecaster):
     """Efficient-GAF, Algorithm 1 of the paper: one example at a time, probabilities you can bet on, no learning rate.
 
-    It keeps a Gaussian over the weights, the exponential weights of past losses replaced by quadratic surrogates (Eq. 3), and predicts the mean of
-    softmax under it (Eq. 5). A step costs O(K d^2 K) arithmetic; memory is two matrices of (K-1) d squared.
+    It keeps a Gaussian over the weights, the exponential weights of past losses replaced by quadratic surrogates (Eq. 3), and
+    predicts the mean of softmax under it (Eq. 5). A step costs O(K d^2 K) arithmetic; memory is two matrices of (K-1) d squared.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class GAF(CompiledForecaster):
     drift
         Process noise q: A^-1 += q I after each example, for streams that change. It scales as the inverse square of the inputs.
     integrator
-        How the mean of softmax is taken: an object or the name of a class of `mixable.integrals`. None is `Quadrature()` for two classes and
-        `Sobol(128)` for more; `MonteCarlo(m)` is the paper's.
+        How the mean of softmax is taken: an object or the name of a class of `mixable.integrals`. None is `Quadrature()` for two
+        classes and `Sobol(128)` for more; `MonteCarlo(m)` is the paper's.
     seed
         Seeds the integrator's points.
 
@@ -89,7 +89,9 @@ class GAF(CompiledForecaster):
             "seed": _validate.count(seed, "seed", least=0),
         }
         ladder = integrals.choose(integrator, self.n_classes).rungs(self.n_classes - 1, self.seed)
-        _validate.memory(_core.gaf_bytes(self.n_features, self.n_classes, self.drift > 0), f"GAF with {n_features} features and {n_classes} classes")
+        _validate.memory(
+            _core.gaf_bytes(self.n_features, self.n_classes, self.drift > 0), f"GAF with {n_features} features and {n_classes} classes"
+        )
         self._core = _core.GAF(self.n_features, self.n_classes, self.lam, self.beta, self.alpha, self.mu, self.drift, ladder)
 
     @classmethod
@@ -107,9 +109,10 @@ class GAF(CompiledForecaster):
     ) -> GAF:
         """Return the forecaster that Theorem 1 speaks of, for comparators of norm at most `radius` and inputs of norm at most `bound`.
 
-        alpha = 1, beta of (A3), lam = max(4, dimension) zeta. `constants` is "paper" (dimension d K) or "tight" (`Logistic.constants`, dimension
-        d (K-1), since the direction common to all classes never matters). With a `horizon` n, mu = 1/n: smoothing then costs at most 2 nats in all;
-        without, mu = 0. The bound itself is `mixable.bounds.gaf`; on benign streams these values are too cautious to be competitive.
+        alpha = 1, beta of (A3), lam = max(4, dimension) zeta. `constants` is "paper" (dimension d K) or "tight"
+        (`Logistic.constants`, dimension d (K-1), since the direction common to all classes never matters). With a `horizon` n,
+        mu = 1/n: smoothing then costs at most 2 nats in all; without, mu = 0. The bound itself is `mixable.bounds.gaf`; on benign
+        streams these values are too cautious to be competitive.
 
         >>> f = GAF.from_theory(18, 4, radius=5.0, bound=1.0, horizon=10_000)
         >>> f.lam, round(f.beta, 4), f.mu

@@ -1,0 +1,141 @@
+"""The package as installed: quick and lean to import, typed, its builds selectable, its documents and style in order."""
+
+import ast
+import doctest
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import runnable_builds
+
+import mixable
+from mixable import _core
+
+ROOT = Path(__file__).parent.parent
+
+
+def python(code, **environment):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_import_is_quick_and_lean():
+    code = """
+import sys, time, numpy
+start = time.perf_counter()
+import mixable
+print(time.perf_counter() - start)
+print([name for name in ("sklearn", "matplotlib", "river", "polars", "typer", "scipy", "pandas") if name in sys.modules])
+"""
+    seconds, heavy = min((python(code).stdout.splitlines() for _ in range(3)), key=lambda lines: float(lines[0]))
+    assert float(seconds) < 0.5
+    assert heavy == "[]"
+
+
+def test_builds_can_be_forced():
+    for build in runnable_builds():
+        if build != "plain":
+            assert python("import mixable; print(mixable._core.isa)", MIXABLE_ISA=build).stdout == f"{build}\n"
+    assert "names no build" in python("import mixable", MIXABLE_ISA="v9").stderr
+    assert _core.isa == os.environ.get("MIXABLE_ISA", runnable_builds()[-1])
+
+
+def test_a_build_that_the_machine_lacks_is_refused(monkeypatch):
+    if _core.isa == "plain":
+        return
+    from mixable._core import _cpu
+
+    monkeypatch.setattr(_cpu, "x86_level", lambda: 2)
+    assert _core._choose() == "v2"
+    monkeypatch.setenv("MIXABLE_ISA", "v4")
+    with pytest.raises(ImportError, match="this machine can run only v2"):
+        _core._choose()
+
+
+def test_show_config_prints_what_a_bug_report_needs(capsys):
+    mixable.show_config()
+    out = capsys.readouterr().out
+    for word in (f"mixable {mixable.__version__}", f"{_core.isa} build", "BLAS of", "threads", f"numpy {np.__version__}"):
+        assert word in out
+
+
+def test_core_stub_is_in_step():
+    """Every public name and signature of the compiled core is in the stub, and the other way round."""
+    stub = ast.parse((Path(_core.__file__).parent / "__init__.pyi").read_text())
+
+    def signature(node):
+        node.body, node.decorator_list = [ast.Expr(ast.Constant(...))], []
+        return ast.unparse(node)
+
+    def stubbed(body, prefix=""):
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                yield (
+                    prefix + node.name,
+                    signature(node).replace("(self)", "(self, /)") if "property" in ast.unparse(node) else signature(node),
+                )
+            elif isinstance(node, ast.ClassDef):
+                yield from stubbed(node.body, node.name + ".")
+            elif isinstance(node, ast.AnnAssign):
+                yield ast.unparse(node.target), ast.unparse(node.annotation)
+
+    def compiled(owner, prefix=""):
+        for name, value in vars(owner).items():
+            if name.startswith("_") and name != "__init__":
+                continue
+            if isinstance(value, type):
+                yield from compiled(value, name + ".")
+            elif hasattr(value, "__nb_signature__") or isinstance(value, property):
+                text = (value.fget if isinstance(value, property) else value).__nb_signature__[0][0]
+                (node,) = ast.parse(text + ": ...").body
+                yield prefix + name, signature(node).replace("(self, /)", "(self)")
+            else:
+                yield prefix + name, type(value).__name__
+
+    module = importlib.import_module(f"mixable._core._{_core.isa}")
+    assert dict(stubbed(stub.body)) == dict(compiled(module))
+
+
+MODULES = [
+    name for _, name, _ in pkgutil.walk_packages(mixable.__path__, "mixable.") if "_core._" not in name and not name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests_of_modules(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize(
+    "document", sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")]), ids=lambda path: path.name
+)
+def test_doctests_of_documents(document):
+    assert doctest.testfile(str(document), module_relative=False, encoding="utf-8").failed == 0
+
+
+def test_main_prints_the_log_loss_beside_the_uniform_forecasts():
+    out = subprocess.run([sys.executable, "-m", "mixable"], capture_output=True, text=True, check=True).stdout
+    lines = {line.split("  ")[0].strip(): line.split() for line in out.splitlines()}
+    assert float(lines["uniform forecast"][2]) == 1.386
+    assert float(lines["GAF (alpha = 4)"][4]) < 0.56
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["mypy"],
+        ["clang-format", "--dry-run", "--Werror", *(str(path) for path in sorted((ROOT / "src").glob("**/*.[ch]pp")))],
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_style(command):
+    command = [str(Path(sysconfig.get_path("scripts")) / command[0]), *command[1:]]
+    tool = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert tool.returncode == 0, tool.stdout + tool.stderr
