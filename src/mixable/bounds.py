@@ -32,7 +32,7 @@ def gaf(n: int, n_features: int, n_classes: int, radius: float, bound: float, co
     """Theorem 1 for multiclass logistic regression, for the forecaster that `GAF.from_theory` makes with the same arguments (and mu = 0).
 
     >>> round(gaf(20_000, 2, 3, radius=2.0, bound=1.0, constants="tight"))
-    133
+    347
     """
     dim = n_features * (n_classes if constants == "paper" else n_classes - 1)
     return theorem1(n, dim, Logistic(n_classes).constants(radius, bound, kind=constants), radius)

@@ -1,0 +1,107 @@
+"""Speed of the compiled core: microseconds per example, against reference.py and against this machine's DGEMM.
+
+    python benchmarks/core.py [--quick]
+
+One thread. Every figure is the best of several repeats, and every ratio compares two figures of this run. The share of DGEMM counts
+the useful arithmetic of one step, D^2 (K + 1) flops with D = (K - 1) d: projection 2 D^2, symmetric update (K - 1) D^2.
+"""
+
+import os
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg.blas import dgemm
+
+import mixable
+from mixable import GAF, GenericGAF
+from mixable.integrals import Sobol
+from mixable.losses import Logistic
+
+# (d, K, rows of the stream, rows of the one-at-a-time loop, rows for reference.py)
+SIZES = [
+    (18, 4, 6000, 3000, 300),
+    (9, 7, 4000, 2000, 200),
+    (19, 7, 3000, 1500, 100),
+    (36, 6, 2400, 1200, 60),
+    (16, 26, 600, 300, 10),
+    (64, 10, 1000, 300, 5),
+    (1000, 2, 1280, 200, 0),
+    (256, 10, 640, 60, 0),
+    (784, 10, 320, 12, 0),
+]
+
+
+def dgemm_rate(n: int = 768) -> float:
+    """Flops per second of one n x n DGEMM, the best of a few."""
+    A = np.asfortranarray(np.random.default_rng(0).random((n, n)))
+    return 2 * n**3 / best_of(5, lambda: dgemm(1.0, A, A))
+
+
+def best_of(repeats: int, action: Callable[[], object]) -> float:
+    """Seconds of the fastest of several calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def loop(forecaster: GAF | GenericGAF, X: np.ndarray, labels: list[int]) -> None:
+    """One example at a time, as a service would."""
+    for x, y in zip(X, labels, strict=True):
+        forecaster.predict(x)
+        forecaster.learn(x, y)
+
+
+def measure(d: int, K: int, n: int, n_loop: int, n_reference: int, repeats: int) -> dict[str, float]:
+    """Microseconds per example in each mode, and the DGEMM rate measured in between."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, d)), rng.integers(0, K, n)
+    labels = y.tolist()
+    stream, single, rate = np.inf, np.inf, 0.0
+    for _ in range(repeats):  # in turn, so that all three see the same weather; making a model is not timed
+        f = GAF(d, K)
+        stream = min(stream, best_of(1, lambda f=f: f.run(X, y)) / n)
+        f = GAF(d, K)
+        single = min(single, best_of(1, lambda f=f: loop(f, X[:n_loop], labels[:n_loop])) / n_loop)
+        rate = max(rate, dgemm_rate())
+    reference = np.nan
+    if n_reference:
+        specification = GenericGAF(Logistic(K, Sobol(128)), d, lam=0.1)
+        reference = best_of(min(repeats, 3), lambda: loop(specification, X[:n_reference], labels[:n_reference])) / n_reference
+    return {"stream": stream * 1e6, "single": single * 1e6, "reference": reference * 1e6, "rate": rate}
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer repeats and only the sizes up to D = 1000")
+    quick = parser.parse_args().quick
+    mixable.show_config()
+    print("\nGAF, Sobol 128 (quadrature for K = 2); microseconds per example; one thread")
+    print("    d   K     D    stream  one by one  ratio  reference  speed-up  DGEMM GF/s  share  bytes / 8 D^2")
+    for d, K, n, n_loop, n_reference in SIZES:
+        D = (K - 1) * d
+        if quick and D > 1000:
+            continue
+        got = measure(d, K, n, n_loop, n_reference, 3 if quick or D > 1000 else 7)
+        share = D * D * (K + 1) / (got["stream"] * 1e-6) / got["rate"]
+        matrices = mixable._core.gaf_bytes(d, K, False) / (8 * D * D)
+        print(
+            f"{d:5}{K:4}{D:6}{got['stream']:10.2f}{got['single']:12.2f}{got['single'] / got['stream']:7.2f}{got['reference']:11.1f}"
+            f"{got['reference'] / got['stream']:10.1f}{got['rate'] / 1e9:12.1f}{share:7.1%}{matrices:15.2f}",
+            flush=True,
+        )
+    print(f"peak resident memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
