@@ -28,7 +28,9 @@ def main() -> None:
             return GAF(X.shape[1], K, integrator=integrator, seed=seed).run(X, y)
 
         exact = run(Sobol(16_384))
-        print(f"\n{name}: n = {n}, K = {len(names.classes)}, uniform {np.log(len(names.classes)):.3f}, Sobol 16384 {log_loss(exact, y).mean():.4f}")
+        print(
+            f"\n{name}: n = {n}, K = {len(names.classes)}, uniform {np.log(len(names.classes)):.3f}, Sobol 16384 {log_loss(exact, y).mean():.4f}"
+        )
         print("     m   Monte Carlo (sd over seeds)   error of log p     Sobol   error of log p")
         for m in (8, 32, 100, 128, 512, 2048):
             draws = [run(MonteCarlo(m), seed) for seed in range(10)]
