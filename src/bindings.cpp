@@ -9,9 +9,14 @@
 
 #include <atomic>
 #include <string>
+#include <type_traits>
 
+#include "core/folklore.hpp"
 #include "core/forecaster.hpp"
 #include "core/gaf.hpp"
+#include "core/gradient.hpp"
+#include "core/ons.hpp"
+#include "core/scalar_rules.hpp"
 
 namespace nb = nanobind;
 using namespace MIXABLE_ISA;
@@ -104,12 +109,15 @@ std::vector<Rung> ladder_from(const nb::list& rungs, long k) {
 }
 
 /// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at once.
-template <class Rule>
+template <class Rule, class State = Posterior>
 class Model {
    public:
-    template <class... Args>
-    explicit Model(const PosteriorShape& shape, Args&&... args)
-        : forecaster_(shape, scipy_blas(), std::forward<Args>(args)...),
+    using Outcome = typename Rule::Outcome;
+    static constexpr bool has_posterior = std::is_same_v<State, Posterior>;
+
+    template <class... Arguments>
+    explicit Model(const PosteriorShape& shape, Arguments&&... arguments)
+        : forecaster_(shape, std::forward<Arguments>(arguments)...),
           d_(shape.d),
           long_step_(double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
           slice_(std::max(shape.capacity(), long(2e8 / (double(shape.D()) * double(shape.D()) * double(shape.k + 3) + 1e4)))) {}
@@ -120,7 +128,7 @@ class Model {
         const nb::object clean = validate("inputs")(x, d_);
         if (is_plain(clean, NPY_DOUBLE, 1)) return predict_row(data(clean));
         const double* X = checked(clean, 2);
-        const long n = length(clean), K = forecaster_.rule.K;
+        const long n = length(clean), K = forecaster_.rule.outputs;
         nb::object out = new_array({n, K});
         double* p = data(out);
         nb::gil_scoped_release release;
@@ -130,29 +138,24 @@ class Model {
 
     void learn(nb::handle x, nb::handle y, nb::handle weight) {
         Use use(*this);
-        const long K = forecaster_.rule.K;
         nb::object clean;
         const double* row = plain_row(x);
         if (!row) {
             clean = validate("row")(x, d_);
             row = checked(clean, 1);
         }
-        long label = -1;
-        if (PyLong_CheckExact(y.ptr())) {
-            label = PyLong_AsLong(y.ptr());
-            if (label == -1) PyErr_Clear();
-        }
-        if (label < 0 || label >= K) label = nb::cast<long>(validate("label")(y, K));
+        const Outcome outcome = outcome_from(y);
         double w = PyFloat_CheckExact(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
         if (!(w >= 0 && w <= std::numeric_limits<double>::max())) w = nb::cast<double>(validate("weight")(weight));
-        released([&] { forecaster_.learn(row, label, w); });
+        released([&] { forecaster_.learn(row, outcome, w); });
     }
 
     nb::object run(nb::handle X_, nb::handle y_, nb::handle weight_) {
         Use use(*this);
         const double *X = checked(X_, 2), *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
-        if (!is_plain(y_, NPY_LONG, 1)) throw nb::type_error("expected a C-contiguous array of C longs");
-        const long *y = data<long>(y_), n = length(X_), K = forecaster_.rule.K;
+        if (!is_plain(y_, std::is_same_v<Outcome, long> ? NPY_LONG : NPY_DOUBLE, 1)) throw nb::type_error("expected a C-contiguous array of outcomes");
+        const Outcome* y = data<Outcome>(y_);
+        const long n = length(X_), K = forecaster_.rule.outputs;
         nb::object out = new_array({n, K});
         double* p = data(out);
         for (long t = 0; t < n; t += slice_) {
@@ -167,34 +170,42 @@ class Model {
 
     nb::object mean() {
         Use use(*this);
-        nb::object out = new_array({forecaster_.posterior.k, d_});
-        forecaster_.posterior.mean(data(out));
+        nb::object out = new_array({forecaster_.state.k, d_});
+        forecaster_.state.mean(data(out));
         return out;
     }
 
     nb::object precision() {
         Use use(*this);
-        if (forecaster_.posterior.shape().drift != 0) throw nb::value_error("A is not accumulated when drift > 0");
-        return square([&](double* out) { forecaster_.posterior.precision(out); });
+        if (forecaster_.state.shape().drift != 0) throw nb::value_error("A is not accumulated when drift > 0");
+        return square([&](double* out) { forecaster_.state.precision(out); });
     }
 
     nb::object covariance() {
         Use use(*this);
-        return square([&](double* out) { forecaster_.posterior.covariance(out); });
+        return square([&](double* out) { forecaster_.state.covariance(out); });
     }
 
-    long steps() const { return forecaster_.posterior.steps(); }
+    void set_mean(nb::handle mean) {
+        Use use(*this);
+        const double* values = checked(mean, 2);
+        if (length(mean, 0) != forecaster_.state.k || length(mean, 1) != d_) throw nb::value_error("the mean has the wrong shape");
+        forecaster_.state.set_mean(values);
+        forecaster_.forget_reading();
+    }
+
+    long steps() const { return forecaster_.state.steps(); }
 
     nb::dict state() {
         Use use(*this);
         nb::dict out;
-        forecaster_.posterior.visit(Writer{out});
+        forecaster_.state.visit(Writer{out});
         return out;
     }
 
     void restore(const nb::dict& state) {
         Use use(*this);
-        forecaster_.posterior.visit(Reader{state, forecaster_.posterior});
+        forecaster_.state.visit(Reader{state, forecaster_.state});
         forecaster_.forget_reading();
     }
 
@@ -219,16 +230,31 @@ class Model {
 
     struct Reader {
         const nb::dict& in;
-        Posterior& posterior;
+        const State& state;
         void operator()(const char* name, long& value) { value = nb::cast<long>(in[name]); }
         void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
-            if (!posterior.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
+            if (!state.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
             const nb::object a = in[name];
             const double* p = checked(a, 2);
             if (length(a, 0) != rows || length(a, 1) != columns) throw nb::value_error((std::string("the saved ") + name + " does not fit this model").c_str());
             for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
         }
     };
+
+    Outcome outcome_from(nb::handle y) const {
+        if constexpr (std::is_same_v<Outcome, double>) {
+            const double value = PyFloat_CheckExact(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr()) : std::numeric_limits<double>::quiet_NaN();
+            return std::isfinite(value) ? value : nb::cast<double>(validate("target")(y));
+        } else {
+            const long K = forecaster_.rule.outputs;
+            long label = -1;
+            if (PyLong_CheckExact(y.ptr())) {
+                label = PyLong_AsLong(y.ptr());
+                if (label == -1) PyErr_Clear();
+            }
+            return label >= 0 && label < K ? label : nb::cast<long>(validate("label")(y, K));
+        }
+    }
 
     const double* plain_row(nb::handle x) const {
         if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
@@ -237,7 +263,7 @@ class Model {
     }
 
     nb::object predict_row(const double* row) {
-        nb::object out = new_array({forecaster_.rule.K});
+        nb::object out = new_array({forecaster_.rule.outputs});
         double* p = data(out);
         released([&] { forecaster_.predict(row, p); });
         return out;
@@ -245,7 +271,7 @@ class Model {
 
     template <class F>
     nb::object square(F&& fill) {
-        nb::object out = new_array({forecaster_.posterior.D, forecaster_.posterior.D});
+        nb::object out = new_array({forecaster_.state.D, forecaster_.state.D});
         fill(data(out));
         return out;
     }
@@ -258,7 +284,7 @@ class Model {
         f();
     }
 
-    Forecaster<Rule> forecaster_;
+    Forecaster<Rule, State> forecaster_;
     long d_;
     bool long_step_;
     long slice_;  // rows between two looks for Ctrl-C, some 10 ms of work
@@ -266,6 +292,39 @@ class Model {
 };
 
 using GafModel = Model<GafRule>;
+using FolkloreModel = Model<FolkloreRule>;
+using OnsModel = Model<OnsRule>;
+using AioliModel = Model<AioliRule>;
+using VawModel = Model<VawRule>;
+using OgdModel = Model<OgdRule, GradientState>;
+
+/// What all models have in common; the constructor is the caller's to add.
+template <class M>
+nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
+    constexpr bool labels = std::is_same_v<typename M::Outcome, long>;
+    auto model = nb::class_<M>(m, name, doc);
+    model
+        .def("predict", &M::predict, nb::arg("x").none(), nb::sig("def predict(self, x: ArrayLike) -> NDArray[np.float64]"),
+             "The forecast of one input (d,), or one row each for a table (n, d).")
+        .def("learn", &M::learn, nb::arg("x").none(), nb::arg("y").none(), nb::arg("weight").none() = 1.0,
+             labels ? nb::sig("def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None")
+                    : nb::sig("def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None"),
+             "Learns one example.")
+        .def("run", &M::run, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(),
+             labels ? nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> NDArray[np.float64]")
+                    : nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
+             "Predicts and learns row by row; the arrays must have been validated.")
+        .def("mean", &M::mean, nb::sig("def mean(self) -> NDArray[np.float64]"), "V (k, d).")
+        .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
+        .def("state", &M::state, nb::sig("def state(self) -> dict[str, int | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | NDArray[np.float64]]) -> None"),
+             "Takes over what state() of a model of the same shape returned.");
+    if constexpr (M::has_posterior)
+        model.def("precision", &M::precision, nb::sig("def precision(self) -> NDArray[np.float64]"), "A (D, D) as accumulated, for drift = 0.")
+            .def("covariance", &M::covariance, nb::sig("def covariance(self) -> NDArray[np.float64]"), "A^-1 (D, D).")
+            .def("set_mean", &M::set_mean, nb::arg("mean"), nb::sig("def set_mean(self, mean: NDArray[np.float64]) -> None"), "Replaces V; A stays.");
+    return model;
+}
 
 }  // namespace
 
@@ -276,35 +335,51 @@ NB_MODULE(MIXABLE_MODULE, m) {
     m.attr("vector_width") = W;
     m.attr("compiler") = __VERSION__;
 
-    nb::class_<GafModel>(m, "GAF", "Forecaster of multinomial logistic regression in K - 1 coordinates; see mixable.GAF.")
+    bind<GafModel>(m, "GAF", "See mixable.GAF; in K - 1 coordinates.")
         .def(
             "__init__",
             [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu, double drift, const nb::list& ladder, long block,
                long period) {
-                new (self) GafModel(PosteriorShape{K - 1, d, K - 1, lam, drift, block, period}, K, beta, alpha, mu, ladder_from(ladder, K - 1));
+                new (self) GafModel(PosteriorShape{K - 1, d, K - 1, lam, drift, block, period}, scipy_blas(), K, beta, alpha, mu, ladder_from(ladder, K - 1));
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"), nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
             nb::arg("block") = 0, nb::arg("period") = 0,
             nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, alpha: float, mu: float, drift: float, "
-                    "ladder: list[Rung], block: int = 0, period: int = 0) -> None"))
-        .def("predict", &GafModel::predict, nb::arg("x").none(), nb::sig("def predict(self, x: ArrayLike) -> NDArray[np.float64]"),
-             "Probabilities (K,) of one input (d,), or (n, K) of a table (n, d).")
-        .def("learn", &GafModel::learn, nb::arg("x").none(), nb::arg("y").none(), nb::arg("weight").none() = 1.0,
-             nb::sig("def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None"), "Learns one example.")
-        .def("run", &GafModel::run, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(),
-             nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
-             "Predicts and learns row by row; the arrays must have been validated.")
-        .def("mean", &GafModel::mean, nb::sig("def mean(self) -> NDArray[np.float64]"), "V (K - 1, d).")
-        .def("precision", &GafModel::precision, nb::sig("def precision(self) -> NDArray[np.float64]"), "A (D, D) as accumulated, for drift = 0.")
-        .def("covariance", &GafModel::covariance, nb::sig("def covariance(self) -> NDArray[np.float64]"), "A^-1 (D, D).")
-        .def_prop_ro("steps", &GafModel::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
-        .def("state", &GafModel::state, nb::sig("def state(self) -> dict[str, int | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
-        .def("restore", &GafModel::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | NDArray[np.float64]]) -> None"),
-             "Takes over what state() of a model of the same shape returned.");
+                    "ladder: list[Rung], block: int = 0, period: int = 0) -> None"));
+    bind<FolkloreModel>(m, "Folklore", "See mixable.Folklore; in K - 1 coordinates.")
+        .def(
+            "__init__",
+            [](FolkloreModel* self, long d, long K, double lam, double beta, double drift) {
+                new (self) FolkloreModel(PosteriorShape{K - 1, d, K - 1, lam, drift}, scipy_blas(), K, beta);
+            },
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"), nb::arg("drift"));
+    bind<OnsModel>(m, "ONS", "See mixable.ONS; in K - 1 coordinates, no projection.")
+        .def(
+            "__init__",
+            [](OnsModel* self, long d, long K, double lam, double beta) { new (self) OnsModel(PosteriorShape{K - 1, d, 1, lam, 0.0}, scipy_blas(), K, beta); },
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"));
+    bind<AioliModel>(m, "AIOLI", "See mixable.AIOLI; in margin coordinates.")
+        .def(
+            "__init__",
+            [](AioliModel* self, long d, double lam, double scale, double virtual_weight) {
+                new (self) AioliModel(PosteriorShape{1, d, 1, lam, 0.0}, scipy_blas(), scale, virtual_weight);
+            },
+            nb::arg("n_features"), nb::arg("lam"), nb::arg("scale"), nb::arg("virtual_weight"));
+    bind<VawModel>(m, "VAW", "See mixable.VAW.")
+        .def(
+            "__init__", [](VawModel* self, long d, double lam, double drift) { new (self) VawModel(PosteriorShape{1, d, 1, lam, drift}, scipy_blas()); },
+            nb::arg("n_features"), nb::arg("lam"), nb::arg("drift"));
+    bind<OgdModel>(m, "OGD", "See mixable.OGD; in K - 1 coordinates. A radius of 0 means no projection.")
+        .def(
+            "__init__",
+            [](OgdModel* self, long d, long K, double rate, bool fixed, double radius) {
+                new (self) OgdModel(PosteriorShape{K - 1, d, 1, 1.0, 0.0}, radius, K, rate, fixed);
+            },
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"), nb::arg("radius"));
 
     m.def(
-        "gaf_bytes", [](long d, long K, bool drift) { return 8 * PosteriorShape{K - 1, d, K - 1, 1.0, drift ? 1.0 : 0.0}.doubles(); }, nb::arg("n_features"),
-        nb::arg("n_classes"), nb::arg("drift"), "Bytes that the matrices of a GAF of this size take.");
+        "posterior_bytes", [](long k, long d, long rank, bool drift) { return 8 * PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.doubles(); }, nb::arg("k"),
+        nb::arg("d"), nb::arg("rank"), nb::arg("drift"), "Bytes that the matrices of a posterior of this size take.");
     m.def(
         "normal_points",
         [](std::uint64_t seed, std::uint64_t step, long k, long count) {

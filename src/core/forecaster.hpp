@@ -1,4 +1,4 @@
-// A forecaster = a posterior + a rule on the small (m, G, y). One loop serves every rule.
+// A forecaster = a state + a rule on the small (m, G, y). One loop serves every rule.
 #pragma once
 
 #include <utility>
@@ -7,51 +7,53 @@
 
 namespace MIXABLE_ISA {
 
-/// Rule must have: K; begin(m, G); predict(m, step, p); learn(m, y, weight, v, F), see gaf.hpp.
-template <class Rule>
+/// Rule must have: Outcome, outputs, begin(m, G, step), predict(p) and learn(y, weight, v, F), which refer to what begin was given; see gaf.hpp.
+/// State is Posterior or has its interface.
+template <class Rule, class State = Posterior>
 class Forecaster {
    public:
-    template <class... Args>
-    Forecaster(const PosteriorShape& shape, const Blas& blas, Args&&... args)
-        : posterior(shape, blas), rule(std::forward<Args>(args)...), v_(posterior.sk), F_(posterior.k * posterior.sr) {}
+    using Outcome = typename Rule::Outcome;
 
-    Posterior posterior;
+    template <class StateArgument, class... RuleArguments>
+    Forecaster(const PosteriorShape& shape, StateArgument&& state_argument, RuleArguments&&... arguments)
+        : state(shape, std::forward<StateArgument>(state_argument)), rule(std::forward<RuleArguments>(arguments)...), v_(state.sk), F_(state.k * state.sr) {}
+
+    State state;
     Rule rule;
 
-    /// Probabilities p (K) for input x (d). The reading is kept, so that learning the same x next costs no second projection.
+    /// The forecast p (outputs) for input x (d). The reading is kept, so that learning the same x next costs no second projection.
     void predict(const double* x, double* p) {
         look(x);
-        rule.predict(posterior.m, posterior.steps(), p);
+        rule.predict(p);
     }
 
     /// The same for the n rows of X, all from the present state.
     void predict_many(const double* X, long n, double* out) {
         forget_reading();
         for (long t = 0; t < n;) {
-            const long count = std::min(posterior.room(), n - t);
-            posterior.prepare(X + t * posterior.d, posterior.d, count, false);
+            const long count = std::min(state.room(), n - t);
+            state.prepare(X + t * state.d, state.d, count, false);
             for (long i = 0; i < count; ++i, ++t) {
-                posterior.read(i);
-                rule.begin(posterior.m, posterior.G);
-                rule.predict(posterior.m, posterior.steps(), out + t * rule.K);
+                read(i);
+                rule.predict(out + t * rule.outputs);
             }
         }
     }
 
-    void learn(const double* x, long y, double weight) {
+    void learn(const double* x, Outcome y, double weight) {
         look(x);
         take(y, weight);
     }
 
-    /// Row t of out (n x K) is predicted before y_t is learned. `weight` may be null.
-    void run(const double* X, const long* y, const double* weight, long n, double* out) {
+    /// Row t of out (n x outputs) is predicted before y_t is learned. `weight` may be null.
+    void run(const double* X, const Outcome* y, const double* weight, long n, double* out) {
         forget_reading();
         for (long t = 0; t < n;) {
-            const long count = std::min(posterior.room(), n - t);
-            posterior.prepare(X + t * posterior.d, posterior.d, count);
+            const long count = std::min(state.room(), n - t);
+            state.prepare(X + t * state.d, state.d, count);
             for (const long end = t + count; t < end; ++t) {
                 read();
-                rule.predict(posterior.m, posterior.steps(), out + t * rule.K);
+                rule.predict(out + t * rule.outputs);
                 take(y[t], weight ? weight[t] : 1.0);
             }
         }
@@ -59,26 +61,26 @@ class Forecaster {
 
     /// To be called when the state has been changed from outside.
     void forget_reading() {
-        posterior.forget_prepared();
+        state.forget_prepared();
         fresh_ = false;
     }
 
    private:
     void look(const double* x) {
-        if (fresh_ && posterior.is_prepared(x)) return;
-        posterior.prepare(x, posterior.d, 1);
+        if (fresh_ && state.is_prepared(x)) return;
+        state.prepare(x, state.d, 1);
         read();
         fresh_ = true;
     }
 
-    void read() {
-        posterior.read();
-        rule.begin(posterior.m, posterior.G);
+    void read(long ahead = 0) {
+        state.read(ahead);
+        rule.begin(state.m, state.G, state.steps());
     }
 
-    void take(long y, double weight) {
-        rule.learn(posterior.m, y, weight, v_, F_);
-        posterior.push(v_, F_);
+    void take(Outcome y, double weight) {
+        rule.learn(y, weight, v_, F_);
+        state.push(v_, F_);
         fresh_ = false;
     }
 

@@ -157,6 +157,12 @@ class Posterior {
             for (long l = 0; l < d; ++l) out[j * d + l] = V[j * dp + l] - change[j * d + l];
     }
 
+    /// Replaces the mean (k x d); the width stays.
+    void set_mean(const double* mean) {
+        flush();
+        for (long j = 0; j < k; ++j) std::memcpy(V + j * dp, mean + j * d, std::size_t(d) * 8);
+    }
+
     /// The current A (D x D), as accumulated: needs drift = 0.
     void precision(double* out) const {
         for (long i = 0; i < D; ++i)

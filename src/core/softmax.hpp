@@ -129,6 +129,18 @@ class Softmax {
         for (long l = 0; l < sk; l += W) contract<vec>(rows_ + l, F + l, sk);
     }
 
+    /// r <- (I + F^T G F)^-1 F^T r, which is F^T (I + G F F^T)^-1 r; F is k x k with row stride sk.
+    void damp(const double* G, const double* F, double* r) {
+        combine(k, k, k, 1.0, {G, sk, 1}, F, sk, rows_, sk, false);
+        combine(k, k, k, 1.0, {F, 1, sk}, rows_, sk, hessian_, sk, false);
+        for (long i = 0; i < k; ++i) hessian_[i * sk + i] += 1.0;
+        combine(1, k, k, 1.0, {r, 0, 1}, F, sk, step_, sk, false);
+        cholesky(k, hessian_, sk);
+        solve_transposed(k, hessian_, sk, step_);
+        solve(k, hessian_, sk, step_);
+        std::memcpy(r, step_, std::size_t(k) * 8);
+    }
+
    private:
     template <class Entry>
     static Entry entry(const double* p) {

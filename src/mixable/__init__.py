@@ -2,10 +2,29 @@
 
 from importlib.metadata import version
 
-from mixable import bounds, datasets, integrals, losses
+from mixable import bounds, datasets, integrals, losses, regret
 from mixable._config import show_config
-from mixable.forecasters import GAF
+from mixable.batch import online_to_batch
+from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, Folklore, Foster
 from mixable.reference import GenericGAF
 
 __version__ = version("mixable")
-__all__ = ["GAF", "GenericGAF", "bounds", "datasets", "integrals", "losses", "show_config"]
+__all__ = [
+    "AIOLI",
+    "FTRL",
+    "GAF",
+    "OGD",
+    "ONS",
+    "SMP",
+    "VAW",
+    "Folklore",
+    "Foster",
+    "GenericGAF",
+    "bounds",
+    "datasets",
+    "integrals",
+    "losses",
+    "online_to_batch",
+    "regret",
+    "show_config",
+]

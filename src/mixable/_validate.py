@@ -95,6 +95,22 @@ def labels(y: ArrayLike, n_classes: int, n: int) -> NDArray[np.int_]:
     return np.ascontiguousarray(values, dtype=np.int_)
 
 
+def target(y: Any) -> float:
+    """A real outcome, finite."""
+    return real(y, "y")
+
+
+def targets(y: ArrayLike, n: int) -> Array:
+    """A column of `n` real outcomes, finite."""
+    values = as_floats(y, "y")
+    if values.shape != (n,):
+        raise ValueError(f"y must have shape ({n},) to go with X, got {values.shape}")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; targets must be finite")
+    return values
+
+
 def weight(value: Any) -> float:
     """An example's weight: finite and at least 0."""
     return real(value, "weight", least=0)

@@ -1,4 +1,4 @@
-"""The paper's three data sets, shipped with the package.
+"""The paper's three data sets, shipped with the package, and generated streams.
 
 All three are from the UCI Machine Learning Repository, CC BY 4.0; `data/README.md` in the package has sources and attribution.
 """
@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mixable import _validate
 
 
 class Names(NamedTuple):
@@ -46,6 +48,24 @@ def load_shuttle() -> Dataset:
 def load_segment() -> Dataset:
     """Statlog image segmentation: 2,310 examples, 19 features (one constant), 7 classes of 330."""
     return _load("segment")
+
+
+def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    """The hard regime of Hazan, Koren and Levy (2014), one feature, two classes: X (n, 1) and labels y (n,).
+
+    With B = log n, an example is (1 - sqrt(eps)/(2 B), label 1) with probability sqrt(eps)/(2 B) + chi eps/B, else (sqrt(eps)/B, label 0).
+    `chi` is -1 or +1; the lower bound for proper forecasters is for eps tuned to n and margin weights of norm B.
+
+    >>> X, y = make_hazan(10_000, chi=1, seed=0)
+    >>> X.shape, int(y.sum()), float(X.max()) < 1
+    ((10000, 1), 56, True)
+    """
+    if chi not in (-1, 1):
+        raise ValueError(f"chi must be -1 or 1, got {chi!r}")
+    n, eps = _validate.count(n, "n", least=2), _validate.real(eps, "eps", above=0, most=1)
+    B, root = np.log(n), np.sqrt(eps)
+    y = (np.random.default_rng(seed).random(n) < root / (2 * B) + chi * eps / B).astype(np.int_)
+    return np.where(y == 1, 1 - root / (2 * B), root / B)[:, None], y
 
 
 def _load(name: str) -> Dataset:

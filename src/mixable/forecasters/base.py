@@ -1,4 +1,4 @@
-"""What the compiled multiclass forecasters share: the three verbs, parameters that cannot change in mid-stream, copying and pickling."""
+"""What the forecasters share: the three verbs, parameters that cannot change in mid-stream, copying and pickling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Parameter(Generic[T]):
-    """A constructor argument that can be read and not changed: the posterior depends on it."""
+    """A constructor argument that can be read and not changed: what was learned depends on it."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -22,34 +22,92 @@ class Parameter(Generic[T]):
     @overload
     def __get__(self, instance: None, owner: type) -> Parameter[T]: ...
     @overload
-    def __get__(self, instance: CompiledForecaster, owner: type) -> T: ...
-    def __get__(self, instance: CompiledForecaster | None, owner: type) -> T | Parameter[T]:
+    def __get__(self, instance: Forecaster, owner: type) -> T: ...
+    def __get__(self, instance: Forecaster | None, owner: type) -> T | Parameter[T]:
         return self if instance is None else instance._parameters[self.name]
 
-    def __set__(self, instance: CompiledForecaster, value: T) -> None:
+    def __set__(self, instance: Forecaster, value: T) -> None:
         raise AttributeError(f"{self.name} is fixed when the forecaster is made")
 
 
-class CompiledForecaster:
-    """A multiclass forecaster whose posterior lives in the compiled core, in K - 1 coordinates."""
+class Forecaster:
+    """Sizes, parameters and a readable representation. Subclasses set `_parameters` in their constructor."""
 
     n_features = Parameter[int]()
-    n_classes = Parameter[int]()
-    lam = Parameter[float]()
-    drift = Parameter[float]()
 
     _parameters: dict[str, Any]
-    _core: _core.GAF
+
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._parameters.items())})"
+
+
+class MulticlassForecaster(Forecaster):
+    """A forecaster of labels 0..n_classes-1, whose `run` is the loop of the other two verbs."""
+
+    n_classes = Parameter[int]()
 
     def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), a table, each row from the present state.
+        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state.
 
         Pure and deterministic: it changes nothing, and the same input gives the same bits.
         """
-        return self._core.predict(x)
+        raise NotImplementedError
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, as if seen `weight` times."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
+        raise NotImplementedError
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y (n,) is learned.
+
+        The same as a loop of `predict` and `learn`. Everything is checked first: if it raises ValueError or TypeError, nothing was
+        learned. Ctrl-C stops between two rows; the rows before it are then learned.
+        """
+        X = _validate.table(X, self.n_features)
+        labels, weights = _validate.labels(y, self.n_classes, len(X)), _validate.weights(weight, len(X))
+        out = np.empty((len(X), self.n_classes))
+        for t, x in enumerate(X):
+            out[t] = self.predict(x)
+            self.learn(x, int(labels[t]), 1.0 if weights is None else float(weights[t]))
+        return out
+
+
+class CompiledForecaster(Forecaster):
+    """A forecaster whose state lives in the compiled core: copying and pickling."""
+
+    _core: Any
+
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+        return int(self._core.steps)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"parameters": self._parameters, "state": self._core.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["parameters"])  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
+        self._core.restore(state["state"])
+
+
+class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
+    """A multiclass forecaster whose verbs are compiled."""
+
+    def predict(self, x: ArrayLike) -> Array:
+        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state.
+
+        Pure and deterministic: it changes nothing, and the same input gives the same bits.
+        """
+        p: Array = self._core.predict(x)
+        return p
+
+    def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
         self._core.learn(x, y, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
@@ -60,35 +118,33 @@ class CompiledForecaster:
         """
         X = _validate.table(X, self.n_features)
         labels = _validate.labels(y, self.n_classes, len(X))
-        return self._core.run(X, labels, _validate.weights(weight, len(X)))
-
-    @property
-    def steps(self) -> int:
-        """Number of examples learned."""
-        return self._core.steps
+        p: Array = self._core.run(X, labels, _validate.weights(weight, len(X)))
+        return p
 
     @property
     def coef(self) -> Array:
-        """Weights theta (n_classes, n_features) of the current leader; they sum to zero over classes."""
+        """Weights theta (n_classes, n_features); they sum to zero over classes."""
         return np.asarray(integrals.helmert(self.n_classes) @ self._core.mean())
 
+
+class PosteriorForecaster(CompiledMulticlassForecaster):
+    """A compiled forecaster that keeps a quadratic over the weights, in K - 1 coordinates."""
+
+    lam = Parameter[float]()
+
     def precision(self) -> Array:
-        """The paper's A_t (K d, K d), class-major: half the Hessian of the surrogate objective.
+        """A_t (K d, K d), class-major: half the Hessian of the quadratic it keeps.
 
         With drift = 0 it is what was accumulated; with drift, the inverse of A^-1, whose part along (1, ..., 1) is 1/lam + drift t.
         """
-        K, d = self.n_classes, self.n_features
-        reduced = np.linalg.inv(self._core.covariance()) if self.drift else self._core.precision()
+        K, d, drift = self.n_classes, self.n_features, self._parameters.get("drift", 0.0)
+        reduced = np.linalg.inv(self._core.covariance()) if drift else self._core.precision()
         Q = np.kron(integrals.helmert(K), np.eye(d))
-        along_ones = 1.0 / (1.0 / self.lam + self.drift * self.steps)
+        along_ones = 1.0 / (1.0 / self.lam + drift * self.steps)
         return np.asarray(Q @ reduced @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d)))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"parameters": self._parameters, "state": self._core.state()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state["parameters"])  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
-        self._core.restore(state["state"])
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._parameters.items())})"
+def refuse_if_too_large(forecaster: Forecaster, k: int, rank: int, drift: bool = False) -> None:
+    """Raise MemoryError, with the number of bytes, if the posterior's matrices would not fit."""
+    needed = _core.posterior_bytes(k, forecaster.n_features, rank, drift)
+    _validate.memory(needed, f"{type(forecaster).__name__} with {forecaster.n_features} features and {k + 1} classes")

@@ -9,11 +9,11 @@ from typing import Any
 
 from mixable import _core, _validate, integrals
 from mixable.bounds import theory_lam
-from mixable.forecasters.base import CompiledForecaster, Parameter
+from mixable.forecasters.base import Parameter, PosteriorForecaster, refuse_if_too_large
 from mixable.losses import Logistic
 
 
-class GAF(CompiledForecaster):
+class GAF(PosteriorForecaster):
     """Efficient-GAF, Algorithm 1 of the paper: one example at a time, probabilities you can bet on, no learning rate.
 
     It keeps a Gaussian over the weights, the exponential weights of past losses replaced by quadratic surrogates (Eq. 3), and
@@ -61,6 +61,7 @@ class GAF(CompiledForecaster):
     beta = Parameter[float]()
     alpha = Parameter[float]()
     mu = Parameter[float]()
+    drift = Parameter[float]()
     integrator = Parameter["integrals.Integrator | str | None"]()
     seed = Parameter[int]()
 
@@ -89,9 +90,7 @@ class GAF(CompiledForecaster):
             "seed": _validate.count(seed, "seed", least=0),
         }
         ladder = integrals.choose(integrator, self.n_classes).rungs(self.n_classes - 1, self.seed)
-        _validate.memory(
-            _core.gaf_bytes(self.n_features, self.n_classes, self.drift > 0), f"GAF with {n_features} features and {n_classes} classes"
-        )
+        refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift > 0)
         self._core = _core.GAF(self.n_features, self.n_classes, self.lam, self.beta, self.alpha, self.mu, self.drift, ladder)
 
     @classmethod

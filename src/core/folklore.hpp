@@ -1,0 +1,74 @@
+// The rule of FOLKLORE (Agarwal, Kale, Zimmert, ALT 2022), multiclass, no sampling, with the corrected update (docs/paper-notes.md).
+#pragma once
+
+#include "softmax.hpp"
+
+namespace MIXABLE_ISA {
+
+class FolkloreRule {
+   public:
+    using Outcome = long;
+
+    FolkloreRule(long classes, double beta)
+        : outputs(classes), k(classes - 1), curvature_(beta / 2), softmax_(classes), u_(softmax_.sk), shifted_(softmax_.sk), work_(2 * pad_to(classes, 8)) {}
+
+    const long outputs, k;
+
+    /// u = m + Q^T a / 2 - G Q^T softmax(Q u) / 2, a the diagonal of Q G Q^T / 2: the point that hedges against every label at once.
+    void begin(const double* m, const double* G, long) {
+        const long sk = softmax_.sk;
+        softmax_.factorise(G);
+        double *a = work_, *e = work_ + pad_to(outputs, 8);
+        for (long c = 0; c < outputs; ++c) {
+            double s = 0;
+            for (long l = 0; l < k; ++l) s += softmax_.N[c * sk + l] * softmax_.N[c * sk + l];
+            a[c] = 0.25 * s;
+            e[c] = c == 0 ? 0.5 : 0.0;
+        }
+        softmax_.contract<double>(a, shifted_, 1);
+        softmax_.contract<double>(e, u_, 1);
+        // solve_step adds G Q^T e_0 / 2 for its label; take it away beforehand, since here no label is known.
+        for (long i = 0; i < k; ++i) {
+            double s = m[i] + shifted_[i];
+            for (long l = 0; l < k; ++l) s -= G[i * sk + l] * u_[l];
+            shifted_[i] = s;
+        }
+        std::memcpy(u_, softmax_.solve_step(shifted_, 0, 1.0), std::size_t(k) * 8);
+        m_ = m;
+        G_ = G;
+    }
+
+    void predict(double* p) {
+        softmax_.evaluate(u_);
+        std::memcpy(p, softmax_.p, std::size_t(outputs) * 8);
+    }
+
+    /// The surrogate is expanded at u: with g = Q^T (softmax(Q u) - e_y) and C = F F^T = c S, the new leader's prediction w solves
+    /// (I + G C) w = m - G g / 2 + G C u, and v = g / 2 + C (w - u). With r = w - u: (I + G C) r = m - u - G g / 2.
+    void learn(long y, double weight, double* v, double* F) {
+        const long sk = softmax_.sk;
+        softmax_.evaluate(u_);
+        softmax_.gradient(y, v);
+        softmax_.curvature(weight * curvature_, F);
+        for (long i = 0; i < k; ++i) {
+            double s = m_[i] - u_[i];
+            for (long l = 0; l < k; ++l) s -= 0.5 * weight * G_[i * sk + l] * v[l];
+            shifted_[i] = s;
+        }
+        softmax_.damp(G_, F, shifted_);  // F^T r
+        for (long i = 0; i < k; ++i) {
+            double s = 0.5 * weight * v[i];
+            for (long l = 0; l < k; ++l) s += F[i * sk + l] * shifted_[l];
+            work_[i] = s;
+        }
+        std::memcpy(v, work_, std::size_t(k) * 8);
+    }
+
+   private:
+    double curvature_;
+    const double *m_ = nullptr, *G_ = nullptr;
+    Softmax softmax_;
+    Buffer u_, shifted_, work_;
+};
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,43 @@
+// The rule of Online Newton Step (Hazan, Agarwal, Kale 2007) for multinomial logistic loss, without projection.
+#pragma once
+
+#include "softmax.hpp"
+
+namespace MIXABLE_ISA {
+
+class OnsRule {
+   public:
+    using Outcome = long;
+
+    OnsRule(long classes, double beta) : outputs(classes), k(classes - 1), beta_(beta), softmax_(classes) {}
+
+    const long outputs, k;
+
+    void begin(const double* m, const double* G, long) {
+        softmax_.evaluate(m);
+        G_ = G;
+    }
+
+    void predict(double* p) { std::memcpy(p, softmax_.p, std::size_t(outputs) * 8); }
+
+    /// A <- A + g g^T, theta <- theta - A^-1 g / beta, where g = Phi q, q = Q^T (p - e_y): A^-1 g with the new A is P q / (1 + q^T G q). F is one column.
+    void learn(long y, double weight, double* v, double* F) {
+        const long sk = softmax_.sk;
+        softmax_.gradient(y, v);
+        double width = 1;
+        for (long i = 0; i < k; ++i) v[i] *= weight;
+        for (long i = 0; i < k; ++i)
+            for (long l = 0; l < k; ++l) width += v[i] * G_[i * sk + l] * v[l];
+        for (long i = 0; i < k; ++i) {
+            F[i * 8] = v[i];
+            v[i] /= beta_ * width;
+        }
+    }
+
+   private:
+    double beta_;
+    const double* G_ = nullptr;
+    Softmax softmax_;
+};
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,68 @@
+"""AIOLI: efficient improper learning for binary logistic regression.
+
+Jezequel, R., Gaillard, P. and Rudi, A. (2020). Efficient improper learning for online logistic regression. COLT.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixable import _core, _validate
+from mixable.forecasters.base import Array, CompiledMulticlassForecaster, Parameter, refuse_if_too_large
+
+
+class AIOLI(CompiledMulticlassForecaster):
+    """Two classes: the leader of quadratic surrogates, with the losses of both labels at the current input added.
+
+    It works with margin weights theta (d,): label 1 has probability sigmoid(s), where s is the root of
+    ``s + (x^T A^-1 x / 2) tanh(s / 2) = theta^T x``.
+
+    Parameters
+    ----------
+    n_features
+        Size d.
+    lam
+        Regularisation lam |theta|^2 of the margin weights.
+    scale
+        1 + B R: the surrogate's curvature is the loss's divided by it.
+    virtual_weight
+        Weight of the two virtual losses; 1 is the paper's. With 1/2 the forecaster is Folklore for K = 2.
+
+    Examples
+    --------
+    >>> f = AIOLI(n_features=2)
+    >>> f.learn([1.0, -1.0], 1)
+    >>> f.predict([1.0, -1.0]).round(3)
+    array([0.355, 0.645])
+    """
+
+    lam = Parameter[float]()
+    scale = Parameter[float]()
+    virtual_weight = Parameter[float]()
+
+    def __init__(self, n_features: int, *, lam: float = 0.1, scale: float = 1.0, virtual_weight: float = 1.0) -> None:
+        self._parameters = {
+            "n_features": _validate.count(n_features, "n_features"),
+            "lam": _validate.real(lam, "lam", above=0),
+            "scale": _validate.real(scale, "scale", above=0),
+            "virtual_weight": _validate.real(virtual_weight, "virtual_weight", least=0),
+        }
+        refuse_if_too_large(self, 1, 1)
+        self._core = _core.AIOLI(self.n_features, self.lam, self.scale, self.virtual_weight)
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]  # a constant here, a parameter elsewhere
+        """Always 2."""
+        return 2
+
+    @property
+    def coef(self) -> Array:
+        """Weights (2, n_features), half the margin weights each way, so that they sum to zero."""
+        theta = self._core.mean()[0]
+        return np.array([-theta / 2, theta / 2])
+
+    @classmethod
+    def from_theory(cls, n_features: int, *, radius: float, bound: float) -> AIOLI:
+        """Return the paper's forecaster for margin weights of norm at most `radius`: scale 1 + B R, lam = R^2; see `bounds.aioli`."""
+        radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+        return cls(n_features, lam=bound**2, scale=1 + radius * bound)

@@ -1,0 +1,63 @@
+"""FOLKLORE: multiclass logistic regression with the regret of GAF and no sampling.
+
+Agarwal, N., Kale, S. and Zimmert, J. (2022). Efficient methods for online multiclass logistic regression. ALT.
+"""
+
+from __future__ import annotations
+
+from mixable import _core, _validate
+from mixable.forecasters.base import Parameter, PosteriorForecaster, refuse_if_too_large
+from mixable.losses import Logistic
+
+
+class Folklore(PosteriorForecaster):
+    """Predicts at the point that hedges against all labels at once, the multiclass heir of AIOLI's virtual labels.
+
+    The update is the corrected one: the paper prints it without the term that comes from expanding the surrogate at the prediction
+    instead of at 0, and with a constant for which its lower bound fails (docs/paper-notes.md).
+
+    Parameters
+    ----------
+    n_features, n_classes
+        Sizes d and K >= 2.
+    lam
+        Regularisation, lam |theta|^2.
+    beta
+        Curvature of the surrogates, as in GAF; the paper's c is beta / 2.
+    drift
+        Process noise: A^-1 += drift I after each example (not in the paper).
+
+    Examples
+    --------
+    >>> from mixable.datasets import load_vehicle
+    >>> from mixable.losses import log_loss
+    >>> X, y, _ = load_vehicle()
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> round(float(log_loss(Folklore(18, 4).run(X, y), y).mean()), 2)
+    0.65
+    """
+
+    beta = Parameter[float]()
+    drift = Parameter[float]()
+
+    def __init__(self, n_features: int, n_classes: int, *, lam: float = 0.1, beta: float = 1.0, drift: float = 0.0) -> None:
+        self._parameters = {
+            "n_features": _validate.count(n_features, "n_features"),
+            "n_classes": _validate.count(n_classes, "n_classes", least=2),
+            "lam": _validate.real(lam, "lam", above=0),
+            "beta": _validate.real(beta, "beta", above=0),
+            "drift": _validate.real(drift, "drift", least=0),
+        }
+        refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift > 0)
+        self._core = _core.Folklore(self.n_features, self.n_classes, self.lam, self.beta, self.drift)
+
+    @classmethod
+    def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float, constants: str = "paper") -> Folklore:
+        """Return the forecaster that `bounds.folklore` speaks of: beta of (A3), lam = R^2.
+
+        >>> Folklore.from_theory(18, 4, radius=5.0, bound=2.0).lam
+        4.0
+        """
+        radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+        K = _validate.count(n_classes, "n_classes", least=2)
+        return cls(n_features, K, lam=bound**2, beta=Logistic(K).constants(radius, bound, kind=constants).beta)

@@ -1,0 +1,60 @@
+"""Online gradient descent for multiclass logistic regression.
+
+Zinkevich, M. (2003). Online convex programming and generalized infinitesimal gradient ascent. ICML.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mixable import _core, _validate
+from mixable.forecasters.base import CompiledMulticlassForecaster, Parameter
+
+
+class OGD(CompiledMulticlassForecaster):
+    """theta -= step_t (p - e_y) x^T, projected on a ball; predicts softmax(theta x).
+
+    Parameters
+    ----------
+    n_features, n_classes
+        Sizes d and K >= 2.
+    step
+        The step is `step / sqrt(t)` at example t, or `step` throughout if `fixed`.
+    fixed
+        Whether the step stays the same.
+    radius
+        Radius of the ball that theta is projected on; None for no projection.
+
+    Examples
+    --------
+    >>> from mixable.datasets import load_vehicle
+    >>> from mixable.losses import log_loss
+    >>> X, y, _ = load_vehicle()
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> round(float(log_loss(OGD(18, 4, step=0.3).run(X, y), y).mean()), 2)
+    0.95
+    """
+
+    step = Parameter[float]()
+    fixed = Parameter[bool]()
+    radius = Parameter["float | None"]()
+
+    def __init__(self, n_features: int, n_classes: int, *, step: float = 1.0, fixed: bool = False, radius: float | None = None) -> None:
+        self._parameters = {
+            "n_features": _validate.count(n_features, "n_features"),
+            "n_classes": _validate.count(n_classes, "n_classes", least=2),
+            "step": _validate.real(step, "step", above=0),
+            "fixed": bool(fixed),
+            "radius": None if radius is None else _validate.real(radius, "radius", above=0),
+        }
+        self._core = _core.OGD(self.n_features, self.n_classes, self.step, self.fixed, self.radius or 0.0)
+
+    @classmethod
+    def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float) -> OGD:
+        """Return the paper's forecaster: step B / (G sqrt(t)) with G = sqrt(2) R, on the ball of radius B; see `bounds.ogd`.
+
+        >>> OGD.from_theory(18, 4, radius=5.0, bound=2.0).step == 5 / (2 * math.sqrt(2))
+        True
+        """
+        radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+        return cls(n_features, n_classes, step=radius / (math.sqrt(2) * bound), radius=radius)

@@ -1,0 +1,80 @@
+"""The Vovk-Azoury-Warmuth forecaster: ridge regression that counts the current input.
+
+Vovk, V. (2001). Competitive on-line statistics. International Statistical Review 69.
+Azoury, K. S. and Warmuth, M. K. (2001). Relative loss bounds for on-line density estimation. Machine Learning 43.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixable import _core, _validate
+from mixable.bounds import theory_lam
+from mixable.forecasters.base import Array, CompiledForecaster, Parameter, refuse_if_too_large
+from mixable.losses import Squared
+
+
+class VAW(CompiledForecaster):
+    """Regression: predicts ``theta^T x / (1 + x^T A^-1 x)``, theta the ridge solution so far; GAF with the squared loss.
+
+    Parameters
+    ----------
+    n_features
+        Size d.
+    lam
+        Regularisation, lam |theta|^2.
+    drift
+        Process noise: A^-1 += drift I after each example.
+
+    Examples
+    --------
+    >>> f = VAW(n_features=2, lam=1.0)
+    >>> f.learn([1.0, 0.0], 2.0)
+    >>> f.predict([1.0, 0.0])          # 2 / (1 + 1 + 1), where ridge regression says 2 / (1 + 1)
+    0.6666666666666666
+    """
+
+    lam = Parameter[float]()
+    drift = Parameter[float]()
+
+    def __init__(self, n_features: int, *, lam: float = 1.0, drift: float = 0.0) -> None:
+        self._parameters = {
+            "n_features": _validate.count(n_features, "n_features"),
+            "lam": _validate.real(lam, "lam", above=0),
+            "drift": _validate.real(drift, "drift", least=0),
+        }
+        refuse_if_too_large(self, 1, 1, self.drift > 0)
+        self._core = _core.VAW(self.n_features, self.lam, self.drift)
+
+    @classmethod
+    def from_theory(cls, n_features: int, *, radius: float, bound: float, target_bound: float) -> VAW:
+        """Return the forecaster that Theorem 1 speaks of for the squared loss, targets of size at most `target_bound`; see `bounds.vaw`."""
+        d = _validate.count(n_features, "n_features")
+        for name, value in (("radius", radius), ("bound", bound), ("target_bound", target_bound)):
+            _validate.real(value, name, above=0)
+        return cls(d, lam=theory_lam(d, Squared(target_bound=target_bound).constants(radius, bound, n_features=d)))
+
+    def predict(self, x: ArrayLike) -> float | Array:
+        """The forecast of one input (n_features,), a float; of a table (n, n_features), an array (n,), from the present state."""
+        values = self._core.predict(x)
+        return float(values[0]) if values.ndim == 1 else np.ascontiguousarray(values[:, 0])
+
+    def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None:
+        """Learn one example: input x (n_features,), target y, its loss multiplied by `weight`."""
+        self._core.learn(x, y, weight)
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Forecasts (n,) of each row of X (n, n_features), made before its target y (n,) is learned; all is checked first."""
+        X = _validate.table(X, self.n_features)
+        targets = _validate.targets(y, len(X))
+        return np.ascontiguousarray(self._core.run(X, targets, _validate.weights(weight, len(X)))[:, 0])
+
+    @property
+    def coef(self) -> Array:
+        """The ridge solution theta (n_features,)."""
+        return np.asarray(self._core.mean()[0])
+
+    def precision(self) -> Array:
+        """A (n_features, n_features) = lam I + the sum of x x^T."""
+        return np.asarray(np.linalg.inv(self._core.covariance()) if self.drift else self._core.precision())

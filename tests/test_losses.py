@@ -1,0 +1,199 @@
+"""The paper's lemmas on points that Hypothesis draws, and check_assumptions, which must find what is wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mixable import GenericGAF
+from mixable.integrals import softmax
+from mixable.losses import Constants, Huber, Logistic, Loss, Squared, check_assumptions
+
+KINDS = ["paper", "tight"]
+logits = st.integers(2, 6).flatmap(
+    lambda K: st.tuples(arrays(float, K, elements=st.floats(-1, 1)), arrays(float, K, elements=st.floats(-12, 12)))
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(points=logits, reach=st.floats(0.01, 20), kind=st.sampled_from(KINDS))
+def test_lemma_4_quadratic_lower_bound(points, reach, kind):
+    """(A3) for z1 = W x with |W| <= B, |x| = R: |z1| <= B R = reach, z2 free."""
+    direction, z2 = points
+    norm = np.linalg.norm(direction)
+    z1 = direction * reach / norm if norm > 0.1 else direction
+    loss = Logistic(len(z2))
+    beta = loss.constants(reach, 1.0, kind=kind).beta
+    dz = z1 - z2
+    lower = loss.value(z2, 0) + loss.gradient(z2, 0) @ dz + beta / 2 * dz @ loss.hessian(z2, 0) @ dz
+    assert loss.value(z1, 0) >= lower - 1e-9 * (1 + abs(lower))
+
+
+@settings(max_examples=300, deadline=None)
+@given(points=logits)
+def test_lemma_5_softmax_mean(points):
+    _, b = points
+    assert softmax(b) @ b >= b.max() - np.log(len(b)) - 1e-12
+
+
+@settings(max_examples=300, deadline=None)
+@given(points=logits, scale=st.floats(0.01, 10), kind=st.sampled_from(KINDS))
+def test_lemma_6_self_concordance(points, scale, kind):
+    """(A2) with R = 1, in the worst case |theta_1 - theta_2| = |z1 - z2|."""
+    direction, z2 = points
+    loss = Logistic(len(z2))
+    zeta = loss.constants(1.0, 1.0, kind=kind).zeta
+    dz = scale * direction
+    upper = np.exp(min(zeta * dz @ dz, 700)) * (dz @ loss.hessian(z2, 0) @ dz)
+    gap = loss.value(z2 + dz, 0) - loss.value(z2, 0) - loss.gradient(z2, 0) @ dz
+    assert gap <= upper + 1e-9 * (1 + abs(gap))
+
+
+@settings(max_examples=200, deadline=None)
+@given(points=logits, kind=st.sampled_from(KINDS))
+def test_smoothness(points, kind):
+    """(A4) with R = 1."""
+    _, z = points
+    loss = Logistic(len(z))
+    assert np.linalg.eigvalsh(loss.hessian(z, 0))[-1] <= loss.constants(1.0, 1.0, kind=kind).gamma + 1e-12
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 10**6), d=st.integers(1, 6))
+def test_lemma_7_trace(seed, d):
+    rng = np.random.default_rng(seed)
+    low, B = (rng.normal(size=(d, d + 1)) for _ in range(2))
+    A_minus_B, B = low @ low.T + 1e-3 * np.eye(d), B @ B.T
+    A = A_minus_B + B
+    assert np.trace(np.linalg.solve(A, B)) <= np.linalg.slogdet(A)[1] - np.linalg.slogdet(A_minus_B)[1] + 1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("K", "radius", "bound"), [(2, 3.0, 1.0), (3, 2.0, 1.0), (5, 1.0, 4.0), (10, 6.0, 0.5)])
+def test_logistic_constants_survive_the_search(K, radius, bound, kind):
+    report = check_assumptions(Logistic(K), radius, bound, constants=kind)
+    assert report.holds, report.violation
+    assert report.constants == Logistic(K).constants(radius, bound, kind=kind)
+
+
+@pytest.mark.parametrize("K", [2, 3, 6])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("A3", lambda c: c._replace(beta=4 * c.beta)),
+        ("A4", lambda c: c._replace(gamma=0.4 * c.gamma)),
+        ("A1", lambda c: c._replace(alpha=4.0)),
+    ],
+)
+def test_wrong_constants_are_caught(K, name, change):
+    wrong = change(Logistic(K).constants(3.0, 1.0))
+    report = check_assumptions(Logistic(K), 3.0, 1.0, constants=wrong)
+    assert not report.holds
+    assert report.violation.assumption == name
+    assert report.violation.excess > 0
+    assert report.constants == wrong
+
+
+def test_too_small_a_zeta_is_caught():
+    c = Logistic(3).constants(3.0, 1.0)
+    assert check_assumptions(Logistic(3), 3.0, 1.0, constants=c._replace(zeta=1e-3)).violation.assumption == "A2"
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_squared_loss_meets_the_assumptions(outputs):
+    loss = Squared(outputs, target_bound=2.0)
+    assert check_assumptions(loss, 3.0, 1.5).holds
+    c = loss.constants(3.0, 1.5)
+    assert check_assumptions(loss, 3.0, 1.5, constants=c._replace(gamma=1.5**2)).violation.assumption == "A4"  # as printed
+    if outputs == 1:
+        assert check_assumptions(loss, 3.0, 1.5, constants=c._replace(alpha=4 * c.alpha)).violation.assumption == "A1"
+
+
+def test_huber_fails_where_its_documentation_says():
+    wide = Huber(delta=4.0, target_bound=1.0)  # delta >= B R + Y: (A3) holds, (A2) fails
+    assert check_assumptions(wide, 3.0, 1.0).violation.assumption == "A2"
+    narrow = Huber(delta=1.5, target_bound=1.0)  # a comparator reaches the linear pieces
+    for beta in (1.0, 0.1, 0.01):
+        constants = narrow.constants(3.0, 1.0)._replace(beta=beta)
+        assert check_assumptions(narrow, 3.0, 1.0, constants=constants).violation.assumption == "A3"
+    with pytest.raises(ValueError, match="not mixable"):
+        Huber(delta=0.5, target_bound=1.0).constants(1.0, 1.0)
+
+
+@pytest.mark.parametrize("delta", [1.0, 1.2, 1.5, 3.0])
+def test_huber_is_mixable_with_the_stated_constant_and_not_with_a_larger_one(delta):
+    """(A1) alone, at wide Gaussians, for outcomes over the whole interval."""
+    loss = Huber(delta=delta, target_bound=1.0)
+    alpha = loss.constants(1.0, 1.0).alpha
+    rng = np.random.default_rng(0)
+    t = np.linspace(-8, 8, 1601)
+    density = np.exp(-0.5 * t * t) / np.exp(-0.5 * t * t).sum()
+
+    def worst(alpha):
+        excess = []
+        for _ in range(60):
+            mean, sd = rng.normal(), 3 * rng.random()
+            prediction = loss.substitute(np.array([mean]), np.array([[sd**2]]), alpha)
+            for y in np.linspace(-1, 1, 9):
+                losses = np.array([loss.value(np.array([z]), np.array([y])) for z in mean + sd * t])
+                excess.append(loss.score(prediction, np.array([y])) + np.log(density @ np.exp(-alpha * losses)) / alpha)
+        return max(excess)
+
+    assert worst(alpha) <= 1e-6
+    assert worst(6 * alpha) > 1e-3
+
+
+def test_a_loss_of_ones_own_runs_in_generic_gaf():
+    """log cosh, written here from the protocol: learns a line, and can be checked."""
+
+    class LogCosh:
+        n_outputs = 1
+
+        def outcome(self, y):
+            return np.atleast_1d(np.asarray(y, dtype=float))
+
+        def draw_outcome(self, rng):
+            return rng.uniform(-1, 1, size=1)
+
+        def value(self, z, y):
+            return float(np.log(np.cosh(z - y))[0])
+
+        def gradient(self, z, y):
+            return np.tanh(z - y)
+
+        def hessian(self, z, y):
+            return np.diag(1 / np.cosh(z - y) ** 2)
+
+        def constants(self, radius, bound, n_features=1, kind="paper"):
+            return Constants(0.25, 1 / (1 + radius * bound + 1), bound**2, 4 * bound**2)
+
+        def substitute(self, mean, covariance, alpha, step=0):
+            return mean
+
+        def score(self, prediction, y):
+            return self.value(prediction, y)
+
+    assert isinstance(LogCosh(), Loss)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X @ [0.5, -0.3] + 0.05 * rng.normal(size=200)
+    f = GenericGAF(LogCosh(), 2, lam=0.01)
+    f.run(X, y)
+    np.testing.assert_allclose(f.coef[0], [0.5, -0.3], atol=0.02)
+    report = check_assumptions(LogCosh(), 1.0, 1.0)
+    assert report.violation is None or report.violation.assumption in {"A1", "A2", "A3", "A4"}
+
+
+def test_huber_resists_outliers_where_squared_loss_does_not():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 3))
+    truth = np.array([0.4, -0.2, 0.3])
+    y = X @ truth + 0.1 * rng.normal(size=400)
+    spoiled = np.where(rng.random(400) < 0.1, 8 * np.sign(rng.normal(size=400)), y)
+    errors = {}
+    for name, loss in [("huber", Huber(delta=0.5, target_bound=1.0)), ("squared", Squared())]:
+        f = GenericGAF(loss, 3, lam=0.1, alpha=np.inf)
+        f.run(X, spoiled)
+        errors[name] = np.linalg.norm(f.coef[0] - truth)
+    assert errors["huber"] < 0.5 * errors["squared"]
