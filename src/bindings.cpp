@@ -8,6 +8,7 @@
 #include <numpy/arrayobject.h>
 
 #include <atomic>
+#include <cstdio>
 #include <string>
 #include <type_traits>
 
@@ -51,10 +52,10 @@ const double* checked(nb::handle x, int ndim) {
     return data(x);
 }
 
-bool all_finite(const double* x, long n) {
-    double s = 0;  // 0 * x is NaN just when x is not finite
-    for (long i = 0; i < n; ++i) s += 0 * x[i];
-    return s == 0;
+double square(const double* x, long n) {
+    double s = 0;
+    for (long i = 0; i < n; ++i) s += x[i] * x[i];
+    return s;
 }
 
 nb::object validate(const char* what) { return nb::module_::import_("mixable._validate").attr(what); }
@@ -67,16 +68,18 @@ void* capsule_pointer(nb::handle module, const char* name) {
     return PyCapsule_GetPointer(capsule.ptr(), signature);
 }
 
+/// Filled on first use, under the GIL. The imports may let another thread in, which then fills it too, with the same: a guarded static would deadlock.
 const Blas& scipy_blas() {
-    static const Blas blas = [] {
+    static Blas blas;
+    if (!blas.dpotri) {
         const nb::object blas_module = nb::module_::import_("scipy.linalg.cython_blas"), lapack = nb::module_::import_("scipy.linalg.cython_lapack");
         Blas b;
         b.dgemm = reinterpret_cast<Blas::gemm_t>(capsule_pointer(blas_module, "dgemm"));
         b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
         b.dpotrf = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotrf"));
         b.dpotri = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotri"));
-        return b;
-    }();
+        blas = b;
+    }
     return blas;
 }
 
@@ -120,19 +123,21 @@ class Model {
         : forecaster_(shape, std::forward<Arguments>(arguments)...),
           d_(shape.d),
           long_step_(double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
-          slice_(std::max(shape.capacity(), long(2e8 / (double(shape.D()) * double(shape.D()) * double(shape.k + 3) + 1e4)))) {}
+          slice_(std::max(shape.capacity(), std::min(1024L, long(2e8 / (double(shape.D()) * double(shape.D()) * double(shape.k + 3) + 1e4))))),
+          largest_(has_posterior ? shape.largest_square() : 1e280) {}
 
     nb::object predict(nb::handle x) {
         Use use(*this);
         if (const double* row = plain_row(x)) return predict_row(row);
         const nb::object clean = validate("inputs")(x, d_);
-        if (is_plain(clean, NPY_DOUBLE, 1)) return predict_row(data(clean));
-        const double* X = checked(clean, 2);
-        const long n = length(clean), K = forecaster_.rule.outputs;
+        const bool one = is_plain(clean, NPY_DOUBLE, 1);
+        const double* X = one ? data(clean) : checked(clean, 2);
+        const long n = one ? 1 : length(clean), K = forecaster_.rule.outputs;
+        check_size(X, n, "x");
+        if (one) return predict_row(X);
         nb::object out = new_array({n, K});
         double* p = data(out);
-        nb::gil_scoped_release release;
-        forecaster_.predict_many(X, n, p);
+        in_slices(n, [&](long t, long count) { forecaster_.predict_many(X + t * d_, count, p + t * K); });
         return out;
     }
 
@@ -143,9 +148,10 @@ class Model {
         if (!row) {
             clean = validate("row")(x, d_);
             row = checked(clean, 1);
+            check_size(row, 1, "x");
         }
         const Outcome outcome = outcome_from(y);
-        double w = PyFloat_CheckExact(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
+        double w = PyFloat_Check(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
         if (!(w >= 0 && w <= std::numeric_limits<double>::max())) w = nb::cast<double>(validate("weight")(weight));
         released([&] { forecaster_.learn(row, outcome, w); });
     }
@@ -156,15 +162,14 @@ class Model {
         if (!is_plain(y_, std::is_same_v<Outcome, long> ? NPY_LONG : NPY_DOUBLE, 1)) throw nb::type_error("expected a C-contiguous array of outcomes");
         const Outcome* y = data<Outcome>(y_);
         const long n = length(X_), K = forecaster_.rule.outputs;
+        if (length(X_, 1) != d_ || length(y_) != n || (weight && length(weight_) != n)) throw nb::value_error("X, y and weight do not go together");
+        if constexpr (std::is_same_v<Outcome, long>)
+            for (long t = 0; t < n; ++t)
+                if (y[t] < 0 || y[t] >= K) throw nb::value_error("y has a label out of range");
+        check_size(X, n, "X");
         nb::object out = new_array({n, K});
         double* p = data(out);
-        for (long t = 0; t < n; t += slice_) {
-            {
-                nb::gil_scoped_release release;
-                forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, std::min(slice_, n - t), p + t * K);
-            }
-            if (PyErr_CheckSignals()) throw nb::python_error();
-        }
+        in_slices(n, [&](long t, long count) { forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K); });
         return out;
     }
 
@@ -178,12 +183,12 @@ class Model {
     nb::object precision() {
         Use use(*this);
         if (forecaster_.state.shape().drift != 0) throw nb::value_error("A is not accumulated when drift > 0");
-        return square([&](double* out) { forecaster_.state.precision(out); });
+        return matrix([&](double* out) { forecaster_.state.precision(out); });
     }
 
     nb::object covariance() {
         Use use(*this);
-        return square([&](double* out) { forecaster_.state.covariance(out); });
+        return matrix([&](double* out) { forecaster_.state.covariance(out); });
     }
 
     void set_mean(nb::handle mean) {
@@ -203,9 +208,21 @@ class Model {
         return out;
     }
 
+    /// All or nothing: what does not fit is refused before anything is written.
     void restore(const nb::dict& state) {
         Use use(*this);
-        forecaster_.state.visit(Reader{state, forecaster_.state});
+        nb::dict before;
+        forecaster_.state.visit(Counters{before, true});
+        try {
+            forecaster_.state.visit(Counters{state, false});
+            if (!forecaster_.state.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
+            forecaster_.state.visit(Reader{state, false});
+        } catch (...) {
+            forecaster_.state.visit(Counters{before, false});
+            throw;
+        }
+        forecaster_.state.clear_block();
+        forecaster_.state.visit(Reader{state, true});
         forecaster_.forget_reading();
     }
 
@@ -228,28 +245,42 @@ class Model {
         }
     };
 
+    /// Copies the counters to a dict, or from it.
+    struct Counters {
+        nb::dict values;
+        bool out;
+        void operator()(const char* name, long& value) {
+            if (out)
+                values[name] = value;
+            else
+                value = nb::cast<long>(values[name]);
+        }
+        void operator()(const char*, Buffer&, long, long, long) {}
+    };
+
+    /// Checks the arrays against the counters, or writes them.
     struct Reader {
         const nb::dict& in;
-        const State& state;
-        void operator()(const char* name, long& value) { value = nb::cast<long>(in[name]); }
+        bool write;
+        void operator()(const char*, long&) {}
         void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
-            if (!state.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
             const nb::object a = in[name];
             const double* p = checked(a, 2);
             if (length(a, 0) != rows || length(a, 1) != columns) throw nb::value_error((std::string("the saved ") + name + " does not fit this model").c_str());
-            for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
+            if (write)
+                for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
         }
     };
 
     Outcome outcome_from(nb::handle y) const {
         if constexpr (std::is_same_v<Outcome, double>) {
-            const double value = PyFloat_CheckExact(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr()) : std::numeric_limits<double>::quiet_NaN();
+            const double value = PyFloat_Check(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr()) : std::numeric_limits<double>::quiet_NaN();
             return std::isfinite(value) ? value : nb::cast<double>(validate("target")(y));
         } else {
             const long K = forecaster_.rule.outputs;
             long label = -1;
-            if (PyLong_CheckExact(y.ptr())) {
-                label = PyLong_AsLong(y.ptr());
+            if (PyLong_CheckExact(y.ptr()) || PyArray_IsScalar(y.ptr(), Integer)) {
+                label = PyNumber_AsSsize_t(y.ptr(), nullptr);
                 if (label == -1) PyErr_Clear();
             }
             return label >= 0 && label < K ? label : nb::cast<long>(validate("label")(y, K));
@@ -259,7 +290,7 @@ class Model {
     const double* plain_row(nb::handle x) const {
         if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
         const double* row = data(x);
-        return all_finite(row, d_) ? row : nullptr;
+        return square(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
     }
 
     nb::object predict_row(const double* row) {
@@ -269,11 +300,36 @@ class Model {
         return out;
     }
 
+    /// Refuses inputs that are finite but too large for the state.
+    void check_size(const double* X, long n, const char* name) const {
+        for (long t = 0; t < n; ++t)
+            if (!(square(X + t * d_, d_) <= largest_)) {
+                char text[256];
+                std::snprintf(text, sizeof text, "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows at most %.3g (1e15 lam); scale the inputs",
+                              name, n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")", square(X + t * d_, d_), largest_);
+                throw nb::value_error(text);
+            }
+    }
+
     template <class F>
-    nb::object square(F&& fill) {
+    nb::object matrix(F&& fill) {
         nb::object out = new_array({forecaster_.state.D, forecaster_.state.D});
-        fill(data(out));
+        double* p = data(out);
+        nb::gil_scoped_release release;
+        fill(p);
         return out;
+    }
+
+    /// f(first, count) over n rows without the GIL, with a look for Ctrl-C after each slice.
+    template <class F>
+    void in_slices(long n, F&& f) {
+        for (long t = 0; t < n; t += slice_) {
+            {
+                nb::gil_scoped_release release;
+                f(t, std::min(slice_, n - t));
+            }
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
     }
 
     /// Runs f without the GIL where the step is long enough to be worth it.
@@ -287,7 +343,8 @@ class Model {
     Forecaster<Rule, State> forecaster_;
     long d_;
     bool long_step_;
-    long slice_;  // rows between two looks for Ctrl-C, some 10 ms of work
+    long slice_;      // rows between two looks for Ctrl-C, some 10 ms of work
+    double largest_;  // of |x|^2
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
 

@@ -128,12 +128,14 @@ def test_copies_go_on_with_the_same_bits_and_apart(make, duplicate, at):
 
 def test_relabelling_the_classes_permutes_the_probabilities(make):
     f, g = make(), make()
-    permutation = np.array([2, 0, 1])[-make.K :] if make.K == 3 else np.array([1, 0])
+    permutation = np.array([1, 2, 0])[: make.K] % make.K
     p, q = f.run(X, make.Y), g.run(X, permutation[make.Y])
+    if isinstance(f, Foster):  # its chains are not symmetric in the classes, only its target is
+        assert np.abs(q[:, permutation] - p).mean() < 0.15
+        return
     np.testing.assert_allclose(g.coef[permutation], f.coef, rtol=0, atol=1e-9)
-    error = np.abs(np.log(q[:, permutation]) - np.log(p))
-    stochastic = isinstance(f, Foster) or isinstance(getattr(f, "integrator", None), MonteCarlo)
-    assert np.median(error) < (0.3 if stochastic else 0.01)
+    stochastic = isinstance(getattr(f, "integrator", None), MonteCarlo)
+    assert np.median(np.abs(np.log(q[:, permutation]) - np.log(p))) < (0.3 if stochastic else 0.01)
 
 
 BAD_ROWS = [
@@ -147,6 +149,10 @@ BAD_ROWS = [
     (np.array([1, 2, 3, "four", 5], dtype=object), TypeError, r"x\[3\] is not made of numbers"),
     (np.zeros(D, dtype=complex), TypeError, "x must be real"),
     (None, TypeError, "x"),
+    ([[1.0] * D, [1.0]], ValueError, "x is ragged"),
+    ([10**400, 1, 2, 3, 4], ValueError, r"x\[0\] holds a number too large"),
+    (np.array(["1", "2", "3", "4", "5"], dtype=object), TypeError, r"x\[0\] is not made of numbers"),
+    (np.ma.masked_array(np.zeros(D), mask=[0, 1, 0, 0, 0]), ValueError, "x has masked entries"),
 ]
 
 

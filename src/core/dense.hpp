@@ -133,17 +133,17 @@ inline void dots(long n, long M, const double* a, long lda, long count, const do
         }
 }
 
-/// Upper factor C with G = C^T C, in place (k x k, row stride `ld`; the strictly lower part is left as it is). G may be semi-definite: a direction
-/// whose pivot is lost in rounding gets a zero row.
-inline void cholesky(long k, double* G, long ld) {
+/// Upper factor C with G = C^T C, in place (k x k, row stride `ld`; the strictly lower part is left as it is). Where G is known to be at least
+/// `floor` times the identity, no pivot is taken to be less. With floor = 0, G may be semi-definite: a direction whose pivot is lost in rounding
+/// gets a zero row.
+inline void cholesky(long k, double* G, long ld, double floor) {
     for (long j = 0; j < k; ++j) {
         double* row = G + j * ld;
-        // The reference for the pivot is what it was before elimination, which the column above it adds up to.
-        double eliminated = 0;
+        double eliminated = 0;  // what the pivot has lost so far
         for (long l = 0; l < j; ++l) eliminated += G[l * ld + j] * G[l * ld + j];
-        const double pivot = row[j];
-        const bool known = !(pivot > 1e-15 * eliminated && pivot > 1e-290);
-        const double root = known ? 0.0 : std::sqrt(pivot), inverse = known ? 0.0 : 1.0 / root;
+        const double pivot = row[j] > floor ? row[j] : floor;
+        const bool lost = floor == 0 && !(pivot > 1e-15 * eliminated && pivot > 1e-290);
+        const double root = lost ? 0.0 : std::sqrt(pivot), inverse = lost ? 0.0 : 1.0 / root;
         row[j] = root;
         for (long i = j + 1; i < k; ++i) row[i] *= inverse;
         for (long i = j + 1; i < k; ++i) {

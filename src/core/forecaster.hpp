@@ -49,13 +49,13 @@ class Forecaster {
     void run(const double* X, const Outcome* y, const double* weight, long n, double* out) {
         forget_reading();
         for (long t = 0; t < n;) {
-            const long count = std::min(state.room(), n - t);
-            state.prepare(X + t * state.d, state.d, count);
-            for (const long end = t + count; t < end; ++t) {
+            state.prepare(X + t * state.d, state.d, std::min(state.room(), n - t));
+            do {  // a push may use up what was prepared before its time
                 read();
                 rule.predict(out + t * rule.outputs);
                 take(y[t], weight ? weight[t] : 1.0);
-            }
+                ++t;
+            } while (state.has_prepared());
         }
     }
 

@@ -23,6 +23,7 @@ class GradientState {
         prepared_ = true;
     }
     bool is_prepared(const double* input) const { return prepared_ && std::memcmp(x, input, std::size_t(d) * 8) == 0; }
+    bool has_prepared() const { return prepared_; }
     void forget_prepared() { prepared_ = false; }
     void read(long = 0) { dots(d, 1, x, dp, k, V, dp, m, k); }
 
@@ -52,6 +53,7 @@ class GradientState {
         f("steps", steps_);
         f("V", V, k, d, dp);
     }
+    void clear_block() { prepared_ = false; }
     bool counters_are_valid() const { return steps_ >= 0; }
 
    private:

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "blas.hpp"
@@ -31,14 +32,19 @@ struct PosteriorShape {
     long capacity() const {
         if (block > 0) return block;
         if (by_blas()) return k == 1 ? 64 : 32;
-        return std::max(2L, std::min(6L, 54 / k));
+        return std::max(1L, std::min(6L, 54 / k));
     }
     long refresh_period() const { return period > 0 ? period : 4 * D(); }
-    /// Doubles in the matrices that grow with D.
+    /// Steps whose curvature is kept before it is added to A: as many as its work space has rows for, unless that would take much memory.
+    long curvature_capacity() const { return std::max(capacity(), std::min(capacity() * rank, d * d / 8)); }
+    /// Doubles that a Posterior of this shape allocates.
     double doubles() const {
-        const double D = double(k) * double(d), r = double(capacity());
-        return D * D * (drift == 0 ? 2 : 1) + D * r * double(k + rank);
+        const double D = double(k) * double(d), r = double(capacity()), steps = double(curvature_capacity()), rk = r * double(k);
+        const double matrices = (drift == 0 ? 2 : 1) * D * double(ld()), block = double(ld()) * r * double(k + rank);
+        return matrices + block + rk * (rk + r * double(rank)) + steps * (double(pad_to(d, 8)) + double(k) * double(k)) + 6.0 * double(k) * double(k);
     }
+    /// The largest |x|^2 that can be learned from: beyond, A^-1 would lose all its digits.
+    double largest_square() const { return 1e15 * lam; }
 };
 
 class Posterior {
@@ -67,8 +73,8 @@ class Posterior {
           m0(r * k),
           T(r * rank * lt),
           h(lt),
-          curvature_x(r * rank * dp),
-          curvature_c(r * rank * k * k),
+          curvature_x(shape.curvature_capacity() * dp),
+          curvature_c(shape.curvature_capacity() * k * k),
           B(k * lb),
           Z(k * lt),
           L(k * sr),
@@ -104,7 +110,8 @@ class Posterior {
     }
 
     /// Whether the next input has been prepared and is this one, to the bit.
-    bool is_prepared(const double* x) const { return prepared_ > n_ && std::memcmp(X + n_ * dp, x, std::size_t(d) * 8) == 0; }
+    bool is_prepared(const double* x) const { return has_prepared() && std::memcmp(X + n_ * dp, x, std::size_t(d) * 8) == 0; }
+    bool has_prepared() const { return prepared_ > n_; }
     void forget_prepared() { prepared_ = n_; }
 
     /// Computes m and G of the prepared input that is `ahead` of the next one.
@@ -130,10 +137,18 @@ class Posterior {
         // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
         combine(k, rank, k, 1.0, {G, sk, 1}, F, sr, GF, sr, false);
         combine(rank, rank, k, 1.0, {F, 1, sr}, GF, sr, C, sr, false);
-        for (long i = 0; i < rank; ++i) C[i * sr + i] += 1.0;
-        cholesky(rank, C, sr);
+        double gain = 0;  // tr(G F F^T): A^-1 is about to lose this many times its size, hence digits
+        for (long i = 0; i < rank; ++i) gain += C[i * sr + i], C[i * sr + i] += 1.0;
+        cholesky(rank, C, sr, 1.0);
         std::memcpy(L, F, std::size_t(k * sr) * 8);
-        for (long i = 0; i < k; ++i) solve_transposed(rank, C, sr, L + i * sr);
+        double check = 0;
+        for (long i = 0; i < k; ++i) {
+            solve_transposed(rank, C, sr, L + i * sr);
+            for (long j = 0; j < rank; ++j) check += 0 * L[i * sr + j];
+            check += 0 * v[i];
+        }
+        if (!(check == 0 && (shape_.drift == 0 || gain < 1e14)))
+            throw std::domain_error("this example cannot be learned in double precision: its input, weight or the parameters are too large");
         if (c * k >= 512)
             blas_.gemm(false, false, k, c, cu, 1.0, B, lb, T, lt, 0.0, Z, lt);
         else
@@ -146,7 +161,8 @@ class Posterior {
         if (shape_.drift == 0) remember_curvature(F);
         ++n_;
         ++steps_;
-        if (n_ == r) flush();
+        if (gain > 1e8) since_refresh_ = shape_.refresh_period();  // refresh at once: half of A^-1's digits are gone
+        if (n_ == r || (gain > 1e8 && shape_.drift == 0)) flush();
     }
 
     /// The current mean (k x d).
@@ -168,9 +184,12 @@ class Posterior {
         for (long i = 0; i < D; ++i)
             for (long j = 0; j <= i; ++j) out[i * D + j] = A[i * ld + j];
         for (long t = 0; t < curvature_n_; ++t) {
-            const double *x = curvature_x + t * dp, *C = curvature_c + t * k * k;
+            const double* x = curvature_x + t * dp;
             for (long i = 0; i < D; ++i)
-                for (long j = 0; j <= i; ++j) out[i * D + j] += C[i / d * k + j / d] * x[i % d] * x[j % d];
+                for (long b = 0; b <= i / d; ++b) {
+                    const double c = curvature_c[(t * k + i / d) * k + b] * x[i % d];
+                    for (long l = 0; l < d; ++l) out[i * D + b * d + l] += c * x[l];
+                }
         }
         mirror(out, D, 0, D);
     }
@@ -178,14 +197,14 @@ class Posterior {
     /// The current A^-1 (D x D).
     void covariance(double* out) const {
         const long cu = n_ * rank;
-        Buffer u(cu * ld);
+        Buffer u(cu * ld), S(D * ld);
+        std::memcpy(S, Ainv, std::size_t(D * ld) * 8);
         combine(cu, D, n_ * k, 1.0, {T, lt, 1}, P, ld, u, ld, false);
-        for (long i = 0; i < D; ++i)
-            for (long j = 0; j <= i; ++j) {
-                double s = Ainv[i * ld + j] + (i == j ? double(n_) * shape_.drift : 0.0);
-                for (long l = 0; l < cu; ++l) s -= u[l * ld + i] * u[l * ld + j];
-                out[i * D + j] = s;
-            }
+        subtract_gram(D, d, cu, u, ld, S, ld);
+        for (long i = 0; i < D; ++i) {
+            std::memcpy(out + i * D, S + i * ld, std::size_t(i + 1) * 8);
+            out[i * D + i] += double(n_) * shape_.drift;
+        }
         mirror(out, D, 0, D);
     }
 
@@ -206,8 +225,15 @@ class Posterior {
         f("curvature_x", curvature_x, curvature_n_, d, dp);
         f("curvature_c", curvature_c, curvature_n_, k * k, k * k);
     }
+    /// Forgets the block, before another state is read in.
+    void clear_block() {
+        for (Buffer* buffer : {&T, &B, &Z, &h}) std::memset(*buffer, 0, std::size_t(buffer->size()) * 8);
+        prepared_ = n_;
+    }
     /// Whether the counters, as just read from a saved state, make sense.
-    bool counters_are_valid() const { return n_ >= 0 && n_ < r && curvature_n_ >= 0 && curvature_n_ < r * rank && steps_ >= n_ && since_refresh_ >= 0; }
+    bool counters_are_valid() const {
+        return n_ >= 0 && n_ < r && curvature_n_ >= 0 && curvature_n_ < shape_.curvature_capacity() && steps_ >= n_ && since_refresh_ >= 0;
+    }
 
    private:
     struct Panel {
@@ -252,7 +278,7 @@ class Posterior {
         std::memcpy(curvature_x + curvature_n_ * dp, X + n_ * dp, std::size_t(d) * 8);
         double* c = curvature_c + curvature_n_ * k * k;
         dots(rank, k, F, sr, k, F, sr, c, k);
-        if (++curvature_n_ == r * rank) accumulate_curvature();
+        if (++curvature_n_ == shape_.curvature_capacity()) accumulate_curvature();
     }
 
     /// A += sum of Phi(x) C Phi(x)^T over the remembered steps, lower panels only. U serves as work space.
@@ -301,12 +327,9 @@ class Posterior {
         else
             subtract_gram(D, d, cu, U, ld, Ainv, ld);
         for (long i = 0; i < D; ++i) Ainv[i * ld + i] += double(n_) * shape_.drift;
-        std::memset(T, 0, std::size_t(cu * lt) * 8);
-        std::memset(B, 0, std::size_t(k * lb) * 8);
-        std::memset(Z, 0, std::size_t(k * lt) * 8);
-        std::memset(h, 0, std::size_t(lt) * 8);
         since_refresh_ += n_;
-        n_ = prepared_ = 0;
+        n_ = 0;
+        clear_block();
         if (shape_.drift == 0 && since_refresh_ >= shape_.refresh_period()) refresh();
     }
 
@@ -316,7 +339,7 @@ class Posterior {
         accumulate_curvature();
         double largest = 0, jitter = 0;
         for (long i = 0; i < D; ++i) largest = std::max(largest, A[i * ld + i]);
-        for (;; jitter = std::max(10 * jitter, 1e-16 * largest)) {
+        for (; jitter <= largest; jitter = std::max(10 * jitter, 1e-16 * largest)) {
             for (long i = 0; i < D; ++i) {
                 std::memcpy(Ainv + i * ld, A + i * ld, std::size_t(i + 1) * 8);
                 Ainv[i * ld + i] += jitter;

@@ -28,7 +28,6 @@ inline vec load(const double* p) { return *reinterpret_cast<const unaligned_vec*
 inline void store(double* p, vec v) { *reinterpret_cast<unaligned_vec*>(p) = v; }
 inline vec splat(double a) { return a - vec{}; }
 inline vec max(vec a, vec b) { return a > b ? a : b; }
-inline vec min(vec a, vec b) { return a < b ? a : b; }
 
 inline double sum(vec v) {
     double part[W];
@@ -66,9 +65,11 @@ inline void transpose(vec (&rows)[W]) {
 inline long pad_to(long n, long multiple) { return (n + multiple - 1) / multiple * multiple; }
 inline long pad(long n) { return pad_to(n, W); }
 
-/// exp, within 2 ulp on [-708, 709], clamped to that range outside it (so never 0 or infinite).
+/// exp, within 2 ulp on [-708, 709], clamped to that range outside it (so never 0 or infinite); NaN stays NaN.
 inline vec exp(vec x) {
-    x = max(min(x, splat(709.0)), splat(-708.0));
+    const vec top = splat(709.0), bottom = splat(-708.0);
+    x = top < x ? top : x;  // written so that NaN stays NaN
+    x = bottom > x ? bottom : x;
     // x = n ln 2 + r, |r| <= ln(2)/2. Adding 1.5 * 2^52 leaves n in the low bits of the sum.
     const double shift = 0x1.8p52;
     const vec t = x * 0x1.71547652b82fep0 + shift;

@@ -70,7 +70,7 @@ class Softmax {
         spread_ = 0;
         for (long j = 0; j < k; ++j) spread_ += G[j * sk + j];
         spread_ = std::sqrt(spread_);
-        cholesky(k, factor, sk);
+        cholesky(k, factor, sk, 0.0);
         for (long j = 0; j < k; ++j)
             for (long i = 0; i < k; ++i) rows_[j * sk + i] = i <= j ? factor[i * sk + j] : 0.0;
         for (long l = 0; l < sk; l += W) expand<vec>(rows_ + l, N + l, sk);
@@ -135,7 +135,7 @@ class Softmax {
         combine(k, k, k, 1.0, {F, 1, sk}, rows_, sk, hessian_, sk, false);
         for (long i = 0; i < k; ++i) hessian_[i * sk + i] += 1.0;
         combine(1, k, k, 1.0, {r, 0, 1}, F, sk, step_, sk, false);
-        cholesky(k, hessian_, sk);
+        cholesky(k, hessian_, sk, 1.0);
         solve_transposed(k, hessian_, sk, step_);
         solve(k, hessian_, sk, step_);
         std::memcpy(r, step_, std::size_t(k) * 8);
@@ -197,7 +197,7 @@ class Softmax {
             gradient_[i] = 2.0 * s_[i] + weight * gradient_[i];
             step_[i] = -gradient_[i];
         }
-        cholesky(k, hessian_, sk);
+        cholesky(k, hessian_, sk, 2.0);
         solve_transposed(k, hessian_, sk, step_);
         solve(k, hessian_, sk, step_);
     }

@@ -47,8 +47,9 @@ def scrambled_sobol(k: int, n: int, seed: int) -> Array:
     index = np.arange(n, dtype=np.uint64)
     gray = index ^ (index >> np.uint64(1))
     out = np.empty((k, n))
+    polynomials = [0, *_primitive_polynomials(k - 1)]
     for j in range(k):
-        V = _direction_numbers(j, rng)
+        V = _direction_numbers(j, polynomials[j], rng)
         # Linear scramble: multiply the bits, most significant first, by a random unit lower triangular matrix.
         scrambled = np.zeros(_BITS, dtype=np.uint64)
         for bit in range(_BITS):
@@ -72,11 +73,10 @@ _JOE_KUO = """
 _INITIAL = [[int(number) for number in row.split()] for row in _JOE_KUO.split("|")]
 
 
-def _direction_numbers(j: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+def _direction_numbers(j: int, polynomial: int, rng: np.random.Generator) -> NDArray[np.uint64]:
     """Direction numbers of dimension j, from the j-th primitive polynomial over GF(2); dimension 0 is van der Corput's."""
     V = [1 << (_BITS - 1 - i) for i in range(_BITS)]
     if j > 0:
-        polynomial = _primitive_polynomials(j)[j - 1]
         s = polynomial.bit_length() - 1
         initial = _INITIAL[j - 1] if j <= len(_INITIAL) else [2 * int(rng.integers(0, 1 << i)) + 1 for i in range(s)]
         V[:s] = [number << (_BITS - 1 - i) for i, number in enumerate(initial)]

@@ -5,6 +5,7 @@ The compiled core recognises plain finite float64 rows by itself and comes here 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import os
@@ -17,9 +18,11 @@ Array = NDArray[np.float64]
 
 
 def as_floats(x: Any, name: str) -> Array:
-    """`x` as a C-contiguous float64 array; TypeError for what is not made of real numbers."""
+    """Return `x` as a C-contiguous float64 array; TypeError for what is not made of real numbers."""
     if x is None:
         raise TypeError(f"{name} must be an array of numbers, got None")
+    if isinstance(x, np.ma.MaskedArray) and np.ma.getmaskarray(x).any():
+        raise ValueError(f"{name} has masked entries; fill them first")
     try:
         raw = np.asarray(x)
     except ValueError as error:
@@ -29,11 +32,17 @@ def as_floats(x: Any, name: str) -> Array:
     if raw.dtype.kind not in "fiubO":
         raise TypeError(f"{name} must be numeric, got dtype {raw.dtype}")
     try:
+        if raw.dtype == object and any(isinstance(item, (str, bytes)) for item in raw.ravel()):
+            raise TypeError("text among the numbers")
         return np.require(raw, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         for position, item in enumerate(raw.reshape(len(raw), -1) if raw.ndim else [raw]):
             try:
+                if any(isinstance(entry, (str, bytes)) for entry in np.asarray(item, dtype=object).ravel()):
+                    raise TypeError
                 np.asarray(item, dtype=np.float64)
+            except OverflowError:
+                raise ValueError(f"{name}[{position}] holds a number too large for double precision") from error
             except (TypeError, ValueError):
                 place = f"{name}[{position}]" if raw.ndim else name
                 raise TypeError(f"{place} is not made of numbers: {item!r:.80}") from error
@@ -66,7 +75,8 @@ def table(X: ArrayLike, n_features: int, name: str = "X") -> Array:
 
 def inputs(x: ArrayLike, n_features: int) -> Array:
     """What `predict` takes: one input, or a table of them."""
-    return table(x, n_features, "x") if np.ndim(x) == 2 else row(x, n_features)
+    values = as_floats(x, "x")
+    return table(values, n_features, "x") if values.ndim == 2 else row(values, n_features)
 
 
 def label(y: Any, n_classes: int, name: str = "y") -> int:
@@ -82,7 +92,10 @@ def label(y: Any, n_classes: int, name: str = "y") -> int:
 
 def labels(y: ArrayLike, n_classes: int, n: int) -> NDArray[np.int_]:
     """A column of `n` labels."""
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise ValueError("y is ragged: its entries differ in length") from error
     if values.dtype == object and values.ndim == 1:
         values = np.array([label(item, n_classes, f"y[{i}]") for i, item in enumerate(values)], dtype=np.int_)
     if values.dtype.kind not in "iub":
@@ -130,13 +143,13 @@ def weights(value: ArrayLike | None, n: int) -> Array | None:
 
 
 def count(value: Any, name: str, least: int = 1) -> int:
-    """An integer of at least `least`."""
+    """An integer of at least `least`, and of at most 63 bits."""
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
+    if not least <= number < 2**63:
+        raise ValueError(f"{name} must be {'at least ' + str(least) if number < least else 'below 2^63'}, got {number}")
     return number
 
 
@@ -150,6 +163,8 @@ def real(
         number = float(value)
     except OverflowError:
         number = math.inf
+    except TypeError:
+        raise TypeError(f"{name} must be one number, got {type(value).__name__}") from None
     if math.isnan(number) or (math.isinf(number) and not infinite) or number < least or number <= above or number > most:
         wanted = (
             [f"above {above:g}"] * (above > -math.inf)
@@ -168,15 +183,16 @@ def memory(needed: float, what: str) -> None:
 
 
 def available_memory() -> float:
-    """Bytes that a new array can hope for: what Linux calls MemAvailable, else all physical memory, else infinity."""
+    """Bytes that a new array can hope for: what Linux calls MemAvailable or a container's limit leaves, else all physical memory."""
+    limits = [math.inf]
     try:
         with open("/proc/meminfo") as info:
-            for line in info:
-                if line.startswith("MemAvailable:"):
-                    return 1024.0 * float(line.split()[1])
-    except OSError:
+            limits += [1024.0 * float(line.split()[1]) for line in info if line.startswith("MemAvailable:")]
+        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
+            limits.append(float(most.read()) - float(used.read()))
+    except (OSError, ValueError):  # another system, no container, or a container without a limit
         pass
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
+    if len(limits) == 1:
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            limits.append(float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES")))
+    return min(limits)

@@ -25,6 +25,8 @@ def theorem1(n: int, dim: int, constants: Constants, radius: float, lam: float |
 
     ``lam B^2 + (dim / alpha) (1/2 + 2 sqrt(3) / beta) ln(1 + n beta gamma / (2 lam))``, for lam >= max(4, dim) zeta / alpha, the default.
     """
+    if n < 0 or not radius > 0:
+        raise ValueError(f"n must be at least 0 and radius above 0, got {n} and {radius}")
     least = theory_lam(dim, constants)
     lam = least if lam is None else lam
     if lam < least * (1 - 1e-12):

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable import _core
+from mixable import _core, _validate
 from mixable._sobol import matched_sobol
 
 Array = NDArray[np.float64]
@@ -116,8 +116,8 @@ class Sobol:
     m: int = 128
 
     def __post_init__(self) -> None:
-        if self.m < 2 or self.m % 2:
-            raise ValueError(f"m must be an even number of at least 2 points, got {self.m}")
+        if _validate.count(self.m, "m", least=2) % 2:
+            raise ValueError(f"m must be an even number of points, got {self.m}")
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return the one rung."""
@@ -142,8 +142,7 @@ class MonteCarlo:
     m: int = 100
 
     def __post_init__(self) -> None:
-        if self.m < 1:
-            raise ValueError(f"m must be at least 1, got {self.m}")
+        _validate.count(self.m, "m")
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return the one rung."""
@@ -174,8 +173,7 @@ class Ladder:
     tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1:
-            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
+        _validate.real(self.tolerance, "tolerance", above=0, most=1)
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return the ladder."""
@@ -207,9 +205,31 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
         if integrator not in names:
             raise ValueError(f"integrator must be one of {', '.join(names)}, or an object of mixable.integrals, got {integrator!r}")
         return names[integrator]()
-    if not hasattr(integrator, "rungs"):
-        raise TypeError(f"integrator must be a name or an object of mixable.integrals, got {type(integrator).__name__}")
+    if isinstance(integrator, type) or not hasattr(integrator, "rungs"):
+        raise TypeError(f"integrator must be a name or an object of mixable.integrals, got {integrator!r:.80}")
     return integrator
+
+
+def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> list[Rung]:
+    """Return the rungs of an integrator for `n_classes`, checked: the compiled core takes them at their word."""
+    k = n_classes - 1
+    rungs = [Rung(*rung) for rung in choose(integrator, n_classes).rungs(k, seed)]
+    if not rungs:
+        raise ValueError("integrator has no rungs")
+    for i, rung in enumerate(rungs):
+        if rung.kind not in ("taylor", "symmetric", "random"):
+            raise ValueError(f'integrator: rung {i} is of kind {rung.kind!r}, not "taylor", "symmetric" or "random"')
+        _validate.real(rung.reach, f"integrator: the reach of rung {i}", least=0, infinite=True)
+        if rung.kind != "taylor":
+            _validate.count(rung.m, f"integrator: m of rung {i}")
+        if rung.kind == "symmetric":
+            points, weights = np.asarray(rung.points, dtype=np.float64), np.asarray(rung.weights, dtype=np.float64)
+            if points.shape != (k, rung.m) or weights.shape != (rung.m,):
+                raise ValueError(f"integrator: rung {i} must have points ({k}, {rung.m}) and weights ({rung.m},)")
+            if not (np.isfinite(points).all() and abs(2 * weights.sum() - 1) < 1e-9):
+                raise ValueError(f"integrator: the points of rung {i} must be finite, and its weights sum to 1/2")
+            rungs[i] = rung._replace(points=np.ascontiguousarray(points), weights=np.ascontiguousarray(weights))
+    return rungs
 
 
 def _cubature_rung(k: int, reach: float) -> Rung:

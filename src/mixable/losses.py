@@ -82,6 +82,10 @@ class Squared:
     n_outputs: int = 1
     target_bound: float = 1.0
 
+    def __post_init__(self) -> None:
+        _validate.count(self.n_outputs, "n_outputs")
+        _validate.real(self.target_bound, "target_bound", above=0)
+
     def outcome(self, y: Any) -> Array:
         """Return y as an array (n_outputs,)."""
         return _validate.row(np.atleast_1d(np.asarray(y)), self.n_outputs, "y")
@@ -110,8 +114,8 @@ class Squared:
     def constants(self, radius: float, bound: float, n_features: int = 1, kind: str = "paper") -> Constants:
         """alpha = 1/(2 Y^2), beta = 1, gamma = 2 R^2, and the paper's choice zeta = 1/(8 Y^2 d B^2) among the valid zeta > 0."""
         check_kind(kind)
-        Y2 = self.target_bound**2
-        return Constants(1 / (2 * Y2), 1.0, 2 * bound**2, 1 / (8 * Y2 * n_features * self.n_outputs * radius**2))
+        Y2 = self.target_bound * self.target_bound
+        return Constants(1 / (2 * Y2), 1.0, 2 * bound * bound, 1 / (8 * Y2 * n_features * self.n_outputs * radius**2))
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
         """``(I + 2 alpha cov)^-1 mean``: shrunk to where the best and the worst outcome are equally far from what mixability allows."""
@@ -131,6 +135,10 @@ class Logistic:
     n_classes: int = 2
     integrator: integrals.Integrator | str | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        _validate.count(self.n_classes, "n_classes", least=2)
+        integrals.choose(self.integrator, self.n_classes)
 
     @property
     def n_outputs(self) -> int:
@@ -177,9 +185,9 @@ class Logistic:
         """
         check_kind(kind)
         if kind == "paper":
-            return Constants(1.0, 1 / (math.log(self.n_classes) / 2 + radius * bound + 1), bound**2, 4 * bound**2)
+            return Constants(1.0, 1 / (math.log(self.n_classes) / 2 + radius * bound + 1), bound * bound, 4 * bound * bound)
         entropy = math.log(self.n_classes) / 2 if self.n_classes > 2 else 0.0
-        return Constants(1.0, 1 / (entropy + radius * bound / math.sqrt(2) + 1), bound**2 / 2, 0.142 * bound**2)
+        return Constants(1.0, 1 / (entropy + radius * bound / math.sqrt(2) + 1), bound * bound / 2, 0.142 * bound * bound)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
         """``E softmax(z)``, Eq. (5): at alpha = 1 it meets Eq. (4) with equality. The mean along (1, ..., 1) does not matter
@@ -188,8 +196,10 @@ class Logistic:
         if math.isinf(alpha):
             return integrals.softmax(mean)
         Q = integrals.helmert(self.n_classes)
-        ladder = integrals.choose(self.integrator, self.n_classes).rungs(self.n_classes - 1, self.seed)
-        return integrals.expectation(Q.T @ mean, Q.T @ covariance @ Q, ladder, step)
+        return integrals.expectation(Q.T @ mean, Q.T @ covariance @ Q, self._ladder(), step)
+
+    def _ladder(self) -> list[integrals.Rung]:
+        return integrals.ladder(self.integrator, self.n_classes, self.seed)
 
 
 @dataclass(frozen=True)
@@ -214,6 +224,10 @@ class Huber:
 
     delta: float = 1.0
     target_bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        _validate.real(self.delta, "delta", above=0)
+        _validate.real(self.target_bound, "target_bound", above=0)
 
     @property
     def n_outputs(self) -> int:
@@ -248,7 +262,7 @@ class Huber:
         if self.delta < Y:
             raise ValueError(f"Huber's loss is not mixable for delta < target_bound, here {self.delta} < {Y}")
         alpha = 1 / Y**2 if self.delta >= 1.5 * Y else 1 / (2 * Y * (2 * Y - self.delta))
-        return Constants(alpha, 1.0, bound**2, math.inf)
+        return Constants(alpha, 1.0, bound * bound, math.inf)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
         """The prediction in [-Y, Y] whose excess over what mixability allows is the same for both extreme outcomes."""
@@ -282,8 +296,12 @@ def log_loss(probabilities: ArrayLike, y: ArrayLike) -> Array:
     >>> log_loss([[0.5, 0.5], [0.25, 0.75]], [0, 1]).round(4)
     array([0.6931, 0.2877])
     """
-    p = np.asarray(probabilities, dtype=np.float64)
-    return np.asarray(-np.log(p[np.arange(len(p)), np.asarray(y)]))
+    p = _validate.as_floats(probabilities, "probabilities")
+    if p.ndim != 2:
+        raise ValueError(f"probabilities must have shape (n, K), got {p.shape}")
+    labels = _validate.labels(y, p.shape[1], len(p))
+    with np.errstate(divide="ignore"):  # a label given no chance costs infinity
+        return np.asarray(-np.log(p[np.arange(len(p)), labels]))
 
 
 class Violation(NamedTuple):
@@ -353,7 +371,7 @@ def check_assumptions(
         return loss.value(z1, y) - loss.value(z2, y) - float(loss.gradient(z2, y) @ dz), float(dz @ loss.hessian(z2, y) @ dz)
 
     def excess_a4(z1: Array, z2: Array, y: Any) -> float:
-        return float(np.linalg.eigvalsh(loss.hessian(z2, y))[-1]) * bound**2 - c.gamma
+        return float(np.linalg.eigvalsh(loss.hessian(z2, y))[-1]) * bound * bound - c.gamma
 
     def excess_a3(z1: Array, z2: Array, y: Any) -> float:
         gap, square = bregman(z1 * min(1.0, reach / max(float(np.linalg.norm(z1)), 1e-300)), z2, y)
@@ -361,7 +379,7 @@ def check_assumptions(
 
     def excess_a2(z1: Array, z2: Array, y: Any) -> float:
         gap, square = bregman(z1, z2, y)
-        exponent = c.zeta * float((z1 - z2) @ (z1 - z2)) / bound**2
+        exponent = c.zeta * float((z1 - z2) @ (z1 - z2)) / bound * bound
         if square == 0.0:  # no factor helps, not even an infinite one
             return gap
         return gap - (math.exp(exponent) * square if exponent < 700 else math.inf)

@@ -54,7 +54,7 @@ class MulticlassForecaster(Forecaster):
     def predict(self, x: ArrayLike) -> Array:
         """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state.
 
-        Pure and deterministic: it changes nothing, and the same input gives the same bits.
+        Pure and deterministic: it changes nothing, and the same call gives the same bits.
         """
         raise NotImplementedError
 
@@ -101,7 +101,7 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
     def predict(self, x: ArrayLike) -> Array:
         """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state.
 
-        Pure and deterministic: it changes nothing, and the same input gives the same bits.
+        Pure and deterministic: it changes nothing, and the same call gives the same bits.
         """
         p: Array = self._core.predict(x)
         return p
@@ -146,5 +146,6 @@ class PosteriorForecaster(CompiledMulticlassForecaster):
 
 def refuse_if_too_large(forecaster: Forecaster, k: int, rank: int, drift: bool = False) -> None:
     """Raise MemoryError, with the number of bytes, if the posterior's matrices would not fit."""
-    needed = _core.posterior_bytes(k, forecaster.n_features, rank, drift)
-    _validate.memory(needed, f"{type(forecaster).__name__} with {forecaster.n_features} features and {k + 1} classes")
+    what = f"{type(forecaster).__name__} with {forecaster.n_features} features and {k + 1} classes"
+    _validate.memory(8.0 * (k * forecaster.n_features) ** 2, what)  # before the core, whose integers have limits
+    _validate.memory(_core.posterior_bytes(k, forecaster.n_features, rank, drift), what)

@@ -134,7 +134,7 @@ class Foster(MulticlassForecaster):
 
     def _logits(self, V: Array) -> Array:
         """Logits (m, n, K) of all examples under each particle (m, k d)."""
-        return np.einsum("nd,mkd,ck->mnc", self._X, V.reshape(self._V.shape), helmert(self.n_classes), optimize=True)
+        return np.asarray(np.einsum("nd,mkd,ck->mnc", self._X, V.reshape(self._V.shape), helmert(self.n_classes), optimize=True))
 
     def _move(self, V: Array, rng: np.random.Generator) -> Array:
         """One hit-and-run step of every particle: a random line, a slice of the density on its chord, points drawn until one is in it."""

@@ -87,7 +87,7 @@ class FTRL(MulticlassForecaster):
         return np.vstack([self._X, x]), np.append(self._y, y), np.append(self._w, weight)
 
     def _forecast(self, x: Array) -> Array:
-        return np.maximum(softmax(self.coef @ x), np.finfo(float).tiny)
+        return np.asarray(np.maximum(softmax(self.coef @ x), np.finfo(float).tiny))
 
 
 class SMP(FTRL):
@@ -109,4 +109,4 @@ class SMP(FTRL):
         for label in range(self.n_classes):
             X, y, w = self._with(x, label, 1.0)
             p[label] = softmax(Q @ fit(X, y, w, self.lam, self._V) @ x)[label]
-        return np.maximum(p / p.sum(), np.finfo(float).tiny)
+        return np.asarray(np.maximum(p / p.sum(), np.finfo(float).tiny))

@@ -17,14 +17,16 @@ class GAF(PosteriorForecaster):
     """Efficient-GAF, Algorithm 1 of the paper: one example at a time, probabilities you can bet on, no learning rate.
 
     It keeps a Gaussian over the weights, the exponential weights of past losses replaced by quadratic surrogates (Eq. 3), and
-    predicts the mean of softmax under it (Eq. 5). A step costs O(K d^2 K) arithmetic; memory is two matrices of (K-1) d squared.
+    predicts the mean of softmax under it (Eq. 5). A step costs of the order of K (K d)^2 operations; memory is two matrices of
+    (K-1) d squared, and somewhat more where K is much larger than d.
 
     Parameters
     ----------
     n_features, n_classes
         Sizes d and K >= 2. There is no intercept: add a column of ones if you want one.
     lam
-        Regularisation, lam |theta|^2. It scales as the square of the inputs.
+        Regularisation, lam |theta|^2. It scales as the square of the inputs: |x|^2 / lam up to about 1e10 keeps full accuracy, and beyond
+        1e15 inputs are refused.
     beta
         Curvature of the surrogates. At most the constant of (A3) in theory; about 1 in practice.
     alpha
@@ -89,8 +91,8 @@ class GAF(PosteriorForecaster):
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
         }
-        ladder = integrals.choose(integrator, self.n_classes).rungs(self.n_classes - 1, self.seed)
         refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift > 0)
+        ladder = integrals.ladder(integrator, self.n_classes, self.seed)
         self._core = _core.GAF(self.n_features, self.n_classes, self.lam, self.beta, self.alpha, self.mu, self.drift, ladder)
 
     @classmethod
