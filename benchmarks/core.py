@@ -15,12 +15,14 @@ import argparse
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.linalg.blas import dgemm
 
 import mixable
-from mixable import GAF, GenericGAF
+from mixable import AIOLI, GAF, OGD, ONS, Folklore, GenericGAF
+from mixable.forecasters.base import CompiledMulticlassForecaster
 from mixable.integrals import Sobol
 from mixable.losses import Logistic
 
@@ -80,8 +82,31 @@ def measure(d: int, K: int, n: int, n_loop: int, n_reference: int, repeats: int)
     return {"stream": stream * 1e6, "single": single * 1e6, "reference": reference * 1e6, "rate": rate}
 
 
+def neighbours(repeats: int) -> None:
+    """Print whole-stream times of the other compiled forecasters beside GAF's."""
+    print("\nother forecasters, whole stream; microseconds per example, and the ratio to GAF at the same size")
+    print("    d   K        GAF          Folklore               ONS               OGD             AIOLI")
+    for d, K in [(18, 4), (9, 7), (18, 2)]:
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(5000, d)), rng.integers(0, K, 5000)
+        makers: list[Callable[[], CompiledMulticlassForecaster]] = [
+            lambda d=d, K=K: GAF(d, K),
+            lambda d=d, K=K: Folklore(d, K),
+            lambda d=d, K=K: ONS(d, K),
+            lambda d=d, K=K: OGD(d, K),
+        ]
+        if K == 2:
+            makers.append(lambda d=d: AIOLI(d))
+        times = np.full(len(makers), np.inf)
+        for _ in range(repeats):
+            for i, make in enumerate(makers):
+                f = make()
+                times[i] = min(times[i], best_of(1, partial(f.run, X, y)) / len(X) * 1e6)
+        print(f"{d:5}{K:4}{times[0]:11.2f}" + "".join(f"{value:11.2f} ({value / times[0]:.2f})" for value in times[1:]), flush=True)
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repeats and only the sizes up to D = 1000")
     quick = parser.parse_args().quick
@@ -94,12 +119,13 @@ def main() -> None:
             continue
         got = measure(d, K, n, n_loop, n_reference, 3 if quick or D > 1000 else 7)
         share = D * D * (K + 1) / (got["stream"] * 1e-6) / got["rate"]
-        matrices = mixable._core.gaf_bytes(d, K, False) / (8 * D * D)
+        matrices = mixable._core.posterior_bytes(K - 1, d, K - 1, False) / (8 * D * D)
         print(
             f"{d:5}{K:4}{D:6}{got['stream']:10.2f}{got['single']:12.2f}{got['single'] / got['stream']:7.2f}{got['reference']:11.1f}"
             f"{got['reference'] / got['stream']:10.1f}{got['rate'] / 1e9:12.1f}{share:7.1%}{matrices:15.2f}",
             flush=True,
         )
+    neighbours(3 if quick else 7)
     print(f"peak resident memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

@@ -54,7 +54,8 @@ def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01) -> tuple[NDAr
     """The hard regime of Hazan, Koren and Levy (2014), one feature, two classes: X (n, 1) and labels y (n,).
 
     With B = log n, an example is (1 - sqrt(eps)/(2 B), label 1) with probability sqrt(eps)/(2 B) + chi eps/B, else (sqrt(eps)/B, label 0).
-    `chi` is -1 or +1; the lower bound for proper forecasters is for eps tuned to n and margin weights of norm B.
+    `chi` is -1 or +1, and eps at most 1/4 (beyond, the probability would be negative). The lower bound for proper forecasters is for eps
+    tuned to n and margin weights of norm B.
 
     >>> X, y = make_hazan(10_000, chi=1, seed=0)
     >>> X.shape, int(y.sum()), float(X.max()) < 1
@@ -62,7 +63,7 @@ def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01) -> tuple[NDAr
     """
     if chi not in (-1, 1):
         raise ValueError(f"chi must be -1 or 1, got {chi!r}")
-    n, eps = _validate.count(n, "n", least=2), _validate.real(eps, "eps", above=0, most=1)
+    n, eps = _validate.count(n, "n", least=2), _validate.real(eps, "eps", above=0, most=0.25)
     B, root = np.log(n), np.sqrt(eps)
     y = (np.random.default_rng(seed).random(n) < root / (2 * B) + chi * eps / B).astype(np.int_)
     return np.where(y == 1, 1 - root / (2 * B), root / B)[:, None], y

@@ -1,0 +1,1 @@
+"""Experiments that the documentation quotes, as functions; the command line runs them."""

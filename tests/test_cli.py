@@ -1,0 +1,79 @@
+"""The command line as a user meets it: the real command, its output, its errors."""
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mixable import bounds, regret
+from mixable.datasets import make_hazan
+from mixable.experiments import hard_regime
+
+MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
+
+
+def mixable(*arguments, **options):
+    return subprocess.run([MIXABLE, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def test_bound_prints_the_table():
+    done = mixable("bound", "--n", 10000, "--d", 18, "--classes", 4, "--radius", 5)
+    assert done.returncode == 0
+    for row in bounds.table1(10_000, 18, 4, 5.0):
+        (line,) = (line for line in done.stdout.splitlines() if f" {row.algorithm} " in line)
+        assert f"{row.regret:,.4g}" in line
+    assert "AIOLI" not in done.stdout
+    assert "AIOLI" in mixable("bound", "--n", 100, "--d", 3, "--classes", 2, "--radius", 5, "--bound", 2).stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (("--n", 0, "--d", 3, "--classes", 2, "--radius", 1), "--n"),
+        (("--n", 10, "--d", 3, "--classes", 1, "--radius", 1), "--classes"),
+        (("--n", 10, "--d", 3, "--classes", 2, "--radius", -1), "must be above 0"),
+        (("--n", 10, "--d", 3, "--classes", 2, "--radius", "nan"), "must be above 0"),
+        (("--n", "ten", "--d", 3, "--classes", 2, "--radius", 1), "--n"),
+        (("--n", 10), "--d"),
+    ],
+)
+def test_bad_options_are_named_with_exit_code_2(wrong, message):
+    done = mixable("bound", *wrong)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_hard_regime_draws_its_picture(tmp_path):
+    done = mixable("hard-regime", "--largest", 300, "--seeds", 1, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "hard-regime.png").read_bytes().startswith(b"\x89PNG")
+    for name in hard_regime.FORECASTERS:
+        assert name in done.stdout
+    (tmp_path / "file").write_text("")
+    refused = mixable("hard-regime", "--largest", 100, "--seeds", 1, "--out", tmp_path / "file")
+    assert refused.returncode == 2
+    assert "cannot write" in refused.stderr
+
+
+def test_hard_regime_leaders_are_the_fits_they_claim():
+    """The shortcut for this stream against best_in_hindsight, in margin coordinates."""
+    X, y = make_hazan(400, 1, seed=2, eps=0.1)
+    w = hard_regime.leaders(X, y, 0.0, 5.0)
+    for t in (50, 400):
+        best = regret.best_in_hindsight(X[:t], y[:t], 5.0 / np.sqrt(2), n_classes=2)
+        assert hard_regime.losses(w[t : t + 1], X[:t], y[:t]).sum() == pytest.approx(best.loss, abs=1e-7)
+    regularised = hard_regime.leaders(X, y, 1.0, 5.0)[-1]
+    nearby = regularised + np.linspace(-0.1, 0.1, 21)
+    values = [v**2 + hard_regime.losses(np.array([v]), X, y).sum() for v in nearby]
+    assert np.argmin(values) == 10
+
+
+def test_without_the_extra_the_command_says_what_to_install(tmp_path):
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('No module named typer')")
+    done = subprocess.run([sys.executable, "-c", "from mixable.cli import main; main()"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "mixable[cli]" in done.stderr
