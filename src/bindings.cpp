@@ -123,7 +123,7 @@ class Model {
         : forecaster_(shape, std::forward<Arguments>(arguments)...),
           d_(shape.d),
           long_step_(double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
-          slice_(std::max(shape.capacity(), std::min(1024L, long(2e8 / (double(shape.D()) * double(shape.D()) * double(shape.k + 3) + 1e4))))),
+          slice_(slice_rows(shape)),
           largest_(has_posterior ? shape.largest_square() : 1e280) {}
 
     nb::object predict(nb::handle x) {
@@ -320,6 +320,12 @@ class Model {
         return out;
     }
 
+    /// Rows between two looks for Ctrl-C: some 10 ms of work, in whole blocks.
+    static long slice_rows(const PosteriorShape& shape) {
+        const double D = double(shape.D()), rows = std::min(1024.0, 2e8 / (D * D * double(shape.k + 3) + 1e4));
+        return std::max(1L, long(rows) / shape.capacity()) * shape.capacity();
+    }
+
     /// f(first, count) over n rows without the GIL, with a look for Ctrl-C after each slice.
     template <class F>
     void in_slices(long n, F&& f) {
@@ -343,7 +349,7 @@ class Model {
     Forecaster<Rule, State> forecaster_;
     long d_;
     bool long_step_;
-    long slice_;      // rows between two looks for Ctrl-C, some 10 ms of work
+    long slice_;      // rows between two looks for Ctrl-C
     double largest_;  // of |x|^2
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };

@@ -8,6 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "simd.hpp"
 
 namespace MIXABLE_ISA {
@@ -17,10 +21,14 @@ class Buffer {
    public:
     Buffer() = default;
     explicit Buffer(long n) : size_(n) {
-        const std::size_t bytes = std::size_t(pad_to(n + 16, 8)) * 8;
-        data_ = static_cast<double*>(std::aligned_alloc(64, std::size_t(pad_to(long(bytes), 64))));
+        const bool large = n >= 1L << 18;  // worth huge pages, which spare the matrix products most of their TLB misses
+        const long alignment = large ? 1L << 21 : 64, bytes = pad_to((n + 16) * 8, alignment);
+        data_ = static_cast<double*>(std::aligned_alloc(std::size_t(alignment), std::size_t(bytes)));
         if (!data_) throw std::bad_alloc();
-        std::memset(data_, 0, bytes);
+#if defined(__linux__)
+        if (large) madvise(data_, std::size_t(bytes), MADV_HUGEPAGE);
+#endif
+        std::memset(data_, 0, std::size_t(bytes));
     }
     Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
     Buffer& operator=(Buffer&& other) noexcept {
