@@ -3,32 +3,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from streams import logistic_stream
+from streams import best_loss_in_ball, logistic_stream
 
 from mixable import AIOLI, GAF, OGD, ONS, VAW, Folklore, Foster, bounds, online_to_batch, regret
 from mixable.datasets import make_hazan
 from mixable.losses import log_loss
-
-
-def slsqp(X, y, K, radius):
-    n, d = X.shape
-
-    def value_and_gradient(w):
-        z = X @ w.reshape(K, d).T
-        z -= z.max(axis=1, keepdims=True)
-        p = np.exp(z)
-        total = p.sum(axis=1)
-        p /= total[:, None]
-        value = (np.log(total) - z[np.arange(n), y]).sum()
-        p[np.arange(n), y] -= 1
-        return value, (p.T @ X).ravel()
-
-    ball = {"type": "ineq", "fun": lambda w: radius**2 - w @ w, "jac": lambda w: -2 * w}
-    fits = [
-        minimize(value_and_gradient, start, jac=True, method="SLSQP", constraints=[ball], options={"ftol": 1e-13, "maxiter": 1000}).fun
-        for start in (np.zeros(K * d), 0.1 * radius * np.ones(K * d) / np.sqrt(K * d))
-    ]
-    return min(fits)
 
 
 @pytest.mark.parametrize("radius", [0.3, 2.0, 50.0])
@@ -37,7 +16,7 @@ def test_logistic_agrees_with_slsqp(K, radius):
     """At 0.3 the constraint is active, at 50 it is not."""
     X, y = logistic_stream(150, 3, K)
     best = regret.best_in_hindsight(X, y, radius, n_classes=K)
-    assert best.loss == pytest.approx(slsqp(X, y, K, radius), abs=1e-6)
+    assert best.loss == pytest.approx(best_loss_in_ball(X, y, K, radius), abs=1e-6)
     assert best.gap <= 1e-8 * max(1, best.loss)
     assert np.linalg.norm(best.coef) <= radius * (1 + 1e-12)
     z = X @ best.coef.T
@@ -50,7 +29,7 @@ def test_logistic_on_separable_data_uses_the_whole_ball():
     y = (X @ np.array([[2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0]]).T).argmax(axis=1)
     best = regret.best_in_hindsight(X, y, 8.0)
     assert np.linalg.norm(best.coef) == pytest.approx(8.0)
-    assert best.loss == pytest.approx(slsqp(X, y, 3, 8.0), abs=1e-6)
+    assert best.loss == pytest.approx(best_loss_in_ball(X, y, 3, 8.0), abs=1e-6)
     far = regret.best_in_hindsight(X, y, 1000.0)
     assert far.loss < best.loss
     assert far.gap <= 1e-6

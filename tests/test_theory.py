@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from streams import logistic_stream
+from streams import best_loss_in_ball, logistic_stream
 
 from mixable import GAF, bounds
 from mixable.integrals import Rung, helmert
@@ -54,24 +53,6 @@ def test_exact_identity(K):
         final += loss.value(z0, y[s]) + loss.gradient(z0, y[s]) @ dz + beta / 2 * dz @ loss.hessian(z0, y[s]) @ dz
     log_determinant = np.linalg.slogdet(f.precision())[1] - d * K * np.log(lam)
     assert abs(total - final - omega - 0.5 * log_determinant) < 1e-8
-
-
-def best_loss_in_ball(X, y, K, radius):
-    """The least cumulative loss of a linear model of norm at most `radius`, by SciPy's SLSQP."""
-    n, d = X.shape
-
-    def value_and_gradient(w):
-        z = X @ w.reshape(K, d).T
-        z -= z.max(axis=1, keepdims=True)
-        p = np.exp(z)
-        total = p.sum(axis=1)
-        p /= total[:, None]
-        value = (np.log(total) - z[np.arange(n), y]).mean()
-        p[np.arange(n), y] -= 1
-        return value, (p.T @ X).ravel() / n
-
-    ball = {"type": "ineq", "fun": lambda w: radius**2 - w @ w, "jac": lambda w: -2 * w}
-    return n * minimize(value_and_gradient, np.zeros(K * d), jac=True, method="SLSQP", constraints=[ball], options={"ftol": 1e-12}).fun
 
 
 @pytest.mark.parametrize("constants", ["paper", "tight"])

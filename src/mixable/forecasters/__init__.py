@@ -3,10 +3,11 @@
 from mixable.forecasters.aioli import AIOLI
 from mixable.forecasters.folklore import Folklore
 from mixable.forecasters.foster import Foster
-from mixable.forecasters.ftrl import FTRL, SMP
+from mixable.forecasters.ftrl import FTRL
 from mixable.forecasters.gaf import GAF
 from mixable.forecasters.ogd import OGD
 from mixable.forecasters.ons import ONS
+from mixable.forecasters.smp import SMP
 from mixable.forecasters.vaw import VAW
 
 __all__ = ["AIOLI", "FTRL", "GAF", "OGD", "ONS", "SMP", "VAW", "Folklore", "Foster"]

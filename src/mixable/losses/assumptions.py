@@ -1,0 +1,142 @@
+"""Assumptions (A1)-(A4) of the paper, tested numerically."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _validate
+from mixable._sobol import matched_sobol
+from mixable.losses.protocol import Constants, Loss
+
+Array = NDArray[np.float64]
+
+
+class Violation(NamedTuple):
+    """An assumption that fails, by how much (left side minus right side), and where."""
+
+    assumption: str
+    excess: float
+    where: dict[str, Any]
+
+
+class Report(NamedTuple):
+    """What `check_assumptions` found, with the constants it used; `violation` is None if all four held at every point tried."""
+
+    constants: Constants
+    points: int
+    violation: Violation | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing failed. It can only refute: points that were not tried may fail."""
+        return self.violation is None
+
+
+def check_assumptions(
+    loss: Loss, radius: float, bound: float, *, constants: Constants | str = "paper", n_features: int = 1, points: int = 3000, seed: int = 0
+) -> Report:
+    """Test (A1)-(A4) at random points, for comparators of norm at most `radius` and inputs of norm at most `bound`.
+
+    Everything is done on the linear predictions z = Theta x, the worst case being |x| = bound: then |Theta_1 - Theta_2| is at least
+    |z_1 - z_2| / bound, and comparators reach |z_1| <= radius * bound. (A2)-(A4) are searched from random points, the worst of which are
+    pushed uphill. (A1) is checked at Gaussians of modest width with a tolerance of 0.01, since its expectations are approximate.
+
+    Parameters
+    ----------
+    loss
+        The loss.
+    radius, bound
+        B and R.
+    constants
+        The constants to test: a set of numbers, or "paper" or "tight" for `loss.constants(...)`.
+    n_features
+        Handed to `loss.constants`.
+    points, seed
+        How many random points, and which.
+
+    Returns
+    -------
+    Report
+        With the first violation, in the order (A4), (A3), (A2), (A1).
+
+    Examples
+    --------
+    >>> from mixable.losses import Logistic
+    >>> check_assumptions(Logistic(3), radius=2.0, bound=1.0).holds
+    True
+    >>> paper = Logistic(3).constants(2.0, 1.0)
+    >>> check_assumptions(Logistic(3), 2.0, 1.0, constants=paper._replace(beta=4 * paper.beta)).violation.assumption
+    'A3'
+    """
+    radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+    c = loss.constants(radius, bound, n_features, constants) if isinstance(constants, str) else constants
+    rng = np.random.default_rng(seed)
+    reach = radius * bound
+
+    def bregman(z1: Array, z2: Array, y: Any) -> tuple[float, float]:
+        """loss(z1) minus its tangent at z2, and the squared distance in the Hessian's norm at z2."""
+        dz = z1 - z2
+        return loss.value(z1, y) - loss.value(z2, y) - float(loss.gradient(z2, y) @ dz), float(dz @ loss.hessian(z2, y) @ dz)
+
+    def excess_a4(z1: Array, z2: Array, y: Any) -> float:
+        return float(np.linalg.eigvalsh(loss.hessian(z2, y))[-1]) * bound * bound - c.gamma
+
+    def excess_a3(z1: Array, z2: Array, y: Any) -> float:
+        gap, square = bregman(z1 * min(1.0, reach / max(float(np.linalg.norm(z1)), 1e-300)), z2, y)
+        return c.beta / 2 * square - gap
+
+    def excess_a2(z1: Array, z2: Array, y: Any) -> float:
+        gap, square = bregman(z1, z2, y)
+        exponent = c.zeta * float((z1 - z2) @ (z1 - z2)) / bound * bound
+        if square == 0.0:  # no factor helps, not even an infinite one
+            return gap
+        return gap - (math.exp(exponent) * square if exponent < 700 else math.inf)
+
+    tests = {"A4": excess_a4, "A3": excess_a3, "A2": excess_a2}
+    for name, excess in tests.items():
+        tried = []
+        for _ in range(points):
+            z1 = rng.normal(size=loss.n_outputs)
+            z1 *= reach / np.linalg.norm(z1) * rng.choice([1.0, rng.random(), 3.0 * rng.exponential()])
+            z2 = rng.normal(size=loss.n_outputs) * np.exp(rng.uniform(-3, np.log(3 * reach + 3)))
+            y = loss.draw_outcome(rng)
+            tried.append((excess(z1, z2, y), z1, z2, y))
+        for value, z1, z2, y in sorted(tried, key=lambda entry: -entry[0])[:10]:
+            size = 0.3 * (1 + reach)
+            for _ in range(100):  # uphill, by ever smaller random moves
+                moved1, moved2 = z1 + size * rng.normal(size=len(z1)), z2 + size * rng.normal(size=len(z2))
+                other = excess(moved1, moved2, y)
+                if other > value:
+                    value, z1, z2 = other, moved1, moved2
+                else:
+                    size *= 0.93
+            # Rounding in a difference of losses is relative to their size.
+            if value > 1e-9 * (1 + abs(loss.value(z1, y)) + abs(loss.value(z2, y))):
+                return Report(c, points, Violation(name, value, {"z1": z1, "z2": z2, "y": y}))
+    violation = _mixability_violation(loss, c.alpha, reach, max(points // 100, 20), rng)
+    return Report(c, points, violation)
+
+
+def _mixability_violation(loss: Loss, alpha: float, reach: float, points: int, rng: np.random.Generator) -> Violation | None:
+    """(A1) at random Gaussians over z: score(substitute) <= -1/alpha log E exp(-alpha loss)."""
+    k = loss.n_outputs
+    w = matched_sobol(k, 512, 0)
+    w = np.concatenate([w, -w], axis=1)
+    for _ in range(points):
+        mean = rng.normal(size=k) * reach
+        basis, _ = np.linalg.qr(rng.normal(size=(k, k)))
+        L = basis * np.sqrt(0.3 * rng.random(k))
+        prediction = loss.substitute(mean, L @ L.T, alpha)
+        for _ in range(4):
+            y = loss.draw_outcome(rng)
+            losses = np.array([loss.value(z, y) for z in (mean[:, None] + L @ w).T])
+            least = losses.min()
+            allowed = least - math.log(float(np.exp(-alpha * (losses - least)).mean())) / alpha
+            excess = loss.score(prediction, y) - allowed
+            if excess > 0.01 * (1 + abs(allowed)):
+                return Violation("A1", excess, {"mean": mean, "covariance": L @ L.T, "y": y})
+    return None

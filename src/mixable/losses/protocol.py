@@ -1,0 +1,58 @@
+"""What a loss brings, and the constants of assumptions (A1)-(A4)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Constants(NamedTuple):
+    """The constants of (A1) mixability, (A3) quadratic lower bound, (A4) smoothness and (A2) self-concordance."""
+
+    alpha: float
+    beta: float
+    gamma: float
+    zeta: float
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """What `GenericGAF` asks of a loss; z is (n_outputs,)."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of linear predictions."""
+
+    def outcome(self, y: Any) -> Any:
+        """Return y, checked and in the form the other methods take; raise ValueError or TypeError."""
+
+    def draw_outcome(self, rng: np.random.Generator) -> Any:
+        """Return a random outcome, for `check_assumptions`."""
+
+    def value(self, z: Array, y: Any) -> float:
+        """Return the loss of the linear predictions z."""
+
+    def gradient(self, z: Array, y: Any) -> Array:
+        """Return its gradient in z (n_outputs,)."""
+
+    def hessian(self, z: Array, y: Any) -> Array:
+        """Return its Hessian in z (n_outputs, n_outputs)."""
+
+    def constants(self, radius: float, bound: float, n_features: int = 1, kind: str = "paper") -> Constants:
+        """Return the constants for comparators of norm at most `radius` and inputs of norm at most `bound`."""
+
+    def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
+        """Return a prediction that satisfies Eq. (4) for z ~ N(mean, covariance); `step` seeds what is random in it."""
+
+    def score(self, prediction: Array, y: Any) -> float:
+        """Return the loss of a prediction that `substitute` made."""
+
+
+def check_kind(kind: str) -> None:
+    """Raise ValueError unless `kind` names a set of constants."""
+    if kind not in ("paper", "tight"):
+        raise ValueError(f'constants must be "paper" or "tight", got {kind!r}')

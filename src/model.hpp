@@ -1,0 +1,356 @@
+// A forecaster as a Python object: conversions, the GIL, states, and the guard against two threads at once. What an argument may be is decided in
+// mixable/_validate.py; here only the common case is recognised (plain finite float64 arrays of the right shape), so that one step costs little more
+// than its arithmetic.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <type_traits>
+
+#include "core/expectation.hpp"
+#include "core/forecaster.hpp"
+
+namespace nb = nanobind;
+using namespace MIXABLE_ISA;
+
+namespace {  // one translation unit includes this
+
+#define MIXABLE_STRING_(x) #x
+#define MIXABLE_STRING(x) MIXABLE_STRING_(x)
+
+nb::object new_array(std::initializer_list<npy_intp> shape) {
+    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), NPY_DOUBLE);
+    if (!a) throw nb::python_error();
+    return nb::steal(a);
+}
+
+template <class T = double>
+T* data(nb::handle array) {
+    return static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
+}
+
+bool is_plain(nb::handle x, int type, int ndim) {
+    if (!PyArray_CheckExact(x.ptr())) return false;
+    auto* a = reinterpret_cast<PyArrayObject*>(x.ptr());
+    return PyArray_NDIM(a) == ndim && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a);
+}
+
+npy_intp length(nb::handle x, int axis = 0) { return PyArray_DIM(reinterpret_cast<PyArrayObject*>(x.ptr()), axis); }
+
+/// An array that the Python side has already checked; anything else is a mistake of ours, not the user's.
+const double* checked(nb::handle x, int ndim) {
+    if (!is_plain(x, NPY_DOUBLE, ndim)) throw nb::type_error("expected a C-contiguous float64 array");
+    return data(x);
+}
+
+double square(const double* x, long n) {
+    double s = 0;
+    for (long i = 0; i < n; ++i) s += x[i] * x[i];
+    return s;
+}
+
+nb::object validate(const char* what) { return nb::module_::import_("mixable._validate").attr(what); }
+
+void* capsule_pointer(nb::handle module, const char* name) {
+    nb::object capsule = module.attr("__pyx_capi__")[name];
+    const char* signature = PyCapsule_GetName(capsule.ptr());
+    if (!signature || !std::strstr(signature, "int *"))
+        throw nb::import_error("SciPy's BLAS does not use 32-bit integers: this build of SciPy is not supported");
+    return PyCapsule_GetPointer(capsule.ptr(), signature);
+}
+
+/// Filled on first use, under the GIL. The imports may let another thread in, which then fills it too, with the same: a guarded static would deadlock.
+const Blas& scipy_blas() {
+    static Blas blas;
+    if (!blas.dpotri) {
+        const nb::object blas_module = nb::module_::import_("scipy.linalg.cython_blas"), lapack = nb::module_::import_("scipy.linalg.cython_lapack");
+        Blas b;
+        b.dgemm = reinterpret_cast<Blas::gemm_t>(capsule_pointer(blas_module, "dgemm"));
+        b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
+        b.dpotrf = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotrf"));
+        b.dpotri = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotri"));
+        blas = b;
+    }
+    return blas;
+}
+
+/// (kind, reach, m, points (k x m) or None, weights (m) or None, seed): see mixable.integrals.Rung.
+Rung rung_from(nb::handle h, long k) {
+    const nb::tuple t = nb::cast<nb::tuple>(h);
+    const auto kind = nb::cast<std::string>(t[0]);
+    Rung rung;
+    rung.kind = kind == "taylor" ? Rung::taylor : kind == "symmetric" ? Rung::symmetric : Rung::random;
+    rung.reach = nb::cast<double>(t[1]);
+    rung.m = nb::cast<long>(t[2]);
+    rung.seed = nb::cast<std::uint64_t>(t[5]);
+    const long m = rung.m, ld = pad(m);
+    rung.weight = Buffer(ld);
+    if (rung.kind == Rung::symmetric) {
+        const double *w = checked(t[3], 2), *weight = checked(t[4], 1);
+        rung.w = Buffer(k * ld);
+        for (long j = 0; j < k; ++j) std::memcpy(rung.w + j * ld, w + j * m, std::size_t(m) * 8);
+        std::memcpy(rung.weight, weight, std::size_t(m) * 8);
+    } else {
+        for (long i = 0; i < m; ++i) rung.weight[i] = 1.0 / double(m);
+    }
+    return rung;
+}
+
+std::vector<Rung> ladder_from(const nb::list& rungs, long k) {
+    std::vector<Rung> ladder;
+    for (nb::handle h : rungs) ladder.push_back(rung_from(h, k));
+    return ladder;
+}
+
+/// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at once.
+template <class Rule, class State = Posterior>
+class Model {
+   public:
+    using Outcome = typename Rule::Outcome;
+    static constexpr bool has_posterior = std::is_same_v<State, Posterior>;
+
+    template <class... Arguments>
+    explicit Model(const PosteriorShape& shape, Arguments&&... arguments)
+        : forecaster_(shape, std::forward<Arguments>(arguments)...),
+          d_(shape.d),
+          long_step_(double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
+          slice_(slice_rows(shape)),
+          largest_(has_posterior ? shape.largest_square() : 1e280) {}
+
+    nb::object predict(nb::handle x) {
+        Use use(*this);
+        if (const double* row = plain_row(x)) return predict_row(row);
+        const nb::object clean = validate("inputs")(x, d_);
+        const bool one = is_plain(clean, NPY_DOUBLE, 1);
+        const double* X = one ? data(clean) : checked(clean, 2);
+        const long n = one ? 1 : length(clean), K = forecaster_.rule.outputs;
+        check_size(X, n, "x");
+        if (one) return predict_row(X);
+        nb::object out = new_array({n, K});
+        double* p = data(out);
+        in_slices(n, [&](long t, long count) { forecaster_.predict_many(X + t * d_, count, p + t * K); });
+        return out;
+    }
+
+    void learn(nb::handle x, nb::handle y, nb::handle weight) {
+        Use use(*this);
+        nb::object clean;
+        const double* row = plain_row(x);
+        if (!row) {
+            clean = validate("row")(x, d_);
+            row = checked(clean, 1);
+            check_size(row, 1, "x");
+        }
+        const Outcome outcome = outcome_from(y);
+        double w = PyFloat_Check(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
+        if (!(w >= 0 && w <= std::numeric_limits<double>::max())) w = nb::cast<double>(validate("weight")(weight));
+        released([&] { forecaster_.learn(row, outcome, w); });
+    }
+
+    nb::object run(nb::handle X_, nb::handle y_, nb::handle weight_) {
+        Use use(*this);
+        const double *X = checked(X_, 2), *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
+        if (!is_plain(y_, std::is_same_v<Outcome, long> ? NPY_LONG : NPY_DOUBLE, 1)) throw nb::type_error("expected a C-contiguous array of outcomes");
+        const Outcome* y = data<Outcome>(y_);
+        const long n = length(X_), K = forecaster_.rule.outputs;
+        if (length(X_, 1) != d_ || length(y_) != n || (weight && length(weight_) != n)) throw nb::value_error("X, y and weight do not go together");
+        if constexpr (std::is_same_v<Outcome, long>)
+            for (long t = 0; t < n; ++t)
+                if (y[t] < 0 || y[t] >= K) throw nb::value_error("y has a label out of range");
+        check_size(X, n, "X");
+        nb::object out = new_array({n, K});
+        double* p = data(out);
+        in_slices(n, [&](long t, long count) { forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K); });
+        return out;
+    }
+
+    nb::object mean() {
+        Use use(*this);
+        nb::object out = new_array({forecaster_.state.k, d_});
+        forecaster_.state.mean(data(out));
+        return out;
+    }
+
+    nb::object precision() {
+        Use use(*this);
+        if (forecaster_.state.shape().drift != 0) throw nb::value_error("A is not accumulated when drift > 0");
+        return matrix([&](double* out) { forecaster_.state.precision(out); });
+    }
+
+    nb::object covariance() {
+        Use use(*this);
+        return matrix([&](double* out) { forecaster_.state.covariance(out); });
+    }
+
+    void set_mean(nb::handle mean) {
+        Use use(*this);
+        const double* values = checked(mean, 2);
+        if (length(mean, 0) != forecaster_.state.k || length(mean, 1) != d_) throw nb::value_error("the mean has the wrong shape");
+        forecaster_.state.set_mean(values);
+        forecaster_.forget_reading();
+    }
+
+    long steps() const { return forecaster_.state.steps(); }
+
+    nb::dict state() {
+        Use use(*this);
+        nb::dict out;
+        forecaster_.state.visit(Writer{out});
+        return out;
+    }
+
+    /// All or nothing: what does not fit is refused before anything is written.
+    void restore(const nb::dict& state) {
+        Use use(*this);
+        nb::dict before;
+        forecaster_.state.visit(Counters{before, true});
+        try {
+            forecaster_.state.visit(Counters{state, false});
+            if (!forecaster_.state.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
+            forecaster_.state.visit(Reader{state, false});
+        } catch (...) {
+            forecaster_.state.visit(Counters{before, false});
+            throw;
+        }
+        forecaster_.state.clear_block();
+        forecaster_.state.visit(Reader{state, true});
+        forecaster_.forget_reading();
+    }
+
+   private:
+    struct Use {
+        explicit Use(Model& model) : busy(model.busy_) {
+            if (busy.test_and_set(std::memory_order_acquire)) throw std::runtime_error("this model is being used by another thread; use one model per thread");
+        }
+        ~Use() { busy.clear(std::memory_order_release); }
+        std::atomic_flag& busy;
+    };
+
+    struct Writer {
+        nb::dict& out;
+        void operator()(const char* name, long& value) { out[name] = value; }
+        void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
+            nb::object a = new_array({rows, columns});
+            for (long i = 0; i < rows; ++i) std::memcpy(data(a) + i * columns, values + i * stride, std::size_t(columns) * 8);
+            out[name] = a;
+        }
+    };
+
+    /// Copies the counters to a dict, or from it.
+    struct Counters {
+        nb::dict values;
+        bool out;
+        void operator()(const char* name, long& value) {
+            if (out)
+                values[name] = value;
+            else
+                value = nb::cast<long>(values[name]);
+        }
+        void operator()(const char*, Buffer&, long, long, long) {}
+    };
+
+    /// Checks the arrays against the counters, or writes them.
+    struct Reader {
+        const nb::dict& in;
+        bool write;
+        void operator()(const char*, long&) {}
+        void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
+            const nb::object a = in[name];
+            const double* p = checked(a, 2);
+            if (length(a, 0) != rows || length(a, 1) != columns) throw nb::value_error((std::string("the saved ") + name + " does not fit this model").c_str());
+            if (write)
+                for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
+        }
+    };
+
+    Outcome outcome_from(nb::handle y) const {
+        if constexpr (std::is_same_v<Outcome, double>) {
+            const double value = PyFloat_Check(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr()) : std::numeric_limits<double>::quiet_NaN();
+            return std::isfinite(value) ? value : nb::cast<double>(validate("target")(y));
+        } else {
+            const long K = forecaster_.rule.outputs;
+            long label = -1;
+            if (PyLong_CheckExact(y.ptr()) || PyArray_IsScalar(y.ptr(), Integer)) {
+                label = PyNumber_AsSsize_t(y.ptr(), nullptr);
+                if (label == -1) PyErr_Clear();
+            }
+            return label >= 0 && label < K ? label : nb::cast<long>(validate("label")(y, K));
+        }
+    }
+
+    const double* plain_row(nb::handle x) const {
+        if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
+        const double* row = data(x);
+        return square(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
+    }
+
+    nb::object predict_row(const double* row) {
+        nb::object out = new_array({forecaster_.rule.outputs});
+        double* p = data(out);
+        released([&] { forecaster_.predict(row, p); });
+        return out;
+    }
+
+    /// Refuses inputs that are finite but too large for the state.
+    void check_size(const double* X, long n, const char* name) const {
+        for (long t = 0; t < n; ++t)
+            if (!(square(X + t * d_, d_) <= largest_)) {
+                char text[256];
+                std::snprintf(text, sizeof text, "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows at most %.3g (1e15 lam); scale the inputs",
+                              name, n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")", square(X + t * d_, d_), largest_);
+                throw nb::value_error(text);
+            }
+    }
+
+    template <class F>
+    nb::object matrix(F&& fill) {
+        nb::object out = new_array({forecaster_.state.D, forecaster_.state.D});
+        double* p = data(out);
+        nb::gil_scoped_release release;
+        fill(p);
+        return out;
+    }
+
+    /// Rows between two looks for Ctrl-C: some 10 ms of work, in whole blocks.
+    static long slice_rows(const PosteriorShape& shape) {
+        const double D = double(shape.D()), rows = std::min(1024.0, 2e8 / (D * D * double(shape.k + 3) + 1e4));
+        return std::max(1L, long(rows) / shape.capacity()) * shape.capacity();
+    }
+
+    /// f(first, count) over n rows without the GIL, with a look for Ctrl-C after each slice.
+    template <class F>
+    void in_slices(long n, F&& f) {
+        for (long t = 0; t < n; t += slice_) {
+            {
+                nb::gil_scoped_release release;
+                f(t, std::min(slice_, n - t));
+            }
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
+    }
+
+    /// Runs f without the GIL where the step is long enough to be worth it.
+    template <class F>
+    void released(F&& f) {
+        if (!long_step_) return f();
+        nb::gil_scoped_release release;
+        f();
+    }
+
+    Forecaster<Rule, State> forecaster_;
+    long d_;
+    bool long_step_;
+    long slice_;      // rows between two looks for Ctrl-C
+    double largest_;  // of |x|^2
+    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+}  // namespace
