@@ -1,9 +1,11 @@
-"""The builds of the core that this machine can run, as a fixture."""
+"""The builds of the core that this machine can run, as a fixture; one BLAS thread, since the tests' matrices are small."""
 
 import importlib
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from mixable._core import _cpu, isa
 
@@ -16,3 +18,11 @@ def runnable_builds() -> list[str]:
 def core(request: pytest.FixtureRequest) -> ModuleType:
     """Each build of the compiled core."""
     return importlib.import_module(f"mixable._core._{request.param}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread() -> Iterator[None]:
+    import scipy.linalg.cython_blas  # noqa: F401  # its library must be loaded to be limited
+
+    with threadpool_limits(1):
+        yield

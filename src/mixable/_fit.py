@@ -56,6 +56,6 @@ def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array, tolerance
             fraction /= 2
         V = V + fraction * step
         value, p, gradient = trial
-        if fraction == 1.0 and -slope <= 1e-26 * (1 + abs(value)):
+        if -slope <= 1e-14 * (1 + abs(value)) or fraction < 1e-10:  # convergence is quadratic: what this step leaves is rounding
             break
     return V

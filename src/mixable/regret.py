@@ -72,23 +72,24 @@ def best_in_hindsight(
         g = Q.T @ (residual.T @ values)
         return V, value, float((g * V).sum()) + radius * float(np.linalg.norm(g))
 
-    # |V(nu)| falls in nu. Bracket the nu at which it equals the radius; if even a tiny nu stays inside, the constraint is not active.
-    scale = float((values**2).sum()) + 1e-300
+    # |V(nu)| falls in nu. Come down from a large nu, each fit warm from the last, until the ball is left or nu is negligible (then the
+    # constraint is not active); then bisect for the nu at which the norm equals the radius.
+    high = float((values**2).sum()) + 1e-300
+    low, negligible = 0.0, 1e-20 * high
     V = np.zeros((K - 1, values.shape[1]))
-    low, high = 1e-20 * scale, scale
     best = certified(V)
-    for _ in range(200):
-        nu = float(np.sqrt(low * high))
+    for _ in range(120):
+        nu = high / 10 if low == 0.0 else float(np.sqrt(low * high))
         V = fit(values, labels, w, nu, V, tolerance=1e-12)
         candidate = certified(V)
-        if candidate[1] < best[1] or candidate[2] < best[2]:
+        if candidate[2] < best[2]:
             best = candidate
-        if best[2] <= tolerance * max(1.0, best[1]) or high / low < 1 + 1e-14:
-            break
         if np.linalg.norm(V) > radius:
             low = nu
         else:
             high = nu
+        if best[2] <= tolerance * max(1.0, best[1]) or high < negligible or (low > 0.0 and high / low < 1 + 1e-14):
+            break
     return Hindsight(np.asarray(Q @ best[0]), best[1], best[2])
 
 
