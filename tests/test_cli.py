@@ -26,6 +26,9 @@ def test_bound_prints_the_table():
         (line,) = (line for line in done.stdout.splitlines() if f" {row.algorithm} " in line)
         assert f"{row.regret:,.4g}" in line
     assert "AIOLI" not in done.stdout
+    huge = mixable("bound", "--n", 10**13, "--d", 18, "--classes", 4, "--radius", 600)
+    assert huge.returncode == 0
+    assert "inf" in huge.stdout
     assert "AIOLI" in mixable("bound", "--n", 100, "--d", 3, "--classes", 2, "--radius", 5, "--bound", 2).stdout
 
 

@@ -279,3 +279,43 @@ def test_gaf_without_hedging_and_full_curvature_is_close_to_ftrl():
     gaf.run(X, y)
     ftrl.run(X, y)
     assert np.linalg.norm(gaf.coef - ftrl.coef) < 0.15 * np.linalg.norm(ftrl.coef)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: FTRL(2, 3), lambda: SMP(2, 3), lambda: Foster(2, 3, radius=2.0, m=5), lambda: ONS(2, 3, radius=1.0)],
+    ids=["FTRL", "SMP", "Foster", "ONS"],
+)
+def test_what_cannot_be_learned_in_double_precision_is_refused_and_leaves_no_trace(make):
+    f = make()
+    f.learn([1.0, 2.0], 0)
+    before = f.predict([0.5, -1.0])
+    for scale in (1e120, 1e200, 1e308):
+        for action in (f.predict, lambda x: f.learn(x, 1)):
+            with pytest.raises(ValueError, match="too large"):
+                action([scale, 1.0])
+        with pytest.raises(ValueError, match=r"X\[1\] is too large"):
+            f.run([[1.0, 2.0], [scale, 1.0]], [0, 1])
+    if not isinstance(f, Foster):
+        with pytest.raises(ValueError, match="double precision"):
+            f.learn([1.0, 2.0], 1, 1e300)
+    assert f.steps == 1
+    assert np.array_equal(f.predict([0.5, -1.0]), before)
+
+
+def test_foster_keeps_its_probabilities_positive_without_smoothing():
+    f = Foster(1, 2, radius=5.0, mu=0.0, m=10)
+    for _ in range(20):
+        f.learn([1.0], 1)
+    assert (f.predict([1e4]) > 0).all()
+
+
+def test_ons_refuses_weights_and_radii_that_overflow():
+    f = ONS(2, 3)
+    with pytest.raises(ValueError, match="double precision"):
+        f.learn([1.0, 2.0], 0, 1e160)
+    assert f.steps == 0
+    with pytest.raises(ValueError, match="radius"):
+        ONS.from_theory(2, 3, radius=300.0, bound=1.0)
+    with pytest.raises(ValueError, match="bound"):
+        GAF.from_theory(2, 3, radius=1.0, bound=1e-200)

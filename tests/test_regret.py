@@ -65,15 +65,42 @@ def test_bad_arguments():
         regret.best_in_hindsight(np.where(np.arange(60).reshape(20, 3) == 10, np.nan, X), y, 1.0)
     with pytest.raises(ValueError, match="same length"):
         regret.curve(np.ones(5), X, y, 1.0)
-    with pytest.raises(ValueError, match="times"):
-        regret.curve(np.ones(20), X, y, 1.0, times=[0, 5])
+    for times in ([0, 5], [1.5], [], [21]):
+        with pytest.raises(ValueError, match="times"):
+            regret.curve(np.ones(20), X, y, 1.0, times=times)
+    with pytest.raises(ValueError, match="same length"):
+        regret.curve(np.ones((20, 3)), X, y, 1.0)
+    with pytest.raises(ValueError, match=r"losses\[3\] is nan"):
+        regret.curve(np.where(np.arange(20) == 3, np.nan, 1.0), X, y, 1.0)
+    for wrong in (y.astype(float), y.astype(str)):
+        with pytest.raises(TypeError, match="y must be"):
+            regret.best_in_hindsight(X, wrong, 1.0)
+    with pytest.raises(ValueError, match=r"X must have shape \(n, d\)"):
+        regret.best_in_hindsight(X[0], y, 1.0)
+    with pytest.raises(ValueError, match=r"X\[0\] is too large"):
+        regret.best_in_hindsight(X * 1e150, y, 1.0)
+
+
+@pytest.mark.parametrize("radius", [1e-3, 1.0, 1e3, 1e5])
+def test_logistic_is_certified_for_any_radius_and_scale(radius):
+    X, y = logistic_stream(100, 2, 3)
+    best = regret.best_in_hindsight(X * [10.0, 1.0], y, radius)
+    assert best.gap <= 1e-9 * max(1, best.loss)
+    separable = regret.best_in_hindsight(X, (X[:, 0] > 0).astype(int), radius)
+    assert separable.gap <= 1e-9 * max(1, separable.loss)
+
+
+def test_squared_loss_keeps_small_directions():
+    z = np.random.default_rng(0).normal(size=(100, 2))
+    best = regret.best_in_hindsight(z * [1.0, 1e-8], z[:, 0] + 0.5 * z[:, 1], 1e9, loss="squared")
+    assert best.loss < 1e-12
 
 
 def test_curve_is_the_difference_it_says():
     X, y = logistic_stream(200, 3, 3)
     losses = log_loss(GAF(3, 3).run(X, y), y)
     got = regret.curve(losses, X, y, 3.0, times=[1, 50, 200])
-    for t, value, best in zip(*got, strict=True):
+    for t, value, best, _ in zip(*got, strict=True):
         expected = regret.best_in_hindsight(X[:t], y[:t], 3.0, n_classes=3).loss
         assert best == pytest.approx(expected, abs=1e-6)
         assert value == pytest.approx(losses[:t].sum() - expected, abs=1e-6)
@@ -96,6 +123,18 @@ def test_online_to_batch_averages_snapshots():
     assert online_to_batch(GAF(3, 3), X, y, snapshots=1).snapshots[0].steps == 120
     with pytest.raises(ValueError, match="snapshots"):
         online_to_batch(GAF(3, 3), X, y, snapshots=0)
+    f, bad = GAF(3, 3), X.copy()
+    bad[97, 1] = np.nan
+    for wrong, message in [
+        ((bad, y), r"X\[97, 1\] is nan"),
+        ((X, y[:-20]), "y must have shape"),
+        ((X[:0], y[:0]), "X is empty"),
+        ((X, y + 1), r"y\[\d+\] is 3"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            online_to_batch(f, *wrong)
+    assert f.steps == 0
+    assert online_to_batch(VAW(3), X, y.astype(float)).predict(X).shape == (120,)
 
 
 def test_make_hazan_has_the_stated_distribution():
@@ -180,6 +219,11 @@ def test_every_bound_holds_in_the_hard_regime(chi):
     }
     for name, (forecaster, bound) in runs.items():
         assert log_loss(forecaster.run(X, y), y).sum() - best <= bound, name
+    few = 500
+    X, y = make_hazan(few, chi, seed=0)
+    B = np.log(few) / np.sqrt(2)
+    p = Foster.from_theory(1, 2, radius=B, horizon=few, m=20).run(X, y)
+    assert log_loss(p, y).sum() - regret.best_in_hindsight(X, y, B, n_classes=2).loss <= bounds.foster(few, 1, 2, B, 1.0) + 2
 
 
 def test_bounds_grow_as_table_1_says():

@@ -141,7 +141,7 @@ class Posterior {
         for (long i = 0; i < rank; ++i) gain += C[i * sr + i], C[i * sr + i] += 1.0;
         cholesky(rank, C, sr, 1.0);
         std::memcpy(L, F, std::size_t(k * sr) * 8);
-        double check = 0;
+        double check = 0 * gain;
         for (long i = 0; i < k; ++i) {
             solve_transposed(rank, C, sr, L + i * sr);
             for (long j = 0; j < rank; ++j) check += 0 * L[i * sr + j];

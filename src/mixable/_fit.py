@@ -24,8 +24,8 @@ def loss_and_residual(X: Array, y: NDArray[np.int_], w: Array, V: Array) -> tupl
     return float(w @ (np.log(total) - z[rows, y])), p, residual * w[:, None]
 
 
-def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array, tolerance: float = 1e-10) -> Array:
-    """Return the minimiser, starting at V, to a gradient of norm `tolerance` (1 + |V|)."""
+def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array) -> Array:
+    """Return the minimiser, starting at V, to rounding; ValueError if double precision does not suffice."""
     k, d = V.shape
     Q = helmert(k + 1)
 
@@ -35,8 +35,6 @@ def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array, tolerance
 
     value, p, gradient = objective(V)
     for _ in range(200):
-        if np.linalg.norm(gradient) <= tolerance * (1 + np.linalg.norm(V)):
-            break
         centred = p @ Q
         hessian = np.empty((k, d, k, d))
         for a in range(k):
@@ -46,7 +44,12 @@ def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array, tolerance
                 hessian[b, :, a, :] = hessian[a, :, b, :].T
         H = hessian.reshape(k * d, k * d)
         H[np.diag_indices(k * d)] += 2 * lam
-        step = -np.linalg.solve(H, gradient.ravel()).reshape(k, d)
+        try:
+            step = -np.linalg.solve(H, gradient.ravel()).reshape(k, d)
+        except np.linalg.LinAlgError:
+            step = np.full((k, d), np.nan)
+        if not np.isfinite(step).all():
+            raise ValueError("the examples cannot be fitted in double precision: inputs or weights are too large for lam")
         slope = float((gradient * step).sum())
         fraction = 1.0
         while True:
@@ -56,6 +59,6 @@ def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array, tolerance
             fraction /= 2
         V = V + fraction * step
         value, p, gradient = trial
-        if -slope <= 1e-14 * (1 + abs(value)) or fraction < 1e-10:  # convergence is quadratic: what this step leaves is rounding
+        if -slope <= 1e-14 * abs(value) or fraction < 1e-10:  # convergence is quadratic: what this step leaves is rounding
             break
     return V

@@ -175,6 +175,23 @@ def real(
     return number
 
 
+def scale(value: Any, name: str) -> float:
+    """A radius, a bound: positive, and far enough from the limits of double precision to be squared."""
+    return real(value, name, least=1e-100, most=1e100)
+
+
+def size(x: Array, most: float, name: str) -> None:
+    """Refuse inputs that are finite but too large: |x|^2 above `most`, in one row or any row of a table."""
+    with np.errstate(over="ignore"):
+        squares = np.atleast_1d((x * x).sum(axis=-1))
+    bad = np.flatnonzero(~(squares <= most))
+    if len(bad):
+        place = f"{name}[{bad[0]}]" if x.ndim == 2 else name
+        raise ValueError(
+            f"{place} is too large: |x|^2 is {squares[bad[0]]:.3g}, and double precision allows at most {most:.3g}; scale the inputs"
+        )
+
+
 def memory(needed: float, what: str) -> None:
     """Refuse a size whose matrices would not fit in memory."""
     available = available_memory()

@@ -6,7 +6,7 @@ Helmbold, D. P. and Warmuth, M. K. (1995). On weak learning. Journal of Computer
 from __future__ import annotations
 
 import copy
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,11 @@ Array = NDArray[np.float64]
 
 
 class Online(Protocol):
-    """What `online_to_batch` needs of a forecaster."""
+    """What `online_to_batch` needs of a forecaster; one with `n_classes` takes labels, one without takes numbers."""
 
-    def predict(self, x: ArrayLike) -> Array: ...
+    @property
+    def n_features(self) -> int: ...
+    def predict(self, x: ArrayLike) -> Any: ...
     def run(self, X: ArrayLike, y: ArrayLike) -> Array: ...
 
 
@@ -51,8 +53,10 @@ def online_to_batch(forecaster: Online, X: ArrayLike, y: ArrayLike, snapshots: i
     (246, 4)
     """
     snapshots = _validate.count(snapshots, "snapshots")
-    X, y = np.asarray(X), np.asarray(y)
+    X = _validate.table(X, forecaster.n_features)
     n = len(X)
+    classes = getattr(forecaster, "n_classes", None)
+    y = _validate.targets(y, n) if classes is None else _validate.labels(y, classes, n)
     moments = np.unique(np.linspace(0, n, snapshots).round().astype(int)) if snapshots > 1 else np.array([n])
     kept: list[Online] = []
     done = 0

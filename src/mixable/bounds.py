@@ -12,7 +12,29 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from mixable import _validate
 from mixable.losses import Constants, Logistic, Squared
+
+
+def check(n: int, n_features: int = 1, n_classes: int = 2, radius: float = 1.0, bound: float = 1.0) -> None:
+    """Raise ValueError or TypeError for sizes that mean nothing."""
+    _validate.count(n, "n", least=0)
+    _validate.count(n_features, "n_features")
+    _validate.count(n_classes, "n_classes", least=2)
+    _validate.scale(radius, "radius")
+    _validate.scale(bound, "bound")
+
+
+def power(*factors: tuple[float, float]) -> float:
+    """The product of base ** exponent over (base, exponent), infinite if it overflows.
+
+    >>> round(power((10.0, 3), (2.0, 2)), 6)
+    4000.0
+    >>> power((1e13, 25))
+    inf
+    """
+    logarithm = sum(exponent * math.log(base) for base, exponent in factors)
+    return math.exp(logarithm) if logarithm < 709 else math.inf
 
 
 def theory_lam(dim: int, constants: Constants) -> float:
@@ -25,8 +47,7 @@ def theorem1(n: int, dim: int, constants: Constants, radius: float, lam: float |
 
     ``lam B^2 + (dim / alpha) (1/2 + 2 sqrt(3) / beta) ln(1 + n beta gamma / (2 lam))``, for lam >= max(4, dim) zeta / alpha, the default.
     """
-    if n < 0 or not radius > 0:
-        raise ValueError(f"n must be at least 0 and radius above 0, got {n} and {radius}")
+    check(n, radius=radius)
     least = theory_lam(dim, constants)
     lam = least if lam is None else lam
     if lam < least * (1 - 1e-12):
@@ -41,6 +62,7 @@ def gaf(n: int, n_features: int, n_classes: int, radius: float, bound: float, co
     >>> round(gaf(20_000, 2, 3, radius=2.0, bound=1.0)), round(gaf(20_000, 2, 3, radius=2.0, bound=1.0, constants="tight"))
     (463, 347)
     """
+    check(n, n_features, n_classes, radius, bound)
     dim = n_features * (n_classes if constants == "paper" else n_classes - 1)
     return theorem1(n, dim, Logistic(n_classes).constants(radius, bound, kind=constants), radius)
 
@@ -73,8 +95,11 @@ def proposition3(
     >>> bool(bound.regret < gaf(10_000, 18, 4, 5.0, 1.0) + 11)
     True
     """
-    tail = n_classes * math.log(n / delta)
-    mu = min((tail / m) ** (1 / 3), 0.5) if mu is None else mu
+    check(n, n_features, n_classes, radius, bound)
+    _validate.real(m, "m", least=1)
+    _validate.real(delta, "delta", above=0, most=1)
+    tail = n_classes * math.log(max(n, 1) / delta)
+    mu = min((tail / m) ** (1 / 3), 0.5) if mu is None else _validate.real(mu, "mu", above=0, most=0.5)
     eps = math.sqrt(tail / (mu * m))
     if eps > 0.5:
         return MonteCarloBound(mu, math.inf)
@@ -97,17 +122,20 @@ def vaw(n: int, n_features: int, radius: float, bound: float, target_bound: floa
 
 def ogd(n: int, n_features: int, n_classes: int, radius: float, bound: float) -> float:
     """``3 B G sqrt(n)``, G = sqrt(2) R (Zinkevich 2003): the diameter is 2 B and the step B / (G sqrt(t))."""
+    check(n, n_features, n_classes, radius, bound)
     return 3 * radius * math.sqrt(2) * bound * math.sqrt(n)
 
 
 def ons(n: int, n_features: int, n_classes: int, radius: float, bound: float) -> float:
     """``5 (1/a + 2 G B) (K-1) d ln(n)`` (Hazan, Agarwal and Kale 2007), a = exp(-sqrt(2) B R) / (K - 1) the exp-concavity on the ball."""
-    inverse = (n_classes - 1) * math.exp(min(math.sqrt(2) * radius * bound, 700.0))
+    check(n, n_features, n_classes, radius, bound)
+    inverse = (n_classes - 1) * power((math.e, math.sqrt(2) * radius * bound))
     return 5 * (inverse + 2 * math.sqrt(2) * bound * radius) * (n_classes - 1) * n_features * math.log(max(n, 2))
 
 
 def foster(n: int, n_features: int, n_classes: int, radius: float, bound: float) -> float:
     """``5 d K ln(B R n / (d K) + e)`` (Foster et al. 2018)."""
+    check(n, n_features, n_classes, radius, bound)
     dim = n_features * n_classes
     return 5 * dim * math.log(radius * bound * n / dim + math.e)
 
@@ -116,6 +144,7 @@ def aioli(n: int, n_features: int, radius: float, bound: float, lam: float | Non
     """Binary, `radius` of the margin weights: ``lam B^2 + (1 + B R + R^2/(8 lam)) d ln(1 + n R^2 / (8 lam d (1 + B R)))`` (Jezequel et
     al. 2020); the default lam = R^2 is that of `AIOLI.from_theory`.
     """
+    check(n, n_features, 2, radius, bound)
     lam = bound**2 if lam is None else lam
     scale = 1 + radius * bound
     growth = math.log1p(n * bound**2 / (8 * lam * n_features * scale))
@@ -128,6 +157,7 @@ def folklore(
     """``lam B^2 + (1/(2 beta) + R^2/(8 lam)) D ln(1 + n beta R^2 / (2 lam D))``, D = (K-1) d (after Agarwal et al. 2022, beta of (A3));
     the default lam = R^2 is that of `Folklore.from_theory`.
     """
+    check(n, n_features, n_classes, radius, bound)
     lam = bound**2 if lam is None else lam
     beta = Logistic(n_classes).constants(radius, bound, kind=constants).beta
     D = (n_classes - 1) * n_features
@@ -156,11 +186,16 @@ def table1(n: int, n_features: int, n_classes: int, radius: float, bound: float 
     D = (K - 1) * d
     rows = [
         Row("OGD", ogd(*arguments), n * d * K, "B sqrt(n)"),
-        Row("ONS", ons(*arguments), n * float(d * K) ** 3, "d K e^B log(n); cost with projection"),
-        Row("Foster et al.", foster(*arguments), B**6 * float(n) ** 25 * (B * n + d * K) ** 12, "d K log(B n); constant 5 assumed"),
-        Row("GAF", gaf(*arguments), n * float(K**3) * d**2 + K**2 * float(n) ** 4, "d K (B^2 + B log(n)); m = n^3 points"),
-        Row("GAF, tight constants", gaf(*arguments, "tight"), n * float(D) ** 2 * (K + 1) + n * 128 * K**2, "as implemented, 128 points"),
-        Row("FOLKLORE", folklore(*arguments), n * float(D) ** 2 * (K + 1), "d K B log(n), no sampling"),
+        Row("ONS", ons(*arguments), power((n, 1), (d * K, 3)), "d K e^B log(n); cost with projection"),
+        Row("Foster et al.", foster(*arguments), power((B, 6), (n, 25), (B * n + d * K, 12)), "d K log(B n); constant 5 assumed"),
+        Row("GAF", gaf(*arguments), power((n, 1), (K, 3), (d, 2)) + power((K, 2), (n, 4)), "d K (B^2 + B log(n)); m = n^3 points"),
+        Row(
+            "GAF, tight constants",
+            gaf(*arguments, "tight"),
+            power((n, 1), (D, 2), (K + 1, 1)) + power((n, 1), (128, 1), (K, 2)),
+            "as implemented, 128 points",
+        ),
+        Row("FOLKLORE", folklore(*arguments), power((n, 1), (D, 2), (K + 1, 1)), "d K B log(n), no sampling"),
     ]
     if K == 2:
         margin = math.sqrt(2) * B

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ def best_in_hindsight(
     """Least cumulative loss of a linear model with weights of norm at most `radius`.
 
     The multiplier nu of the constraint is found by bisection, each model by Newton from the last. The gap is the Frank-Wolfe duality gap
-    ``<g, theta> + radius |g|`` with g the gradient of the loss: a proof, whatever the path.
+    ``<g, theta> + radius |g|`` with g the gradient of the loss: a proof, whatever the path; or the loss
+    itself, if that is smaller, since no loss is negative.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def best_in_hindsight(
     n_classes
         K; None takes the largest label plus one, at least 2.
     tolerance
-        The gap to reach, relative to max(1, loss).
+        The gap to reach, relative to max(1, loss); a RuntimeWarning says so if it was not.
 
     Examples
     --------
@@ -54,15 +56,13 @@ def best_in_hindsight(
     (1.909543, True)
     """
     radius = _validate.real(radius, "radius", above=0)
-    values = _validate.as_floats(X, "X")
-    values = _validate.table(values, values.shape[1] if values.ndim == 2 else 1)
+    values = _inputs(X)
     if loss == "squared":
-        return _best_squared(values, _validate.targets(y, len(values)), radius)
+        return _warned(_best_squared(values, _validate.targets(y, len(values)), radius), tolerance)
     if loss != "logistic":
         raise ValueError(f'loss must be "logistic" or "squared", got {loss!r}')
-    given = np.asarray(y)
-    K = _validate.count(n_classes, "n_classes", least=2) if n_classes is not None else max(int(given.max(initial=1)) + 1, 2)
-    labels = _validate.labels(given, K, len(values))
+    K = _count_classes(y, n_classes)
+    labels = _validate.labels(y, K, len(values))
     w, Q = np.ones(len(values)), helmert(K)
 
     def certified(V: Array) -> tuple[Array, float, float]:
@@ -70,17 +70,18 @@ def best_in_hindsight(
         V = V * min(1.0, radius / norm) if norm > 0 else V
         value, _, residual = loss_and_residual(values, labels, w, V)
         g = Q.T @ (residual.T @ values)
-        return V, value, float((g * V).sum()) + radius * float(np.linalg.norm(g))
+        return V, value, min(value, float((g * V).sum()) + radius * float(np.linalg.norm(g)))
 
     # |V(nu)| falls in nu. Come down from a large nu, each fit warm from the last, until the ball is left or nu is negligible (then the
     # constraint is not active); then bisect for the nu at which the norm equals the radius.
-    high = float((values**2).sum()) + 1e-300
-    low, negligible = 0.0, 1e-20 * high
     V = np.zeros((K - 1, values.shape[1]))
     best = certified(V)
+    # The multiplier is half the gradient's norm over the radius, and a gradient is at most the sum of sqrt(2) |x|.
+    high = max(float((values**2).sum()), float(np.linalg.norm(values, axis=1).sum()) / radius) + 1e-300
+    low, negligible = 0.0, 1e-30 * high
     for _ in range(120):
         nu = high / 10 if low == 0.0 else float(np.sqrt(low * high))
-        V = fit(values, labels, w, nu, V, tolerance=1e-12)
+        V = fit(values, labels, w, nu, V)
         candidate = certified(V)
         if candidate[2] < best[2]:
             best = candidate
@@ -90,21 +91,46 @@ def best_in_hindsight(
             high = nu
         if best[2] <= tolerance * max(1.0, best[1]) or high < negligible or (low > 0.0 and high / low < 1 + 1e-14):
             break
-    return Hindsight(np.asarray(Q @ best[0]), best[1], best[2])
+    return _warned(Hindsight(np.asarray(Q @ best[0]), best[1], best[2]), tolerance)
+
+
+def _inputs(X: ArrayLike) -> Array:
+    values = _validate.as_floats(X, "X")
+    if values.ndim != 2:
+        raise ValueError(f"X must have shape (n, d), got {values.shape}")
+    values = _validate.table(values, values.shape[1])
+    _validate.size(values, 1e100, "X")
+    return values
+
+
+def _count_classes(y: ArrayLike, n_classes: int | None) -> int:
+    """K as given, or the largest label plus one, at least 2."""
+    if n_classes is not None:
+        return _validate.count(n_classes, "n_classes", least=2)
+    given = np.asarray(y)
+    if given.dtype.kind not in "iub" or given.ndim != 1:
+        raise TypeError(f"y must be a column of integer labels, got dtype {given.dtype}, shape {given.shape}")
+    return max(int(given.max(initial=1)) + 1, 2)
+
+
+def _warned(found: Hindsight, tolerance: float) -> Hindsight:
+    if not found.gap <= tolerance * max(1.0, found.loss):
+        warnings.warn(f"the best model is only known to within {found.gap:.3g} nats", RuntimeWarning, stacklevel=3)
+    return found
 
 
 def _best_squared(X: Array, y: Array, radius: float) -> Hindsight:
-    eigenvalues, vectors = np.linalg.eigh(X.T @ X)
-    eigenvalues = np.maximum(eigenvalues, 0.0)
-    b = vectors.T @ (X.T @ y)
+    """By the singular values s of X: the coefficients are b s / (s^2 + nu), nu = 0 or the root of their norm = radius."""
+    left, s, right = np.linalg.svd(X, full_matrices=False)
+    b = left.T @ y
+    kept = s > np.finfo(float).eps * max(X.shape) * s.max(initial=0.0)
 
     def weights(nu: float) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(eigenvalues + nu > 1e-14 * eigenvalues.max(), b / (eigenvalues + nu), 0.0)
+        return np.asarray(np.where(kept, b * s, 0.0) / np.where(kept, s * s + nu, 1.0))
 
     c = weights(0.0)
     if np.linalg.norm(c) > radius:
-        low, high = 0.0, float(np.linalg.norm(b)) / radius
+        low, high = 0.0, float(np.linalg.norm(b * s)) / radius
         for _ in range(200):
             middle = (low + high) / 2
             if np.linalg.norm(weights(middle)) > radius:
@@ -112,18 +138,20 @@ def _best_squared(X: Array, y: Array, radius: float) -> Hindsight:
             else:
                 high = middle
         c = weights(high)
-    theta = vectors @ c
+    theta = right.T @ c
     residual = X @ theta - y
     g = 2 * X.T @ residual
-    return Hindsight(np.asarray(theta), float(residual @ residual), float(g @ theta + radius * np.linalg.norm(g)))
+    loss = float(residual @ residual)
+    return Hindsight(np.asarray(theta), loss, min(loss, float(g @ theta + radius * np.linalg.norm(g))))
 
 
 class Curve(NamedTuple):
-    """Regret (m,) at times (m,), and the cumulative loss (m,) of the best model for each of these prefixes."""
+    """Regret (m,) at times (m,), the loss (m,) of the best model for each of these prefixes, and the gap (m,) it is known to."""
 
     times: NDArray[np.int_]
     regret: Array
     best: Array
+    gap: Array
 
 
 def curve(
@@ -157,17 +185,17 @@ def curve(
     array([  10,  100, 1000])
     """
     incurred = _validate.as_floats(losses, "losses")
-    table, outcomes = _validate.as_floats(X, "X"), np.asarray(y)
-    n = len(incurred)
-    if len(table) != n or len(outcomes) != n:
-        raise ValueError(f"losses, X and y must have the same length, got {n}, {len(table)} and {len(outcomes)}")
-    if times is None:
-        chosen = np.unique(np.geomspace(1, n, 20).astype(np.int_))
-    else:
-        chosen = np.asarray(times, dtype=np.int_)
-        if chosen.ndim != 1 or not len(chosen) or chosen.min() < 1 or chosen.max() > n:
-            raise ValueError(f"times must be between 1 and {n}")
-    if loss == "logistic" and n_classes is None:
-        n_classes = max(int(outcomes.max(initial=1)) + 1, 2)
-    best = np.array([best_in_hindsight(table[:t], outcomes[:t], radius, loss=loss, n_classes=n_classes).loss for t in chosen])
-    return Curve(chosen, np.asarray(np.cumsum(incurred)[chosen - 1] - best), best)
+    table, outcomes = _inputs(X), np.asarray(y)
+    n = len(table)
+    if incurred.shape != (n,) or outcomes.shape != (n,):
+        raise ValueError(f"losses and y must have the same length as X, shape ({n},), got {incurred.shape} and {outcomes.shape}")
+    if not np.isfinite(incurred).all():
+        first = int(np.flatnonzero(~np.isfinite(incurred))[0])
+        raise ValueError(f"losses[{first}] is {incurred[first]}")
+    chosen = np.unique(np.geomspace(1, n, 20).astype(np.int_)) if times is None else np.asarray(times)
+    if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or not len(chosen) or chosen.min() < 1 or chosen.max() > n:
+        raise ValueError(f"times must be integers between 1 and {n}")
+    K = _count_classes(outcomes, n_classes) if loss == "logistic" else None
+    found = [best_in_hindsight(table[:t], outcomes[:t], radius, loss=loss, n_classes=K) for t in chosen]
+    best = np.array([model.loss for model in found])
+    return Curve(chosen, np.asarray(np.cumsum(incurred)[chosen - 1] - best), best, np.array([model.gap for model in found]))

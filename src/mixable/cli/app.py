@@ -18,8 +18,8 @@ app = typer.Typer(help="Online probabilistic prediction with a bound on the regr
 
 def positive(value: float) -> float:
     """Refuse what is not above zero, or infinite."""
-    if not 0 < value < float("inf"):
-        raise typer.BadParameter(f"must be above 0 and finite, got {value:g}")
+    if not 1e-100 <= value <= 1e100:
+        raise typer.BadParameter(f"must be above 0 (1e-100 to 1e100), got {value:g}")
     return value
 
 

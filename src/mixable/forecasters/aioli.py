@@ -64,5 +64,5 @@ class AIOLI(CompiledMulticlassForecaster):
     @classmethod
     def from_theory(cls, n_features: int, *, radius: float, bound: float) -> AIOLI:
         """Return the paper's forecaster for margin weights of norm at most `radius`: scale 1 + B R, lam = R^2; see `bounds.aioli`."""
-        radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+        radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         return cls(n_features, lam=bound**2, scale=1 + radius * bound)

@@ -69,12 +69,17 @@ class MulticlassForecaster(Forecaster):
         learned. Ctrl-C stops between two rows; the rows before it are then learned.
         """
         X = _validate.table(X, self.n_features)
+        _validate.size(X, self._largest_square(), "X")
         labels, weights = _validate.labels(y, self.n_classes, len(X)), _validate.weights(weight, len(X))
         out = np.empty((len(X), self.n_classes))
         for t, x in enumerate(X):
             out[t] = self.predict(x)
             self.learn(x, int(labels[t]), 1.0 if weights is None else float(weights[t]))
         return out
+
+    def _largest_square(self) -> float:
+        """The largest |x|^2 that can be learned in double precision."""
+        raise NotImplementedError
 
 
 class CompiledForecaster(Forecaster):

@@ -58,6 +58,6 @@ class Folklore(PosteriorForecaster):
         >>> Folklore.from_theory(18, 4, radius=5.0, bound=2.0).lam
         4.0
         """
-        radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+        radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         K = _validate.count(n_classes, "n_classes", least=2)
         return cls(n_features, K, lam=bound**2, beta=Logistic(K).constants(radius, bound, kind=constants).beta)

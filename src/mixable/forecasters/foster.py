@@ -74,7 +74,7 @@ class Foster(MulticlassForecaster):
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "radius": _validate.real(radius, "radius", above=0),
+            "radius": _validate.scale(radius, "radius"),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "m": _validate.count(m, "m"),
             "moves": None if moves is None else _validate.count(moves, "moves"),
@@ -115,22 +115,32 @@ class Foster(MulticlassForecaster):
     def predict(self, x: ArrayLike) -> Array:
         """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state."""
         values = _validate.inputs(x, self.n_features)
+        _validate.size(values, self._largest_square(), "x")
         return np.array([self._forecast(row) for row in values]) if values.ndim == 2 else self._forecast(values)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
         row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
         weight = _validate.weight(weight)
+        _validate.size(row, self._largest_square(), "x")
+        before = self._X, self._y, self._w
         self._X, self._y, self._w = np.vstack([self._X, row]), np.append(self._y, label), np.append(self._w, weight)
-        rng = np.random.default_rng([self.seed, self.steps])
-        V = self._V.reshape(self.m, -1)
-        for _ in range(self.moves or V.shape[1] + 4):
-            V = self._move(V, rng)
+        try:
+            rng = np.random.default_rng([self.seed, self.steps])
+            V = self._V.reshape(self.m, -1)
+            for _ in range(self.moves or V.shape[1] + 4):
+                V = self._move(V, rng)
+        except BaseException:  # also Ctrl-C: nothing is half learned
+            self._X, self._y, self._w = before
+            raise
         self._V = V.reshape(self._V.shape)
+
+    def _largest_square(self) -> float:
+        return 1e200
 
     def _forecast(self, x: Array) -> Array:
         p = softmax(helmert(self.n_classes) @ (self._V @ x).T).mean(axis=1)
-        return np.asarray((1 - self.mu) * p + self.mu / self.n_classes)
+        return np.asarray(np.maximum((1 - self.mu) * p + self.mu / self.n_classes, np.finfo(float).tiny))
 
     def _logits(self, V: Array) -> Array:
         """Logits (m, n, K) of all examples under each particle (m, k d)."""

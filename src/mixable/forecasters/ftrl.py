@@ -59,7 +59,7 @@ class FTRL(MulticlassForecaster):
 
         No choice of lam gives FTRL or SMP a logarithmic regret without exp(B) on arbitrary sequences.
         """
-        return cls(n_features, n_classes, lam=_validate.real(bound, "bound", above=0) ** 2)
+        return cls(n_features, n_classes, lam=_validate.scale(bound, "bound") ** 2)
 
     @property
     def steps(self) -> int:
@@ -74,13 +74,19 @@ class FTRL(MulticlassForecaster):
     def predict(self, x: ArrayLike) -> Array:
         """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state."""
         values = _validate.inputs(x, self.n_features)
+        _validate.size(values, self._largest_square(), "x")
         return np.array([self._forecast(row) for row in values]) if values.ndim == 2 else self._forecast(values)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
         row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
-        self._X, self._y, self._w = self._with(row, label, _validate.weight(weight))
-        self._V = fit(self._X, self._y, self._w, self.lam, self._V)
+        _validate.size(row, self._largest_square(), "x")
+        examples = self._with(row, label, _validate.weight(weight))
+        V = fit(*examples, self.lam, self._V)
+        (self._X, self._y, self._w), self._V = examples, V
+
+    def _largest_square(self) -> float:
+        return 1e15 * self.lam
 
     def _with(self, x: Array, y: int, weight: float) -> tuple[Array, NDArray[np.int_], Array]:
         return np.vstack([self._X, x]), np.append(self._y, y), np.append(self._w, weight)

@@ -120,7 +120,7 @@ class GAF(PosteriorForecaster):
         (288.0, 0.1494, 0.0001)
         """
         d, K = _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
-        radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+        radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         mu = 0.0 if horizon is None else 1.0 / max(_validate.count(horizon, "horizon"), 2)
         values = Logistic(K).constants(radius, bound, kind=constants)
         lam = theory_lam(d * (K if constants == "paper" else K - 1), values)

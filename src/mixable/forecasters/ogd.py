@@ -56,5 +56,5 @@ class OGD(CompiledMulticlassForecaster):
         >>> OGD.from_theory(18, 4, radius=5.0, bound=2.0).step == 5 / (2 * math.sqrt(2))
         True
         """
-        radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+        radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         return cls(n_features, n_classes, step=radius / (math.sqrt(2) * bound), radius=radius)

@@ -60,10 +60,14 @@ class ONS(PosteriorForecaster):
 
         G = sqrt(2) R, D = 2 B, and the logistic loss is exp-concave with a = exp(-sqrt(2) B R)/(K - 1) on the ball; see `bounds.ons`.
         """
-        radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+        radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         K = _validate.count(n_classes, "n_classes", least=2)
         diameter = 2 * radius
         beta = min(1 / (4 * math.sqrt(2) * bound * diameter), math.exp(-math.sqrt(2) * radius * bound) / (K - 1)) / 2
+        if beta * diameter < 1e-150:
+            raise ValueError(
+                f"radius * bound = {radius * bound:g} is too large for ONS: its step size would be exp(-sqrt(2) * {radius * bound:g})"
+            )
         return cls(n_features, K, lam=1 / (beta * diameter) ** 2, beta=beta, radius=radius)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
@@ -80,6 +84,9 @@ class ONS(PosteriorForecaster):
         Without a radius this is one compiled call; with one, a loop.
         """
         return super().run(X, y, weight) if self.radius is None else MulticlassForecaster.run(self, X, y, weight)
+
+    def _largest_square(self) -> float:
+        return 1e15 * self.lam
 
 
 def project(theta: Array, A: Array, radius: float) -> Array:

@@ -52,7 +52,7 @@ class VAW(CompiledForecaster):
         """Return the forecaster that Theorem 1 speaks of for the squared loss, targets of size at most `target_bound`; see `bounds.vaw`."""
         d = _validate.count(n_features, "n_features")
         for name, value in (("radius", radius), ("bound", bound), ("target_bound", target_bound)):
-            _validate.real(value, name, above=0)
+            _validate.scale(value, name)
         return cls(d, lam=theory_lam(d, Squared(target_bound=target_bound).constants(radius, bound, n_features=d)))
 
     def predict(self, x: ArrayLike) -> float | Array:

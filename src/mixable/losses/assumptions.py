@@ -73,7 +73,12 @@ def check_assumptions(
     'A3'
     """
     radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
-    c = loss.constants(radius, bound, n_features, constants) if isinstance(constants, str) else constants
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}")
+    points = _validate.count(points, "points")
+    c = loss.constants(radius, bound, n_features, constants) if isinstance(constants, str) else Constants(*constants)
+    for symbol, value in c._asdict().items():
+        _validate.real(value, symbol, above=0, infinite=symbol == "zeta")
     rng = np.random.default_rng(seed)
     reach = radius * bound
 
@@ -90,10 +95,15 @@ def check_assumptions(
         return c.beta / 2 * square - gap
 
     def excess_a2(z1: Array, z2: Array, y: Any) -> float:
+        z2 = z2 * min(1.0, 12.0 / max(float(np.linalg.norm(z2)), 1e-300))  # further out a Hessian may be lost in rounding
         gap, square = bregman(z1, z2, y)
-        exponent = c.zeta * float((z1 - z2) @ (z1 - z2)) / bound * bound
-        if square == 0.0:  # no factor helps, not even an infinite one
+        distance = float((z1 - z2) @ (z1 - z2))
+        size = float(np.abs(loss.hessian(z2, y)).max())
+        if size == 0.0:  # no factor helps, not even an infinite one
             return gap
+        if square <= 1e-9 * size * distance:  # not resolved in double precision: nothing can be said
+            return -math.inf
+        exponent = c.zeta * distance / (bound * bound)
         return gap - (math.exp(exponent) * square if exponent < 700 else math.inf)
 
     tests = {"A4": excess_a4, "A3": excess_a3, "A2": excess_a2}
@@ -104,7 +114,10 @@ def check_assumptions(
             z1 *= reach / np.linalg.norm(z1) * rng.choice([1.0, rng.random(), 3.0 * rng.exponential()])
             z2 = rng.normal(size=loss.n_outputs) * np.exp(rng.uniform(-3, np.log(3 * reach + 3)))
             y = loss.draw_outcome(rng)
-            tried.append((excess(z1, z2, y), z1, z2, y))
+            value = excess(z1, z2, y)
+            if math.isnan(value):
+                raise ValueError(f"{name} cannot be tested: the loss is not a number at z = {z1} or {z2}, y = {y}")
+            tried.append((value, z1, z2, y))
         for value, z1, z2, y in sorted(tried, key=lambda entry: -entry[0])[:10]:
             size = 0.3 * (1 + reach)
             for _ in range(100):  # uphill, by ever smaller random moves

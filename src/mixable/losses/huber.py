@@ -21,8 +21,8 @@ class Huber:
 
     The paper asks whether GAF can serve it. Plainly: Theorem 1 does not apply.
 
-    - (A1) holds for delta >= Y: the worst pair of outcomes -Y, Y gives alpha = min(1/Y^2, 1/(2 Y (2 Y - delta))) (checked numerically
-      for outcomes in between). For delta < Y the loss is linear for both at once, and not mixable.
+    - (A1) holds for delta >= Y: the worst pair of outcomes -Y, Y gives alpha = 1/(2 Y (2 Y - delta)), and 1/Y^2 from delta = 1.5 Y on
+      (checked numerically for outcomes in between). For delta < Y the loss is linear for both at once, and not mixable.
     - (A2) fails for every zeta: where theta_2 sits on a linear piece the Hessian is 0, but the loss still curves away later.
     - (A3) holds with beta = 1 if delta >= B R + Y, when no comparator reaches the linear pieces. Otherwise it fails for every beta > 0:
       just inside |r| = delta the curvature is 1 and the loss beyond is its own tangent.
