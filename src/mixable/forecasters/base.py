@@ -82,6 +82,42 @@ class MulticlassForecaster(Forecaster):
         raise NotImplementedError
 
 
+class KeepingForecaster(MulticlassForecaster):
+    """A forecaster in plain NumPy that keeps all its examples. Subclasses say what they predict for one input, and how they learn."""
+
+    def _keep_nothing(self) -> None:
+        self._X: Array = np.empty((0, self.n_features))
+        self._y: NDArray[np.int_] = np.empty(0, dtype=np.int_)
+        self._w: Array = np.empty(0)
+
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+        return len(self._y)
+
+    def predict(self, x: ArrayLike) -> Array:
+        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state.
+
+        Pure and deterministic: it changes nothing, and the same call gives the same bits.
+        """
+        values = _validate.inputs(x, self.n_features)
+        _validate.size(values, self._largest_square(), "x")
+        return np.array([self._forecast(row) for row in values]) if values.ndim == 2 else self._forecast(values)
+
+    def _forecast(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def _checked(self, x: ArrayLike, y: SupportsIndex, weight: float) -> tuple[Array, int, float]:
+        """Return what `learn` was given, once it is known to be sound."""
+        row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
+        _validate.size(row, self._largest_square(), "x")
+        return row, label, _validate.weight(weight)
+
+    def _with(self, x: Array, y: int, weight: float) -> tuple[Array, NDArray[np.int_], Array]:
+        """Return the examples kept so far and one more."""
+        return np.vstack([self._X, x]), np.append(self._y, y), np.append(self._w, weight)
+
+
 class CompiledForecaster(Forecaster):
     """A forecaster whose state lives in the compiled core: copying and pickling."""
 

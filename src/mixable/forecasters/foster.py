@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate
-from mixable.forecasters.base import Array, MulticlassForecaster, Parameter
+from mixable.forecasters.base import Array, KeepingForecaster, Parameter
 from mixable.integrals import helmert, softmax
 
 LARGEST = 20  # free weights (K - 1) d above which the chains are not to be trusted, and take too long anyway
 
 
-class Foster(MulticlassForecaster):
+class Foster(KeepingForecaster):
     """The statistical anchor: regret O(d K log(B n)), the best known, at a cost that forbids its use.
 
     Predicts E softmax(W x) under the density proportional to exp(-cumulative loss) on the ball |W| <= radius, smoothed by mu. Each
@@ -86,9 +86,7 @@ class Foster(MulticlassForecaster):
             raise ValueError(
                 f"Foster with {k * d} free weights would mix too slowly to be trusted (at most {LARGEST}); pass force=True to go on"
             )
-        self._X: Array = np.empty((0, d))
-        self._y: NDArray[np.int_] = np.empty(0, dtype=np.int_)
-        self._w: Array = np.empty(0)
+        self._keep_nothing()
         # The prior, exactly: uniform on the ball of R^(K d), of which the k d coordinates that matter are kept.
         rng = np.random.default_rng([self.seed, 0])
         z = rng.normal(size=(self.m, (k + 1) * d))
@@ -103,28 +101,15 @@ class Foster(MulticlassForecaster):
         return cls(n_features, n_classes, radius=radius, mu=1 / max(_validate.count(horizon, "horizon"), 2), m=m, seed=seed, force=force)
 
     @property
-    def steps(self) -> int:
-        """Number of examples learned."""
-        return len(self._y)
-
-    @property
     def coef(self) -> Array:
         """Mean weights (n_classes, n_features) of the particles; they sum to zero over classes."""
         return np.asarray(helmert(self.n_classes) @ self._V.mean(axis=0))
 
-    def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state."""
-        values = _validate.inputs(x, self.n_features)
-        _validate.size(values, self._largest_square(), "x")
-        return np.array([self._forecast(row) for row in values]) if values.ndim == 2 else self._forecast(values)
-
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
-        row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
-        weight = _validate.weight(weight)
-        _validate.size(row, self._largest_square(), "x")
+        examples = self._with(*self._checked(x, y, weight))
         before = self._X, self._y, self._w
-        self._X, self._y, self._w = np.vstack([self._X, row]), np.append(self._y, label), np.append(self._w, weight)
+        self._X, self._y, self._w = examples
         try:
             rng = np.random.default_rng([self.seed, self.steps])
             V = self._V.reshape(self.m, -1)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._fit import fit
-from mixable.forecasters.base import Array, MulticlassForecaster, Parameter
+from mixable.forecasters.base import Array, KeepingForecaster, Parameter
 from mixable.integrals import helmert, softmax
 
 
-class FTRL(MulticlassForecaster):
+class FTRL(KeepingForecaster):
     """Predicts with the regularised maximum-likelihood fit to everything seen, refitted by warm-started Newton after each example.
 
     Keeps all examples: example t costs O(t (K d)^2 + (K d)^3). It has no regret bound of the size of GAF's on arbitrary sequences:
@@ -48,9 +48,7 @@ class FTRL(MulticlassForecaster):
         }
         D = (self.n_classes - 1) * self.n_features
         _validate.memory(3 * 8.0 * D * D, f"{type(self).__name__} with {self.n_features} features and {self.n_classes} classes")
-        self._X: Array = np.empty((0, self.n_features))
-        self._y: NDArray[np.int_] = np.empty(0, dtype=np.int_)
-        self._w: Array = np.empty(0)
+        self._keep_nothing()
         self._V: Array = np.zeros((self.n_classes - 1, self.n_features))
 
     @classmethod
@@ -62,34 +60,18 @@ class FTRL(MulticlassForecaster):
         return cls(n_features, n_classes, lam=_validate.scale(bound, "bound") ** 2)
 
     @property
-    def steps(self) -> int:
-        """Number of examples learned."""
-        return len(self._y)
-
-    @property
     def coef(self) -> Array:
         """Weights (n_classes, n_features) of the leader; they sum to zero over classes."""
         return np.asarray(helmert(self.n_classes) @ self._V)
 
-    def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state."""
-        values = _validate.inputs(x, self.n_features)
-        _validate.size(values, self._largest_square(), "x")
-        return np.array([self._forecast(row) for row in values]) if values.ndim == 2 else self._forecast(values)
-
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
-        row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
-        _validate.size(row, self._largest_square(), "x")
-        examples = self._with(row, label, _validate.weight(weight))
+        examples = self._with(*self._checked(x, y, weight))
         V = fit(*examples, self.lam, self._V)
         (self._X, self._y, self._w), self._V = examples, V
 
     def _largest_square(self) -> float:
         return 1e15 * self.lam
-
-    def _with(self, x: Array, y: int, weight: float) -> tuple[Array, NDArray[np.int_], Array]:
-        return np.vstack([self._X, x]), np.append(self._y, y), np.append(self._w, weight)
 
     def _forecast(self, x: Array) -> Array:
         return np.asarray(np.maximum(softmax(self.coef @ x), np.finfo(float).tiny))
