@@ -65,8 +65,9 @@ class MulticlassForecaster(Forecaster):
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
         """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y (n,) is learned.
 
-        The same as a loop of `predict` and `learn`. Everything is checked first: if it raises ValueError or TypeError, nothing was
-        learned. Ctrl-C stops between two rows; the rows before it are then learned.
+        The same as a loop of `predict` and `learn`. All arguments are checked first: if one is refused, nothing was learned. Ctrl-C,
+        and an example found to be beyond double precision on the way (a weight of 1e300), stop between two rows; the rows before are
+        then learned.
         """
         X = _validate.table(X, self.n_features)
         _validate.size(X, self._largest_square(), "X")
@@ -154,8 +155,9 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
         """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y (n,) is learned.
 
-        The same as a loop of `predict` and `learn`, faster. Everything is checked first: if it raises ValueError or TypeError,
-        nothing was learned. Ctrl-C stops between two rows; the rows before it are then learned.
+        The same as a loop of `predict` and `learn`, faster. All arguments are checked first: if one is refused, nothing was learned.
+        Ctrl-C, and an example found to be beyond double precision on the way (a weight of 1e300), stop between two rows; the rows
+        before are then learned.
         """
         X = _validate.table(X, self.n_features)
         labels = _validate.labels(y, self.n_classes, len(X))

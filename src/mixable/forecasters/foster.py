@@ -51,7 +51,6 @@ class Foster(KeepingForecaster):
     True
     """
 
-    n_classes = Parameter[int]()
     radius = Parameter[float]()
     mu = Parameter[float]()
     m = Parameter[int]()

@@ -37,7 +37,6 @@ class FTRL(KeepingForecaster):
     array([0.079, 0.079, 0.842])
     """
 
-    n_classes = Parameter[int]()
     lam = Parameter[float]()
 
     def __init__(self, n_features: int, n_classes: int, *, lam: float = 0.1) -> None:
@@ -55,7 +54,7 @@ class FTRL(KeepingForecaster):
     def from_theory(cls, n_features: int, n_classes: int, *, bound: float) -> FTRL:
         """Return the fit with lam = R^2, for which SMP (not FTRL) has an excess risk of (3 d + B^2 R^2) / n on i.i.d. binary data.
 
-        No choice of lam gives FTRL or SMP a logarithmic regret without exp(B) on arbitrary sequences.
+        On arbitrary sequences no choice of lam gives FTRL a logarithmic regret without exp(B), and none is known to give SMP one.
         """
         return cls(n_features, n_classes, lam=_validate.scale(bound, "bound") ** 2)
 
