@@ -1,10 +1,10 @@
 """Speed of the compiled core: microseconds per example, against reference.py and against this machine's DGEMM.
 
-    python benchmarks/core.py [--quick]
+    python benchmarks/core.py [--quick] [--auto]
 
-One thread. Every time is the best of several repeats, and every ratio compares two figures of this run; the share of DGEMM is the median
-over repeats of a ratio to the DGEMMs just before and after. It counts the useful arithmetic of one step, D^2 (K + 1) flops with
-D = (K - 1) d: projection 2 D^2, symmetric update (K - 1) D^2.
+One thread unless stated; needs river (`pip install ".[river]"`). Every time is the best of several repeats, and every ratio compares two
+figures of this run; the share of DGEMM is the median over repeats of a ratio to the DGEMMs just before and after. It counts the useful
+arithmetic of one step, D^2 (K + 1) flops with D = (K - 1) d: projection 2 D^2, symmetric update (K - 1) D^2.
 """
 
 import os
@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg.blas import dgemm
 
 import mixable
-from mixable import AIOLI, GAF, OGD, ONS, Folklore, GenericGAF
+from mixable import AIOLI, GAF, OGD, ONS, AutoGAF, Folklore, GenericGAF
 from mixable.forecasters.base import CompiledMulticlassForecaster
 from mixable.integrals import Sobol
 from mixable.losses import Logistic
@@ -57,7 +57,7 @@ def best_of(repeats: int, action: Callable[[], object]) -> float:
     return min(times)
 
 
-def loop(forecaster: GAF | GenericGAF, X: np.ndarray, labels: list[int]) -> None:
+def loop(forecaster: GAF | GenericGAF | AutoGAF, X: np.ndarray, labels: list[int]) -> None:
     """One example at a time, as a service would."""
     for x, y in zip(X, labels, strict=True):
         forecaster.predict(x)
@@ -111,12 +111,53 @@ def neighbours(repeats: int) -> None:
         print(f"{d:5}{K:4}{times[0]:11.2f}" + "".join(f"{value:11.2f} ({value / times[0]:.2f})" for value in times[1:]), flush=True)
 
 
+def river_loop(rows: list[dict[int, float]], labels: list[int]) -> None:
+    """What `loop` does, with river's SoftmaxRegression."""
+    from river.linear_model import SoftmaxRegression
+
+    model = SoftmaxRegression()
+    for x, y in zip(rows, labels, strict=True):
+        model.predict_proba_one(x)
+        model.learn_one(x, y)
+
+
+def automatic(repeats: int) -> None:
+    """Print AutoGAF's cost beside GAF's, at the start of a stream and later, and beside river's over the first 10,000 examples."""
+    print(
+        "\nAutoGAF on a stationary stream: ratio to GAF over the same rows (whole stream), and microseconds per predict + learn, one by one"
+    )
+    print("    d   K    first 500   two threads: speed-up   after 5,000    first 10,000: AutoGAF     river     ratio")
+    n = 10_000
+    for d, K in [(18, 4), (9, 7), (19, 7), (36, 6)]:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n, d))
+        y = (X @ rng.normal(size=(d, K)) * 2 / np.sqrt(d) + rng.gumbel(size=(n, K))).argmax(axis=1)
+        labels, rows = y.tolist(), [dict(enumerate(x)) for x in X.tolist()]
+        times = []
+        for _ in range(repeats):
+            single, automatic, parallel = GAF(d, K), AutoGAF(d, K), AutoGAF(d, K, threads=2)
+            start = [best_of(1, partial(f.run, X[:500], y[:500])) for f in (single, automatic, parallel)]
+            for f in (single, automatic):
+                f.run(X[500:5000], y[500:5000])
+            later = [best_of(1, partial(f.run, X[5000:], y[5000:])) for f in (single, automatic)]
+            ours = best_of(1, partial(loop, AutoGAF(d, K), X, labels)) / n * 1e6
+            theirs = best_of(1, partial(river_loop, rows, labels)) / n * 1e6
+            times.append((start[1] / start[0], start[1] / start[2], later[1] / later[0], ours, theirs, ours / theirs))
+        got = np.median(times, axis=0)
+        print(f"{d:5}{K:4}{got[0]:13.1f}{got[1]:24.2f}{got[2]:14.1f}{got[3]:27.1f}{got[4]:10.1f}{got[5]:10.2f}", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repeats and only the sizes up to D = 1000")
-    quick = parser.parse_args().quick
+    parser.add_argument("--auto", action="store_true", help="AutoGAF only (needs river)")
+    arguments = parser.parse_args()
+    quick = arguments.quick
     mixable.show_config()
+    automatic(3 if quick else 7)
+    if arguments.auto:
+        return
     print("\nGAF, Sobol 128 (quadrature for K = 2); microseconds per example; one thread")
     print("    d   K     D    stream  one by one  ratio  reference  speed-up  DGEMM GF/s  share  bytes / 8 D^2")
     for d, K, n, n_loop, n_reference in SIZES:

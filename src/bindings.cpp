@@ -1,4 +1,5 @@
 // mixable._core: the compiled core as Python sees it.
+#include "core/auto_rules.hpp"
 #include "core/folklore.hpp"
 #include "core/gaf.hpp"
 #include "core/gradient.hpp"
@@ -8,12 +9,14 @@
 
 namespace {
 
-using GafModel = Model<GafRule>;
-using FolkloreModel = Model<FolkloreRule>;
-using OnsModel = Model<OnsRule>;
-using AioliModel = Model<AioliRule>;
-using VawModel = Model<VawRule>;
-using OgdModel = Model<OgdRule, GradientState>;
+using GafModel = Model<Forecaster<GafRule>>;
+using FolkloreModel = Model<Forecaster<FolkloreRule>>;
+using OnsModel = Model<Forecaster<OnsRule>>;
+using AioliModel = Model<Forecaster<AioliRule>>;
+using VawModel = Model<Forecaster<VawRule>>;
+using AutoGafModel = Model<Ensemble<ClassFamily>>;
+using AutoRidgeModel = Model<Ensemble<NormalFamily>>;
+using OgdModel = Model<Forecaster<OgdRule, GradientState>>;
 
 /// What all models have in common; the constructor is the caller's to add.
 template <class M>
@@ -31,15 +34,22 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
              labels ? nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> NDArray[np.float64]")
                     : nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
              "Predicts and learns row by row; the arrays must have been validated.")
+        .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
+             "Takes over what a model of the same kind with fewer classes or features has learned.")
         .def("mean", &M::mean, nb::sig("def mean(self) -> NDArray[np.float64]"), "V (k, d).")
         .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
-        .def("state", &M::state, nb::sig("def state(self) -> dict[str, int | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
-        .def("restore", &M::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | NDArray[np.float64]]) -> None"),
+        .def("state", &M::state, nb::sig("def state(self) -> dict[str, int | float | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
              "Takes over what state() of a model of the same shape returned.");
     if constexpr (M::has_posterior)
         model.def("precision", &M::precision, nb::sig("def precision(self) -> NDArray[np.float64]"), "A (D, D) as accumulated, for drift = 0.")
             .def("covariance", &M::covariance, nb::sig("def covariance(self) -> NDArray[np.float64]"), "A^-1 (D, D).")
             .def("set_mean", &M::set_mean, nb::arg("mean"), nb::sig("def set_mean(self, mean: NDArray[np.float64]) -> None"), "Replaces V; A stays.");
+    if constexpr (M::is_ensemble)
+        model.def("weights", &M::weights, nb::sig("def weights(self) -> NDArray[np.float64]"), "The trust in each read-out, and whether it is awake: two rows.")
+            .def("components", &M::components, nb::arg("x"), nb::sig("def components(self, x: NDArray[np.float64]) -> NDArray[np.float64]"),
+                 "The read-outs of x that are awake, one row each, after their weight.")
+            .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"), "The mean square that inputs are measured by; 0 before the first.");
     return model;
 }
 
@@ -93,6 +103,44 @@ NB_MODULE(MIXABLE_MODULE, m) {
                 new (self) OgdModel(PosteriorShape{K - 1, d, 1, 1.0, 0.0}, radius, K, rate, fixed);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"), nb::arg("radius"));
+
+    bind<AutoGafModel>(m, "AutoGAF", "See mixable.AutoGAF; in K - 1 coordinates.")
+        .def(
+            "__init__",
+            [](AutoGafModel* self, long d, long K, const nb::list& grid, const std::vector<double>& alphas, const nb::tuple& guard, double mu, double scale,
+               double share, bool sleep, long threads, const nb::list& ladder) {
+                std::vector<Ensemble<ClassFamily>::Plan> plans;
+                const auto shape = [&](double lam, double drift) { return PosteriorShape{K - 1, d, K - 1, lam, drift}; };
+                for (nb::handle item : grid) {
+                    const auto [lam, beta, drift, vigilant] = nb::cast<std::tuple<double, double, double, bool>>(item);
+                    GafRule rule(K, beta, 1.0, mu, ladder_from(ladder, K - 1));
+                    plans.push_back({shape(lam, drift), std::make_unique<GafReadings>(std::move(rule), alphas), vigilant});
+                }
+                if (guard.size() == 2)
+                    plans.push_back(
+                        {shape(nb::cast<double>(guard[0]), 0.0), std::make_unique<FolkloreReadings>(FolkloreRule(K, nb::cast<double>(guard[1]))), true});
+                new (self)
+                    AutoGafModel(shape(1.0, 0.0), scipy_blas(), Ensemble<ClassFamily>::Options{scale, share, sleep, threads}, ClassFamily(K), std::move(plans));
+            },
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"), nb::arg("guard"), nb::arg("mu"), nb::arg("scale"),
+            nb::arg("share"), nb::arg("sleep"), nb::arg("threads"), nb::arg("ladder"),
+            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, float, float, bool]], alphas: list[float], "
+                    "guard: tuple[float, float] | tuple[()], mu: float, scale: float, share: float, sleep: bool, threads: int, ladder: list[Rung]) -> None"));
+    bind<AutoRidgeModel>(m, "AutoRidge", "See mixable.AutoRidge.")
+        .def(
+            "__init__",
+            [](AutoRidgeModel* self, long d, const nb::list& grid, const std::vector<double>& noises, double scale, double share, bool sleep, long threads) {
+                std::vector<Ensemble<NormalFamily>::Plan> plans;
+                for (nb::handle item : grid) {
+                    const auto [lam, drift, vigilant] = nb::cast<std::tuple<double, double, bool>>(item);
+                    plans.push_back({PosteriorShape{1, d, 1, lam, drift}, std::make_unique<RidgeReadings>(noises), vigilant});
+                }
+                new (self) AutoRidgeModel(PosteriorShape{1, d, 1, 1.0, 0.0}, scipy_blas(), Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
+                                          NormalFamily(), std::move(plans));
+            },
+            nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"), nb::arg("threads"),
+            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, bool]], noises: list[float], scale: float, share: float, "
+                    "sleep: bool, threads: int) -> None"));
 
     m.def(
         "posterior_bytes", [](long k, long d, long rank, bool drift) { return 8 * PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.doubles(); }, nb::arg("k"),

@@ -5,6 +5,8 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_23_API_VERSION
 #include <numpy/arrayobject.h>
@@ -110,19 +112,20 @@ std::vector<Rung> ladder_from(const nb::list& rungs, long k) {
 }
 
 /// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at once.
-template <class Rule, class State = Posterior>
+template <class Core>
 class Model {
    public:
-    using Outcome = typename Rule::Outcome;
-    static constexpr bool has_posterior = std::is_same_v<State, Posterior>;
+    using Outcome = typename Core::Outcome;
+    static constexpr bool has_posterior = Core::has_posterior, is_ensemble = Core::is_ensemble;
 
     template <class... Arguments>
     explicit Model(const PosteriorShape& shape, Arguments&&... arguments)
         : forecaster_(shape, std::forward<Arguments>(arguments)...),
+          k_(shape.k),
           d_(shape.d),
-          long_step_(double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
-          slice_(slice_rows(shape)),
-          largest_(has_posterior ? shape.largest_square() : 1e280) {}
+          long_step_(double(forecaster_.posteriors()) * double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
+          slice_(slice_rows(shape, forecaster_.posteriors())),
+          largest_(forecaster_.largest_square()) {}
 
     nb::object predict(nb::handle x) {
         Use use(*this);
@@ -130,7 +133,7 @@ class Model {
         const nb::object clean = validate("inputs")(x, d_);
         const bool one = is_plain(clean, NPY_DOUBLE, 1);
         const double* X = one ? data(clean) : checked(clean, 2);
-        const long n = one ? 1 : length(clean), K = forecaster_.rule.outputs;
+        const long n = one ? 1 : length(clean), K = forecaster_.outputs();
         check_size(X, n, "x");
         if (one) return predict_row(X);
         nb::object out = new_array({n, K});
@@ -159,7 +162,7 @@ class Model {
         const double *X = checked(X_, 2), *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
         if (!is_plain(y_, std::is_same_v<Outcome, long> ? NPY_LONG : NPY_DOUBLE, 1)) throw nb::type_error("expected a C-contiguous array of outcomes");
         const Outcome* y = data<Outcome>(y_);
-        const long n = length(X_), K = forecaster_.rule.outputs;
+        const long n = length(X_), K = forecaster_.outputs();
         if (length(X_, 1) != d_ || length(y_) != n || (weight && length(weight_) != n)) throw nb::value_error("X, y and weight do not go together");
         if constexpr (std::is_same_v<Outcome, long>)
             for (long t = 0; t < n; ++t)
@@ -173,8 +176,8 @@ class Model {
 
     nb::object mean() {
         Use use(*this);
-        nb::object out = new_array({forecaster_.state.k, d_});
-        forecaster_.state.mean(data(out));
+        nb::object out = new_array({k_, d_});
+        forecaster_.mean(data(out));
         return out;
     }
 
@@ -197,30 +200,59 @@ class Model {
         forecaster_.forget_reading();
     }
 
-    long steps() const { return forecaster_.state.steps(); }
+    nb::object weights() {
+        Use use(*this);
+        const long n = forecaster_.readouts();
+        nb::object out = new_array({2, n});
+        forecaster_.weights(data(out), data(out) + n);
+        return out;
+    }
+
+    nb::object components(nb::handle x) {
+        Use use(*this);
+        const double* row = checked(x, 1);
+        if (length(x) != d_) throw nb::value_error("x has the wrong shape");
+        const long width = forecaster_.reading_width() + 1;
+        Buffer rows(forecaster_.readouts() * width);
+        const long n = forecaster_.components(row, rows);
+        nb::object out = new_array({n, width});
+        std::memcpy(data(out), rows, std::size_t(n * width) * 8);
+        return out;
+    }
+
+    double scale() const { return forecaster_.scale(); }
+
+    /// Takes over what a smaller model of the same kind has learned.
+    void adopt(Model& other) {
+        Use use(*this), other_use(other);
+        forecaster_.adopt(other.forecaster_);
+    }
+
+    long steps() const { return forecaster_.steps(); }
 
     nb::dict state() {
         Use use(*this);
         nb::dict out;
-        forecaster_.state.visit(Writer{out});
+        forecaster_.visit(Writer{out});
         return out;
     }
 
     /// All or nothing: what does not fit is refused before anything is written.
     void restore(const nb::dict& state) {
         Use use(*this);
+        if (!forecaster_.may_be_restored()) throw nb::value_error("a state of this kind can only be restored into a new model");
         nb::dict before;
-        forecaster_.state.visit(Counters{before, true});
+        forecaster_.visit(Counters{before, true});
         try {
-            forecaster_.state.visit(Counters{state, false});
-            if (!forecaster_.state.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
-            forecaster_.state.visit(Reader{state, false});
+            forecaster_.visit(Counters{state, false});
+            if (!forecaster_.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
+            forecaster_.visit(Reader{state, false});
         } catch (...) {
-            forecaster_.state.visit(Counters{before, false});
+            forecaster_.visit(Counters{before, false});
             throw;
         }
-        forecaster_.state.clear_block();
-        forecaster_.state.visit(Reader{state, true});
+        forecaster_.clear_block();
+        forecaster_.visit(Reader{state, true});
         forecaster_.forget_reading();
     }
 
@@ -235,7 +267,10 @@ class Model {
 
     struct Writer {
         nb::dict& out;
-        void operator()(const char* name, long& value) { out[name] = value; }
+        template <class Number>
+        void operator()(const char* name, Number& value) {
+            out[name] = value;
+        }
         void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
             nb::object a = new_array({rows, columns});
             for (long i = 0; i < rows; ++i) std::memcpy(data(a) + i * columns, values + i * stride, std::size_t(columns) * 8);
@@ -247,11 +282,12 @@ class Model {
     struct Counters {
         nb::dict values;
         bool out;
-        void operator()(const char* name, long& value) {
+        template <class Number>
+        void operator()(const char* name, Number& value) {
             if (out)
                 values[name] = value;
             else
-                value = nb::cast<long>(values[name]);
+                value = nb::cast<Number>(values[name]);
         }
         void operator()(const char*, Buffer&, long, long, long) {}
     };
@@ -260,7 +296,8 @@ class Model {
     struct Reader {
         const nb::dict& in;
         bool write;
-        void operator()(const char*, long&) {}
+        template <class Number>
+        void operator()(const char*, Number&) {}
         void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
             const nb::object a = in[name];
             const double* p = checked(a, 2);
@@ -275,7 +312,7 @@ class Model {
             const double value = PyFloat_Check(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr()) : std::numeric_limits<double>::quiet_NaN();
             return std::isfinite(value) ? value : nb::cast<double>(validate("target")(y));
         } else {
-            const long K = forecaster_.rule.outputs;
+            const long K = forecaster_.outputs();
             long label = -1;
             if (PyLong_CheckExact(y.ptr()) || PyArray_IsScalar(y.ptr(), Integer)) {
                 label = PyNumber_AsSsize_t(y.ptr(), nullptr);
@@ -292,7 +329,7 @@ class Model {
     }
 
     nb::object predict_row(const double* row) {
-        nb::object out = new_array({forecaster_.rule.outputs});
+        nb::object out = new_array({forecaster_.outputs()});
         double* p = data(out);
         released([&] { forecaster_.predict(row, p); });
         return out;
@@ -303,8 +340,8 @@ class Model {
         for (long t = 0; t < n; ++t)
             if (!(square(X + t * d_, d_) <= largest_)) {
                 char text[256];
-                std::snprintf(text, sizeof text, "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows at most %.3g (1e15 lam); scale the inputs",
-                              name, n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")", square(X + t * d_, d_), largest_);
+                std::snprintf(text, sizeof text, "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows at most %.3g; scale the inputs", name,
+                              n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")", square(X + t * d_, d_), largest_);
                 throw nb::value_error(text);
             }
     }
@@ -319,8 +356,8 @@ class Model {
     }
 
     /// Rows between two looks for Ctrl-C: some 10 ms of work, in whole blocks.
-    static long slice_rows(const PosteriorShape& shape) {
-        const double D = double(shape.D()), rows = std::min(1024.0, 2e8 / (D * D * double(shape.k + 3) + 1e4));
+    static long slice_rows(const PosteriorShape& shape, long posteriors) {
+        const double D = double(shape.D()), rows = std::min(1024.0, 2e8 / double(posteriors) / (D * D * double(shape.k + 3) + 1e4));
         return std::max(1L, long(rows) / shape.capacity()) * shape.capacity();
     }
 
@@ -344,8 +381,8 @@ class Model {
         f();
     }
 
-    Forecaster<Rule, State> forecaster_;
-    long d_;
+    Core forecaster_;
+    long k_, d_;
     bool long_step_;
     long slice_;      // rows between two looks for Ctrl-C
     double largest_;  // of |x|^2

@@ -12,6 +12,36 @@ def logistic_stream(n: int, d: int, K: int, seed: int = 0, scale: float = 1.0) -
     return X, (X @ W.T + rng.gumbel(size=(n, K))).argmax(axis=1)
 
 
+def with_intercept(X):
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def shuffled(X, y, seed, n=None):
+    """The first n rows of an order that depends on the seed, z-scored over those rows, clipped to +-10, with an intercept."""
+    order = np.random.default_rng(seed).permutation(len(y))[:n]
+    X, y = X[order], y[order]
+    spread = X.std(axis=0)
+    return with_intercept(np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1), -10, 10)), y
+
+
+def drifting_stream(kind, n=20_000, d=10, K=4, seed=0):
+    """Weights of variance 36 / d that are redrawn every 2,000 steps ("jump"), wander ("slow"), or wander from the middle on ("late")."""
+    rng = np.random.default_rng([seed, n])
+    X = with_intercept(rng.normal(size=(n, d)))
+
+    def draw():
+        return rng.normal(size=(K, d + 1)) * np.sqrt(36 / d)
+
+    W, y, rho = draw(), np.empty(n, dtype=int), 1 - 1 / 2000
+    for t in range(n):
+        if kind == "jump" and t % 2000 == 0:
+            W = draw()
+        elif kind == "slow" or (kind == "late" and t >= n // 2):
+            W = rho * W + np.sqrt(1 - rho**2) * draw()
+        y[t] = (W @ X[t] + rng.gumbel(size=K)).argmax()
+    return X, y
+
+
 def best_loss_in_ball(X, y, K, radius):
     """The least cumulative logistic loss of a linear model of norm at most `radius`, by SciPy's SLSQP from two starting points."""
     n, d = X.shape

@@ -13,6 +13,7 @@ template <class Rule, class State = Posterior>
 class Forecaster {
    public:
     using Outcome = typename Rule::Outcome;
+    static constexpr bool has_posterior = std::is_same_v<State, Posterior>, is_ensemble = false;
 
     template <class StateArgument, class... RuleArguments>
     Forecaster(const PosteriorShape& shape, StateArgument&& state_argument, RuleArguments&&... arguments)
@@ -20,6 +21,25 @@ class Forecaster {
 
     State state;
     Rule rule;
+
+    static constexpr long posteriors() { return 1; }
+    long outputs() const { return rule.outputs; }
+    long steps() const { return state.steps(); }
+    /// The largest |x|^2 that can be learned from.
+    double largest_square() const { return state.largest_square(); }
+    void mean(double* out) const { state.mean(out); }
+    void adopt(const Forecaster& other) {
+        state.adopt(other.state);
+        forget_reading();
+    }
+
+    template <class F>
+    void visit(F&& f) {
+        state.visit(f);
+    }
+    bool counters_are_valid() const { return state.counters_are_valid(); }
+    void clear_block() { state.clear_block(); }
+    static constexpr bool may_be_restored() { return true; }
 
     /// The forecast p (outputs) for input x (d). The reading is kept, so that learning the same x next costs no second projection.
     void predict(const double* x, double* p) {

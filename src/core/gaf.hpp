@@ -23,13 +23,15 @@ class GafRule {
         softmax_.factorise(G);
     }
 
+    void predict(double* p) { predict(alpha_, p); }
+
     /// smooth_mu(E softmax(Q (m + w))), w ~ N(0, G / (2 alpha)); at alpha = infinity, smooth_mu(softmax(Q m)).
-    void predict(double* p) {
-        if (std::isinf(alpha_)) {
+    void predict(double alpha, double* p) {
+        if (std::isinf(alpha)) {
             softmax_.evaluate(m_);
             std::memcpy(p, softmax_.p, std::size_t(outputs) * 8);
         } else {
-            expectation_(softmax_, m_, 0.5 / alpha_, std::uint64_t(step_), p);
+            expectation_(softmax_, m_, 0.5 / alpha, std::uint64_t(step_), p);
         }
         for (long c = 0; c < outputs; ++c) p[c] = std::max((1.0 - mu_) * p[c] + mu_ / double(outputs), std::numeric_limits<double>::min());
     }

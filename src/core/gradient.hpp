@@ -16,6 +16,7 @@ class GradientState {
     Buffer m, G;
 
     const PosteriorShape& shape() const { return shape_; }
+    static constexpr double largest_square() { return 1e280; }
     long steps() const { return steps_; }
     long room() const { return 1; }
     void prepare(const double* input, long, long, bool = true) {
@@ -42,6 +43,12 @@ class GradientState {
             for (long i = 0; i < k * dp; ++i) V[i] *= radius_ / std::sqrt(square);
         ++steps_;
         prepared_ = false;
+    }
+
+    /// Takes over the weights of a smaller state; newcomers have weight 0.
+    void adopt(const GradientState& other) {
+        for (long j = 0; j < other.k; ++j) std::memcpy(V + j * dp, other.V + j * other.dp, std::size_t(other.d) * 8);
+        steps_ = other.steps_;
     }
 
     void mean(double* out) const {

@@ -88,9 +88,11 @@ class Posterior {
         const long parts = shape.by_blas() ? (d + 255) / 256 : 1, height = (d + parts - 1) / parts;
         for (long j = 0; j < k; ++j)
             for (long l = 0; l < d; l += height) panels_.push_back({j, l, std::min(l + height, d)});
+        regulariser_ = shape.drift == 0 ? shape.lam : 0.0;
     }
 
     const PosteriorShape& shape() const { return shape_; }
+    double largest_square() const { return shape_.largest_square(); }
     long steps() const { return steps_; }
     /// How many inputs may be prepared at once, now.
     long room() const { return r - n_; }
@@ -179,6 +181,53 @@ class Posterior {
         for (long j = 0; j < k; ++j) std::memcpy(V + j * dp, mean + j * d, std::size_t(d) * 8);
     }
 
+    /// Takes over what another posterior has learned, of at most this many predictions and features: the newcomers have mean 0 and width 1 / lam, and do
+    /// not yet vary with anything else. The parameters stay; to `exchange` the regulariser is to replace the other's lam by ours in what was learned.
+    void adopt(const Posterior& other, bool exchange = false) {
+        const long D0 = other.D;
+        const double change = exchange ? shape_.lam - other.regulariser_ : 0.0;
+        Buffer small(D0 * D0), mean(D0);
+        const auto place = [&](Buffer& M) {  // the lower class blocks of `small`
+            for (long i = 0; i < D0; ++i)
+                for (long b = 0; b <= i / other.d; ++b)
+                    std::memcpy(M + (i / other.d * d + i % other.d) * ld + b * d, small + i * D0 + b * other.d, std::size_t(other.d) * 8);
+        };
+        const auto invert = [&] {
+            if (!blas_.invert_spd(D0, small, D0)) throw std::domain_error("the posterior is singular in double precision");
+            mirror(small, D0, 0, D0);
+        };
+        const auto precision = [&] {
+            if (other.shape_.drift == 0) {
+                other.precision(small);
+            } else {
+                other.covariance(small);
+                invert();
+            }
+            for (long i = 0; i < D0; ++i) small[i * D0 + i] += change;
+        };
+        if (shape_.drift == 0) {
+            precision();
+            place(A);
+        }
+        other.mean(mean);
+        if (change == 0) {
+            other.covariance(small);
+        } else {
+            precision();
+            invert();
+            for (long i = 0; i < D0; ++i) {
+                double s = 0;
+                for (long l = 0; l < D0; ++l) s += small[i * D0 + l] * mean[l];
+                V[i / other.d * dp + i % other.d] = -change * s;
+            }
+        }
+        place(Ainv);
+        for (long i = 0; i < D0; ++i) V[i / other.d * dp + i % other.d] += mean[i];
+        regulariser_ = exchange ? (shape_.drift == 0 ? shape_.lam : 0.0) : other.regulariser_;
+        steps_ = other.steps_;
+        since_refresh_ = other.since_refresh_;
+    }
+
     /// The current A (D x D), as accumulated: needs drift = 0.
     void precision(double* out) const {
         for (long i = 0; i < D; ++i)
@@ -215,6 +264,7 @@ class Posterior {
         f("pending", n_);
         f("curvature_pending", curvature_n_);
         f("since_refresh", since_refresh_);
+        f("regulariser", regulariser_);
         f("A_inverse", Ainv, D, D, ld);
         if (shape_.drift == 0) f("A", A, D, D, ld);
         f("V", V, k, d, dp);
@@ -353,6 +403,7 @@ class Posterior {
     Blas blas_;
     std::vector<Panel> panels_;
     long n_ = 0, prepared_ = 0, steps_ = 0, curvature_n_ = 0, since_refresh_ = 0;
+    double regulariser_;  // the multiple of I that A has besides what was learned; 0 if that is not known
 
    public:
     const long k, d, D, sk, sr;  // sk, sr: row strides of k- and rank-vectors

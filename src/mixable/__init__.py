@@ -5,7 +5,8 @@ from importlib.metadata import version
 from mixable import bounds, datasets, integrals, losses, regret
 from mixable._config import show_config
 from mixable.batch import online_to_batch
-from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, Folklore, Foster
+from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, AutoGAF, AutoRidge, Folklore, Foster
+from mixable.mixture import Mixture
 from mixable.reference import GenericGAF
 
 __version__ = version("mixable")
@@ -17,9 +18,12 @@ __all__ = [
     "ONS",
     "SMP",
     "VAW",
+    "AutoGAF",
+    "AutoRidge",
     "Folklore",
     "Foster",
     "GenericGAF",
+    "Mixture",
     "bounds",
     "datasets",
     "integrals",

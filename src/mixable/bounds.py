@@ -164,6 +164,65 @@ def folklore(
     return lam * radius**2 + (1 / (2 * beta) + bound**2 / (8 * lam)) * D * math.log1p(n * beta * bound**2 / (2 * lam * D))
 
 
+def doubling_radii(max_radius: float, bound: float) -> list[float]:
+    """The radii of `AutoGAF.from_theory`: `max_radius`, its half, its quarter and so on, down to a product with `bound` of at most 1/2.
+
+    >>> doubling_radii(8.0, 1.0)
+    [0.5, 1.0, 2.0, 4.0, 8.0]
+    """
+    radii = [_validate.scale(max_radius, "max_radius")]
+    _validate.scale(bound, "bound")
+    while radii[0] * bound > 0.5:
+        radii.insert(0, radii[0] / 2)
+    return radii
+
+
+def adaptive(n: int, n_features: int, n_classes: int, radius: float, bound: float, max_radius: float, constants: str = "paper") -> float:
+    """Regret of `AutoGAF.from_theory` to comparators of norm at most `radius`, which nobody told it.
+
+    The least of Theorem 1's bounds among the experts made for a radius at least as large (each with the comparator's own norm in
+    lam B^2), + ln of their number.
+
+    >>> [round(adaptive(20_000, 2, 3, radius, 1.0, max_radius=32.0)) for radius in (0.5, 2.0, 8.0, 30.0)]
+    [366, 465, 2371, 24817]
+    """
+    check(n, n_features, n_classes, radius, bound)
+    radii = doubling_radii(max_radius, bound)
+    dim = n_features * (n_classes if constants == "paper" else n_classes - 1)
+    able = [r for r in radii if r >= radius]
+    if not able:
+        raise ValueError(f"radius must be at most max_radius = {max_radius:g}, got {radius:g}")
+    values = [Logistic(n_classes).constants(r, bound, kind=constants) for r in able]
+    return min(theorem1(n, dim, value, radius) for value in values) + math.log(len(radii))
+
+
+def auto_gaf(
+    n: int,
+    n_features: int,
+    n_classes: int,
+    radius: float,
+    bound: float,
+    scale: float,
+    experts: int = 41,
+    share: float = 1e-3,
+    guard: float = 10.0,
+) -> float:
+    """Regret of `AutoGAF`, through its guard, to comparators of norm at most `radius` with `radius` times `bound` at most `guard`.
+
+    That of Folklore with beta for B R = `guard` and lam = d times `scale` (the forecaster's `input_scale`), + ln(experts) for the
+    mixture - n ln(1 - share) for sharing. Theory's price for adapting to anything; what is paid is far less.
+
+    >>> round(auto_gaf(846, 19, 4, radius=1.0, bound=10.0, scale=1.0))
+    1240
+    """
+    check(n, n_features, n_classes, radius, bound)
+    if radius * bound > guard * (1 + 1e-12):
+        raise ValueError(f"radius * bound must be at most guard = {guard:g}, got {radius * bound:g}")
+    lam = n_features * _validate.scale(scale, "scale")
+    guarded = folklore(n, n_features, n_classes, guard / bound, bound, lam) - lam * ((guard / bound) ** 2 - radius**2)
+    return guarded + math.log(experts) - n * math.log1p(-share)
+
+
 class Row(NamedTuple):
     """One algorithm of Table 1: its regret bound, its total cost in operations, and a remark."""
 

@@ -1,6 +1,7 @@
 """The forecasters, one file each. All speak the same three verbs: `predict`, `learn`, `run`."""
 
 from mixable.forecasters.aioli import AIOLI
+from mixable.forecasters.auto import AutoGAF, AutoRidge
 from mixable.forecasters.folklore import Folklore
 from mixable.forecasters.foster import Foster
 from mixable.forecasters.ftrl import FTRL
@@ -10,4 +11,4 @@ from mixable.forecasters.ons import ONS
 from mixable.forecasters.smp import SMP
 from mixable.forecasters.vaw import VAW
 
-__all__ = ["AIOLI", "FTRL", "GAF", "OGD", "ONS", "SMP", "VAW", "Folklore", "Foster"]
+__all__ = ["AIOLI", "FTRL", "GAF", "OGD", "ONS", "SMP", "VAW", "AutoGAF", "AutoRidge", "Folklore", "Foster"]

@@ -47,13 +47,17 @@ class AIOLI(CompiledMulticlassForecaster):
             "scale": _validate.real(scale, "scale", above=0),
             "virtual_weight": _validate.real(virtual_weight, "virtual_weight", least=0),
         }
-        refuse_if_too_large(self, 1, 1)
+        refuse_if_too_large(self, 1, 1, 0.0)
         self._core = _core.AIOLI(self.n_features, self.lam, self.scale, self.virtual_weight)
 
     @property
     def n_classes(self) -> int:  # type: ignore[override]  # a constant here, a parameter elsewhere
         """Always 2."""
         return 2
+
+    def add_class(self) -> None:
+        """Refuse: AIOLI is for two classes."""
+        raise TypeError("AIOLI is for two classes; use Folklore or GAF for more")
 
     @property
     def coef(self) -> Array:

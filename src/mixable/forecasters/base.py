@@ -129,6 +129,20 @@ class CompiledForecaster(Forecaster):
         """Number of examples learned."""
         return int(self._core.steps)
 
+    def add_features(self, k: int) -> None:
+        """Let inputs have `k` more features from now on, at the end; nothing learned is lost.
+
+        Past examples say nothing of the newcomers (they count as having been 0), so their weights are 0, and as uncertain as at the
+        start of a stream.
+        """
+        self._grow(n_features=self.n_features + _validate.count(k, "k"))
+
+    def _grow(self, **sizes: int) -> None:
+        """Take over a larger forecaster's parameters and core, once it has taken over what this one has learned."""
+        larger = type(self)(**{**self._parameters, **sizes})
+        larger._core.adopt(self._core)
+        self._parameters, self._core = larger._parameters, larger._core
+
     def __getstate__(self) -> dict[str, Any]:
         return {"parameters": self._parameters, "state": self._core.state()}
 
@@ -164,6 +178,15 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
         p: Array = self._core.run(X, labels, _validate.weights(weight, len(X)))
         return p
 
+    def add_class(self) -> None:
+        """Let labels be one more from now on: n_classes grows by 1; nothing learned is lost.
+
+        Means and covariances of the old classes' logit differences stay as they are. The newcomer's logit has the mean of the old
+        ones, as uncertain as at the start of a stream. So a plug-in's probabilities, taken among the old classes, stay too; hedged ones
+        move a little, since the expectation of softmax depends on all logits.
+        """
+        self._grow(n_classes=self.n_classes + 1)
+
     @property
     def coef(self) -> Array:
         """Weights theta (n_classes, n_features); they sum to zero over classes."""
@@ -187,8 +210,8 @@ class PosteriorForecaster(CompiledMulticlassForecaster):
         return np.asarray(Q @ reduced @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d)))
 
 
-def refuse_if_too_large(forecaster: Forecaster, k: int, rank: int, drift: bool = False) -> None:
-    """Raise MemoryError, with the number of bytes, if the posterior's matrices would not fit."""
+def refuse_if_too_large(forecaster: Forecaster, k: int, rank: int, *drifts: float) -> None:
+    """Raise MemoryError, with the number of bytes, if the matrices of posteriors with these drifts would not fit."""
     what = f"{type(forecaster).__name__} with {forecaster.n_features} features and {k + 1} classes"
-    _validate.memory(8.0 * (k * forecaster.n_features) ** 2, what)  # before the core, whose integers have limits
-    _validate.memory(_core.posterior_bytes(k, forecaster.n_features, rank, drift), what)
+    _validate.memory(8.0 * len(drifts) * (k * forecaster.n_features) ** 2, what)  # before the core, whose integers have limits
+    _validate.memory(sum(_core.posterior_bytes(k, forecaster.n_features, rank, drift > 0) for drift in drifts), what)

@@ -48,7 +48,7 @@ class Folklore(PosteriorForecaster):
             "beta": _validate.real(beta, "beta", above=0),
             "drift": _validate.real(drift, "drift", least=0),
         }
-        refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift > 0)
+        refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
         self._core = _core.Folklore(self.n_features, self.n_classes, self.lam, self.beta, self.drift)
 
     @classmethod

@@ -91,7 +91,7 @@ class GAF(PosteriorForecaster):
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
         }
-        refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift > 0)
+        refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
         ladder = integrals.ladder(integrator, self.n_classes, self.seed)
         self._core = _core.GAF(self.n_features, self.n_classes, self.lam, self.beta, self.alpha, self.mu, self.drift, ladder)
 

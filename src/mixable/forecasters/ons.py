@@ -51,7 +51,7 @@ class ONS(PosteriorForecaster):
             "beta": _validate.real(beta, "beta", above=0),
             "radius": None if radius is None else _validate.real(radius, "radius", above=0),
         }
-        refuse_if_too_large(self, self.n_classes - 1, 1)
+        refuse_if_too_large(self, self.n_classes - 1, 1, 0.0)
         self._core = _core.ONS(self.n_features, self.n_classes, self.lam, self.beta)
 
     @classmethod

@@ -44,7 +44,7 @@ class VAW(CompiledForecaster):
             "lam": _validate.real(lam, "lam", above=0),
             "drift": _validate.real(drift, "drift", least=0),
         }
-        refuse_if_too_large(self, 1, 1, self.drift > 0)
+        refuse_if_too_large(self, 1, 1, self.drift)
         self._core = _core.VAW(self.n_features, self.lam, self.drift)
 
     @classmethod

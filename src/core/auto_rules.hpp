@@ -1,0 +1,130 @@
+// What the ensembles of mixable.AutoGAF and mixable.AutoRidge consist of: how posteriors are read, and how read-outs are scored and mixed.
+#pragma once
+
+#include "ensemble.hpp"
+#include "folklore.hpp"
+#include "gaf.hpp"
+
+namespace MIXABLE_ISA {
+
+/// A GAF posterior, read at several hedge widths alpha.
+class GafReadings : public Readings<long> {
+   public:
+    GafReadings(GafRule rule, std::vector<double> alphas) : rule_(std::move(rule)), alphas_(std::move(alphas)) {}
+    long count() const override { return long(alphas_.size()); }
+    void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
+    void read(long j, double* p) override { rule_.predict(alphas_[std::size_t(j)], p); }
+    void learn(long y, double weight, double* v, double* F) override { rule_.learn(y, weight, v, F); }
+
+   private:
+    GafRule rule_;
+    std::vector<double> alphas_;
+};
+
+class FolkloreReadings : public Readings<long> {
+   public:
+    explicit FolkloreReadings(FolkloreRule rule) : rule_(std::move(rule)) {}
+    long count() const override { return 1; }
+    void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
+    void read(long, double* p) override { rule_.predict(p); }
+    void learn(long y, double weight, double* v, double* F) override { rule_.learn(y, weight, v, F); }
+
+   private:
+    FolkloreRule rule_;
+};
+
+/// Bayesian linear regression. With prior variance s / lam and noise variance s, the mean does not depend on s and the forecast's variance is s (1 + G):
+/// one posterior is read at several s.
+class RidgeReadings : public Readings<double> {
+   public:
+    explicit RidgeReadings(std::vector<double> noises) : noises_(std::move(noises)) {}
+    long count() const override { return long(noises_.size()); }
+    void begin(const double* m, const double* G, long) override {
+        m_ = m[0];
+        G_ = G[0];
+    }
+    void read(long j, double* out) override {
+        out[0] = m_;
+        out[1] = noises_[std::size_t(j)] * (1 + G_);
+    }
+    void learn(double y, double weight, double* v, double* F) override {
+        v[0] = weight * (m_ - y) / (1 + weight * G_);
+        F[0] = std::sqrt(weight);
+    }
+
+   private:
+    std::vector<double> noises_;
+    double m_ = 0, G_ = 0;
+};
+
+/// Read-outs and forecasts are probabilities of the classes.
+class ClassFamily {
+   public:
+    using Outcome = long;
+    explicit ClassFamily(long classes) : classes_(classes) {}
+    long width() const { return classes_; }
+    long outputs() const { return classes_; }
+    static double log_likelihood(const double* p, long y) { return std::log(p[y]); }
+    void begin_mix(double* p) const { std::memset(p, 0, std::size_t(classes_) * 8); }
+    void add(double weight, const double* reading, double* p) const {
+        for (long c = 0; c < classes_; ++c) p[c] += weight * reading[c];
+    }
+    static void end_mix(double*) {}
+    static constexpr bool costly_readouts = true;
+    static constexpr bool settled() { return true; }
+    static void observe(long) {}
+    static long scaled(long y) { return y; }
+    static constexpr double unit() { return 1; }
+    static void restore_unit(double*) {}
+    static void adopt(const ClassFamily&) {}
+    template <class F>
+    static void visit(F&&) {}
+
+   private:
+    long classes_;
+};
+
+/// Read-outs are mean and variance in units of the first target that is not zero; forecasts are mean and standard deviation.
+class NormalFamily {
+   public:
+    using Outcome = double;
+    static constexpr long width() { return 2; }
+    static constexpr long outputs() { return 2; }
+    static double log_likelihood(const double* reading, double y) {
+        const double miss = y - reading[0];
+        return -0.5 * (std::log(reading[1]) + miss * miss / reading[1]);
+    }
+    /// Mean and variance are gathered one read-out at a time, without cancellation.
+    void begin_mix(double* p) { p[0] = p[1] = total_ = 0; }
+    void add(double weight, const double* reading, double* p) {
+        total_ += weight;
+        const double step = reading[0] - p[0];
+        p[0] += step * weight / total_;
+        p[1] += weight * (reading[1] + step * (reading[0] - p[0]));
+    }
+    void end_mix(double* p) const {
+        p[0] *= unit();
+        p[1] = std::sqrt(p[1] / total_) * unit();
+    }
+    static constexpr bool costly_readouts = false;
+    bool settled() const { return unit_ > 0; }
+    void observe(double y) {
+        if (unit_ == 0 && std::fabs(y) > 1e-140) unit_ = std::fabs(y);
+    }
+    double scaled(double y) const { return y / unit(); }
+    double unit() const { return unit_ > 0 ? unit_ : 1.0; }
+    void restore_unit(double* reading) const {
+        reading[0] *= unit();
+        reading[1] = std::sqrt(reading[1]) * unit();
+    }
+    void adopt(const NormalFamily& other) { unit_ = other.unit_; }
+    template <class F>
+    void visit(F&& f) {
+        f("unit", unit_);
+    }
+
+   private:
+    double unit_ = 0, total_ = 0;
+};
+
+}  // namespace MIXABLE_ISA

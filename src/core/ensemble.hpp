@@ -1,0 +1,578 @@
+// Many posteriors of one stream, each read out in several ways, all mixed by how well they foretold: exponential weights on log loss with fixed share.
+//
+// Posteriors whose share of the trust has become negligible are put to sleep at the roll call, every `roll_period` steps: they are forgotten, and when they
+// wake they start from what the leader has learned. A sleeper counts as predicting what the mixture predicts (a specialist that abstains), so the regret to
+// an expert that never sleeps is at most ln(1 / its prior weight) - n ln(1 - share), whoever else sleeps.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "posterior.hpp"
+
+namespace MIXABLE_ISA {
+
+/// The rule of a posterior with several read-outs of the same (m, G). A read-out is `width` numbers, as the Family says.
+template <class Outcome_>
+class Readings {
+   public:
+    using Outcome = Outcome_;
+    virtual ~Readings() = default;
+    virtual long count() const = 0;
+    virtual void begin(const double* m, const double* G, long step) = 0;
+    virtual void read(long j, double* out) = 0;
+    virtual void learn(Outcome y, double weight, double* v, double* F) = 0;
+};
+
+/// Family must have: Outcome, width (numbers of a read-out), outputs (numbers of the forecast), log_likelihood(read-out, y), begin_mix, add, end_mix,
+/// settled(), observe(y), scaled(y) and unit() for outcomes in units of the
+/// stream's own, costly_readouts (whether they may rest), adopt(other), visit(f); see auto_rules.hpp.
+template <class Family>
+class Ensemble {
+   public:
+    using Outcome = typename Family::Outcome;
+    static constexpr bool has_posterior = false, is_ensemble = true;
+
+    struct Options {
+        double scale;  // of the mean square of an input; 0: that of the first one that is not zero
+        double share;
+        bool sleep;
+        long threads;
+    };
+
+    struct Plan {
+        PosteriorShape shape;
+        std::unique_ptr<Readings<Outcome>> readings;
+        bool vigilant;  // never sleeps
+    };
+
+    Ensemble(const PosteriorShape& shape, const Blas& blas, const Options& options, Family family, std::vector<Plan> plans)
+        : k(shape.k), d(shape.d), blas_(blas), options_(options), family_(std::move(family)), scale_(options.scale), z_(roll_period * pad_to(shape.d, 8)) {
+        for (Plan& plan : plans) {
+            const long count = plan.readings->count();
+            members_.push_back({plan.shape, std::move(plan.readings), plan.vigilant, readouts_, count, first_probation()});
+            readouts_ += count;
+        }
+        weight_ = Buffer(readouts_);
+        active_ = Buffer(readouts_);
+        reading_ = Buffer(readouts_ * roll_period * family_.width());
+        outcomes_.resize(std::size_t(roll_period));
+        for (long r = 0; r < readouts_; ++r) weight_[r] = 1.0 / double(readouts_), active_[r] = 1.0;
+        build();
+    }
+
+    const long k, d;
+
+    long outputs() const { return family_.outputs(); }
+    long steps() const { return steps_; }
+    static constexpr double largest_square() { return 1e280; }
+
+    void predict(const double* x, double* p) {
+        look(x);
+        mix(0, p);
+    }
+
+    void predict_many(const double* X, long n, double* out) {
+        forget_reading();
+        for (long t = 0; t < n; t += roll_period) {
+            const long count = std::min(roll_period, n - t);
+            for (long i = 0; i < count; ++i) normalise(X + (t + i) * d, z_ + i * d);
+            on_every_member(count, [&](Member& member, long i, long end) {
+                Posterior& state = *member.state;
+                while (i < end) {
+                    const long block = std::min(state.room(), end - i);
+                    state.prepare(z_ + i * d, d, block, false);
+                    for (long j = 0; j < block; ++j, ++i) read(member, i, j);
+                }
+                state.forget_prepared();
+            });
+            for (long i = 0; i < count; ++i) mix(i, out + (t + i) * outputs());
+        }
+    }
+
+    void learn(const double* x, Outcome y, double weight) {
+        if (const double largest = largest_weight(x); weight > largest) refuse(largest);
+        look(x);
+        if (family_.settled()) reweigh(0, family_.scaled(y), weight);
+        family_.observe(y);
+        if (settle_scale(x)) look(x);
+        const Outcome scaled = family_.scaled(y);
+        for (Member& member : members_)
+            if (member.awake) take(member, scaled, weight);
+        fresh_ = false;
+        ++steps_;
+        call_roll_if_due();
+    }
+
+    void run(const double* X, const Outcome* y, const double* weight, long n, double* out) {
+        forget_reading();
+        for (long t = 0; t < n;) {
+            // Up to the next roll call, posteriors need not hear of each other; as long as the scale may change, one row at a time.
+            long count = is_settled() ? std::min(n - t, roll_period - steps_ % roll_period) : 1;
+            for (long i = 0; i < count; ++i)
+                if (const double largest = largest_weight(X + (t + i) * d); weight && weight[t + i] > largest) {
+                    if (i == 0) refuse(largest);
+                    count = i;
+                }
+            if (count == 1) {
+                predict(X + t * d, out + t * outputs());
+                learn(X + t * d, y[t], weight ? weight[t] : 1.0);
+                ++t;
+                continue;
+            }
+            for (long i = 0; i < count; ++i) {
+                normalise(X + (t + i) * d, z_ + i * d);
+                outcomes_[std::size_t(i)] = family_.scaled(y[t + i]);
+            }
+            on_every_member(count, [&](Member& member, long i, long end) {
+                Posterior& state = *member.state;
+                while (i < end) {
+                    state.prepare(z_ + i * d, d, std::min(state.room(), end - i));
+                    do {
+                        read(member, i, 0);
+                        take(member, outcomes_[std::size_t(i)], weight ? weight[t + i] : 1.0);
+                        ++i;
+                    } while (state.has_prepared());
+                }
+            });
+            for (long i = 0; i < count; ++i) {
+                mix(i, out + (t + i) * outputs());
+                reweigh(i, outcomes_[std::size_t(i)], weight ? weight[t + i] : 1.0);
+            }
+            t += count;
+            steps_ += count;
+            call_roll_if_due();
+        }
+    }
+
+    /// The mean of the weights under the mixture, for inputs as they come.
+    void mean(double* out) const {
+        std::memset(out, 0, std::size_t(k * d) * 8);
+        Buffer one(k * d);
+        const double total = awake_weight();
+        for (const Member& member : members_)
+            if (member.awake) {
+                member.state->mean(one);
+                for (long i = 0; i < k * d; ++i) out[i] += trust(member) / total * one[i];
+            }
+        for (long i = 0; i < k * d; ++i) out[i] *= factor() * family_.unit();
+    }
+
+    /// The trust in each read-out (they sum to 1), and whether it is awake.
+    void weights(double* weight, double* awake) const {
+        std::memcpy(weight, weight_, std::size_t(readouts_) * 8);
+        std::memset(awake, 0, std::size_t(readouts_) * 8);
+        for_awake_readouts([&](long r) { awake[r] = 1.0; });
+    }
+    long posteriors() const { return long(members_.size()); }
+    long reading_width() const { return family_.width(); }
+    long readouts() const { return readouts_; }
+    double scale() const { return scale_; }
+
+    /// The read-outs of x that are awake, each `width` numbers, after its weight; returns how many.
+    long components(const double* x, double* out) {
+        look(x);
+        long n = 0;
+        const long width = family_.width();
+        const double total = awake_weight();
+        for_awake_readouts([&](long r) {
+            double* row = out + n++ * (width + 1);
+            row[0] = weight_[r] / total;
+            std::memcpy(row + 1, reading(r, 0), std::size_t(width) * 8);
+            family_.restore_unit(row + 1);
+        });
+        return n;
+    }
+
+    /// Takes over what a smaller ensemble has learned. Since the newcomers may change who is best, everyone is to wake at the next roll call.
+    void adopt(const Ensemble& other) {
+        forget_reading();
+        copy_counters(other);
+        std::memcpy(weight_, other.weight_, std::size_t(readouts_) * 8);
+        std::memcpy(active_, other.active_, std::size_t(readouts_) * 8);
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            members_[i].awake = other.members_[i].awake;
+            members_[i].until = other.members_[i].until;
+            members_[i].led = other.members_[i].led;
+            members_[i].gain = other.members_[i].gain;
+        }
+        build();
+        for (std::size_t i = 0; i < members_.size(); ++i)
+            if (members_[i].awake) members_[i].state->adopt(*other.members_[i].state);
+        muster_ = first_probation();
+    }
+
+    template <class F>
+    void visit(F&& f) {
+        f("steps", steps_);
+        f("inputs", inputs_);
+        f("scale", scale_);
+        f("leader", leader_);
+        f("next_trial", next_trial_);
+        f("doubts", doubts_);
+        f("muster", muster_);
+        family_.visit(f);
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            f((std::to_string(i) + ".awake").c_str(), members_[i].awake);
+            f((std::to_string(i) + ".until").c_str(), members_[i].until);
+            f((std::to_string(i) + ".led").c_str(), members_[i].led);
+            f((std::to_string(i) + ".gain").c_str(), members_[i].gain);
+        }
+        build();
+        f("weight", weight_, 1L, readouts_, readouts_);
+        f("active", active_, 1L, readouts_, readouts_);
+        for (std::size_t i = 0; i < members_.size(); ++i)
+            if (members_[i].state) members_[i].state->visit(Prefixed<F>{f, std::to_string(i) + "."});
+    }
+    bool counters_are_valid() const {
+        bool valid = steps_ >= 0 && inputs_ >= 0 && scale_ >= 0 && leader_ >= 0 && leader_ < long(members_.size()) && next_trial_ >= 0;
+        for (const Member& member : members_) valid = valid && (!member.state || member.state->counters_are_valid());
+        return valid && awake_members() > 0;
+    }
+    void clear_block() {
+        for (Member& member : members_)
+            if (member.state) member.state->clear_block();
+    }
+    bool may_be_restored() const { return steps_ == 0; }
+
+    void forget_reading() {
+        for (Member& member : members_)
+            if (member.state) member.state->forget_prepared();
+        fresh_ = false;
+    }
+
+   private:
+    static constexpr long roll_period = 64;
+    static constexpr long settling = 16;  // inputs that may still change the scale
+    static constexpr long early = 4096;   // steps in which `early_crew` posteriors may be awake besides the vigilant ones, then `late_crew`
+    static constexpr long early_crew = 4, late_crew = 1;
+    static constexpr long probation = 512;        // steps that a posterior stays awake, once woken
+    static constexpr long patience = 256;         // the same for a leader that has lost the lead
+    static constexpr long trial_period = 1024;    // steps between trials, in which one sleeper and the resting read-outs may show that they are wanted again
+    static constexpr double negligible = 0.02;    // the trust below which a posterior is put to sleep
+    static constexpr double memory = 128;         // steps that `gain` looks back
+    static constexpr double promising = 1;        // the gain of a posterior that is catching up, which is not put to sleep
+    static constexpr long most_readouts = 2;      // of a posterior, that do not rest
+    static constexpr double least_readout = 0.1;  // the trust, relative to the best read-out of the posterior, below which one rests
+
+    struct Member {
+        PosteriorShape shape;
+        std::unique_ptr<Readings<Outcome>> readings;
+        bool vigilant;
+        long first, count;      // its read-outs among all
+        long until;             // the step before which it is not put to sleep
+        long led = 0;           // the last roll call at which it was the leader or the anchor
+        double gain = 0;        // nats by which it has lately foretold better than the mixture
+        double likelihood = 0;  // of the last outcome, up to a factor that all share
+        long awake = 1;
+        std::unique_ptr<Posterior> state = nullptr;  // of those awake
+        Buffer v{}, F{};
+    };
+
+    template <class F>
+    struct Prefixed {
+        F& f;
+        std::string prefix;
+        template <class... Arguments>
+        void operator()(const char* name, Arguments&&... arguments) {
+            f((prefix + name).c_str(), std::forward<Arguments>(arguments)...);
+        }
+    };
+
+    double* reading(long readout, long row) { return reading_ + (readout * roll_period + row) * family_.width(); }
+    double factor() const { return scale_ > 0 ? 1.0 / std::sqrt(scale_) : 0.0; }
+
+    double trust(const Member& member) const {
+        double s = 0;
+        for_readouts(member, [&](long r) { s += weight_[r]; });
+        return s;
+    }
+    double awake_weight() const {
+        double s = 0;
+        for (const Member& member : members_) s += trust(member);
+        return s;
+    }
+    long awake_members() const {
+        return long(std::count_if(members_.begin(), members_.end(), [](const Member& member) { return member.awake != 0; }));
+    }
+
+    /// Gives those awake a state if they have none, and takes it from those asleep.
+    void build() {
+        for (Member& member : members_) {
+            if (member.awake && !member.state) {
+                member.state = std::make_unique<Posterior>(member.shape, blas_);
+                member.v = Buffer(member.state->sk);
+                member.F = Buffer(member.state->k * member.state->sr);
+            }
+            if (!member.awake) member.state.reset();
+        }
+    }
+
+    /// The mean square of the entries of x that are not zero; 0 if there is none.
+    double mean_square(const double* x) const {
+        double s = 0;
+        long n = 0;
+        for (long i = 0; i < d; ++i)
+            if (x[i] != 0) s += x[i] * x[i], ++n;
+        return s > 1e-280 ? s / double(n) : 0.0;
+    }
+
+    /// The largest |z|^2 of a normalised input that double precision has room for; what is longer is shortened to it.
+    double longest_square() const {
+        double most = 1e280;
+        for (const Member& member : members_) {
+            most = std::min(most, 1e13 * member.shape.lam);
+            if (member.shape.drift > 0)
+                most = std::min(most, 1e11 / (1 / member.shape.lam + member.shape.drift * double((steps_ / roll_period + 1) * roll_period)));
+        }
+        return most;
+    }
+
+    /// z = x in units of the scale.
+    void normalise(const double* x, double* z) const {
+        double s = 0;
+        const double by = factor();
+        for (long i = 0; i < d; ++i) {
+            z[i] = by * x[i];
+            s += z[i] * z[i];
+        }
+        const double most = longest_square();
+        if (s > most)
+            for (long i = 0; i < d; ++i) z[i] *= std::sqrt(most / s);
+    }
+
+    /// The largest weight that double precision has room for with this input.
+    double largest_weight(const double* x) const {
+        double s = 0;
+        for (long i = 0; i < d; ++i) s += x[i] * x[i];
+        const double most = longest_square();
+        return 1e3 * most / std::max(std::min(scale_ > 0 ? s / scale_ : double(d), most), 1e-100);
+    }
+    [[noreturn]] static void refuse(double largest) {
+        throw std::domain_error("this example cannot be learned in double precision: its weight must be at most " + std::to_string(largest));
+    }
+
+    bool is_settled() const { return (inputs_ >= settling || options_.scale > 0) && family_.settled(); }
+
+    /// Fixes the unit of the inputs by the first one that is not zero; while few have been seen, one that is far larger starts the posteriors anew.
+    /// Returns whether the unit has changed.
+    bool settle_scale(const double* x) {
+        const double square = options_.scale > 0 || inputs_ >= settling ? 0.0 : mean_square(x);
+        if (square == 0) return false;
+        ++inputs_;
+        if (scale_ > 0 && square <= 1e4 * scale_) return false;
+        scale_ = square;
+        for (Member& member : members_) member.state.reset();
+        build();
+        forget_reading();
+        return true;
+    }
+
+    void look(const double* x) {
+        normalise(x, z_);
+        if (fresh_ && std::memcmp(z_, last_.data(), std::size_t(d) * 8) == 0) return;
+        for (Member& member : members_)
+            if (member.awake) {
+                member.state->prepare(z_, d, 1);
+                read(member, 0, 0);
+            }
+        last_.assign(z_ + 0, z_ + d);
+        fresh_ = true;
+    }
+
+    void read(Member& member, long row, long ahead) {
+        member.state->read(ahead);
+        member.readings->begin(member.state->m, member.state->G, member.state->steps());
+        for_readouts(member, [&](long r) { member.readings->read(r - member.first, reading(r, row)); });
+    }
+
+    void take(Member& member, Outcome y, double weight) {
+        member.readings->learn(y, weight, member.v, member.F);
+        member.state->push(member.v, member.F);
+    }
+
+    /// f(member, first, end) on every posterior that is awake, over `count` rows; with several threads in two halves, so that all have as much to do.
+    template <class F>
+    void on_every_member(long count, F&& f) {
+        std::vector<Member*> awake;
+        for (Member& member : members_)
+            if (member.awake) awake.push_back(&member);
+        const std::size_t n = awake.size(), threads = std::min(std::size_t(options_.threads), n), parts = threads > 1 ? 2 : 1;
+        std::atomic<std::size_t> next{0};
+        std::vector<std::atomic<std::size_t>> done(n);  // parts of each posterior's rows
+        std::vector<std::exception_ptr> failed(threads);
+        const auto work = [&](std::size_t who) {
+            for (std::size_t task; (task = next.fetch_add(1)) < n * parts;) {
+                const std::size_t i = task % n, part = task / n;
+                while (done[i].load(std::memory_order_acquire) < part) std::this_thread::yield();
+                try {
+                    f(*awake[i], count * long(part) / long(parts), count * long(part + 1) / long(parts));
+                } catch (...) {
+                    failed[who] = std::current_exception();
+                }
+                done[i].store(part + 1, std::memory_order_release);
+            }
+        };
+        std::vector<std::thread> others;
+        try {
+            for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, i);
+        } catch (const std::system_error&) {  // the system has no more threads to give: do with those at hand
+        }
+        work(0);
+        for (std::thread& other : others) other.join();
+        for (const std::exception_ptr& failure : failed)
+            if (failure) std::rethrow_exception(failure);
+    }
+
+    /// f on the read-outs of a posterior that do not rest; none if it sleeps.
+    template <class F>
+    void for_readouts(const Member& member, F&& f) const {
+        if (member.awake)
+            for (long r = member.first; r < member.first + member.count; ++r)
+                if (active_[r] != 0) f(r);
+    }
+    template <class F>
+    void for_awake_readouts(F&& f) const {
+        for (const Member& member : members_) for_readouts(member, f);
+    }
+
+    void mix(long row, double* p) {
+        const double total = awake_weight();
+        family_.begin_mix(p);
+        for_awake_readouts([&](long r) { family_.add(weight_[r] / total, reading(r, row), p); });
+        family_.end_mix(p);
+    }
+
+    /// Exponential weights on log loss, then the share, both among those awake.
+    void reweigh(long row, Outcome y, double weight) {
+        double top = -std::numeric_limits<double>::infinity(), before = 0, after = 0;
+        long n = 0;
+        for_awake_readouts([&](long r) {
+            double* likelihood = reading(r, row);
+            likelihood[0] = family_.log_likelihood(likelihood, y);
+            top = std::max(top, likelihood[0]);
+            before += weight_[r];
+            ++n;
+        });
+        for (Member& member : members_) {
+            double own_before = 0, own_after = 0;
+            for_readouts(member, [&](long r) {
+                own_before += weight_[r];
+                own_after += weight_[r] *= std::exp(weight * (*reading(r, row) - top));
+            });
+            member.likelihood = own_after / own_before;
+            after += own_after;
+        }
+        for (Member& member : members_)
+            if (member.awake) member.gain = (1 - 1.0 / memory) * member.gain + std::log(std::max(member.likelihood * before / after, 1e-300));
+        const double keep = (1 - options_.share) * before / after, give = options_.share * before / double(n);
+        for_awake_readouts([&](long r) { weight_[r] = std::max(keep * weight_[r] + give, 1e-300); });
+    }
+
+    void call_roll_if_due() {
+        if (options_.sleep && steps_ % roll_period == 0) call_roll();
+    }
+
+    void call_roll() {
+        std::vector<Member*> crew;  // those awake, the most trusted first
+        for (Member& member : members_)
+            if (member.awake) crew.push_back(&member);
+        std::stable_sort(crew.begin(), crew.end(), [&](const Member* a, const Member* b) { return trust(*a) > trust(*b); });
+        Member& leader = *crew[0];
+        // The stream has begun to change if a posterior that drifts more takes the lead, at two roll calls in a row.
+        const bool faster = leader.shape.drift > members_[std::size_t(leader_)].shape.drift, alarm = faster && doubts_;
+        doubts_ = faster && !alarm;
+        if (!doubts_) leader_ = &leader - members_.data();
+        const double total = awake_weight();
+        long kept = 0;
+        bool anchored = false;  // the most trusted posterior that does not drift stays awake: only it remembers everything
+        for (Member* member : crew) {
+            const bool anchor = !anchored && !member->vigilant && member->shape.drift == 0;
+            anchored = anchored || anchor;
+            if (anchor || member == &leader) member->led = steps_;
+            const bool settled = steps_ >= member->until;
+            const bool superfluous = trust(*member) < negligible * total || kept >= (steps_ < early ? early_crew : late_crew);
+            if (superfluous && settled && steps_ - member->led >= patience && !member->vigilant && member->gain < promising) {
+                member->awake = 0;
+                continue;
+            }
+            if (!member->vigilant) ++kept;
+            if (Family::costly_readouts && settled) rest_readouts(*member);
+            if (steps_ % trial_period == 0) call_readouts(*member);
+        }
+        if (alarm) muster_ = std::max(muster_, probation);
+        if (muster_ > 0) {
+            for (Member& member : members_) {
+                if (!member.awake) wake(member, *leader.state);
+                call_readouts(member);
+                member.until = std::max(member.until, steps_ + muster_);
+            }
+            muster_ = 0;
+        } else if (steps_ % trial_period == 0) {
+            for (std::size_t i = 0; i < members_.size(); ++i) {
+                Member& member = members_[std::size_t(next_trial_)];
+                next_trial_ = (next_trial_ + 1) % long(members_.size());
+                if (member.awake) continue;
+                wake(member, *leader.state);
+                break;
+            }
+        }
+        build();
+    }
+
+    void call_readouts(const Member& member) {
+        for (long r = member.first; r < member.first + member.count; ++r) active_[r] = 1.0;
+    }
+
+    long first_probation() const { return std::min(std::max(16 * k * d, 512L), 2048L); }
+
+    /// Keeps the most trusted read-outs of a posterior, unless even they are far behind the first.
+    void rest_readouts(const Member& member) {
+        std::vector<long> order;
+        for_readouts(member, [&](long r) { order.push_back(r); });
+        std::stable_sort(order.begin(), order.end(), [&](long a, long b) { return weight_[a] > weight_[b]; });
+        for (std::size_t i = 1; i < order.size(); ++i)
+            if (long(i) >= most_readouts || weight_[order[i]] < least_readout * weight_[order[0]]) active_[order[i]] = 0.0;
+    }
+
+    void wake(Member& member, const Posterior& leader) {
+        member.awake = 1;
+        call_readouts(member);
+        member.until = steps_ + probation;
+        member.gain = 0;
+        build();
+        try {
+            member.state->adopt(leader, true);
+        } catch (const std::domain_error&) {  // nothing to be learned from a leader that has lost its digits: start afresh
+            member.state = std::make_unique<Posterior>(member.shape, blas_);
+        }
+    }
+
+    void copy_counters(const Ensemble& other) {
+        steps_ = other.steps_;
+        inputs_ = other.inputs_;
+        scale_ = other.scale_;
+        leader_ = other.leader_;
+        next_trial_ = other.next_trial_;
+        doubts_ = other.doubts_;
+        family_.adopt(other.family_);
+    }
+
+    Blas blas_;
+    Options options_;
+    Family family_;
+    std::vector<Member> members_;
+    long readouts_ = 0, steps_ = 0, inputs_ = 0, leader_ = 0, next_trial_ = 0, doubts_ = 0, muster_ = 0;
+    double scale_ = 0;
+    Buffer weight_, active_;  // of the read-outs: the trust, and 0 for those that rest
+    Buffer reading_, z_;
+    std::vector<Outcome> outcomes_;
+    std::vector<double> last_;  // the input whose readings are at hand, if fresh_
+    bool fresh_ = false;
+};
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,210 @@
+"""Any forecasters, combined by Vovk's aggregating algorithm: never much worse than the best of them, whichever that turns out to be.
+
+Vovk, V. (1990). Aggregating strategies. COLT. Vovk, V. (2001). Competitive on-line statistics. International Statistical Review 69.
+Herbster, M. and Warmuth, M. (1998). Tracking the best expert. Machine Learning 32.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixable import _validate
+
+Array = NDArray[np.float64]
+
+
+class Mixture:
+    """Experts with the same output, weighed by how well they have foretold.
+
+    N experts of probabilities are averaged, with weights proportional to exp(-their log loss): the loss in all is at most that of the
+    best expert + ln N. Experts of numbers (those without `n_classes`) are combined for the squared loss; targets must then be at most
+    `target_bound` = Y in size, and the price is 2 Y^2 ln N. With a share s, the loss is at most that of the best sequence of experts
+    with k switches, + ln N + k ln((N - 1) / s) - (n - k - 1) ln(1 - s), times 2 Y^2 for squared loss. (For examples of weight at most 1.)
+
+    The experts learn as they would by themselves. They belong to the mixture from now on: don't teach them apart from it. (Should an
+    expert refuse an example on grounds of its own, say a weight of 1e300, those before it have learned it.)
+
+    Parameters
+    ----------
+    experts
+        Forecasters with `predict` and `learn`, of the same number of features and classes.
+    share
+        The share of the weight that moves on, evenly to the other experts, at each step. 0 is Bayes' rule.
+    target_bound
+        Y, for experts of numbers. Their predictions are clipped to it.
+    history
+        Whether to keep all past weights, for `weight_history`.
+
+    Examples
+    --------
+    >>> from mixable import GAF, Folklore
+    >>> f = Mixture([GAF(2, 3), GAF(2, 3, alpha=np.inf), Folklore(2, 3)])
+    >>> p = f.run([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [0, 1, 0])
+    >>> p.shape, float(f.weights.sum().round(12))
+    ((3, 3), 1.0)
+    """
+
+    def __init__(self, experts: Sequence[Any], share: float = 0.0, *, target_bound: float | None = None, history: bool = False) -> None:
+        self.experts = list(experts)
+        self.share = _validate.real(share, "share", least=0, most=0.5)
+        if not self.experts:
+            raise ValueError("a mixture needs at least one expert")
+        if len({id(expert) for expert in self.experts}) < len(self.experts):
+            raise ValueError("an expert appears twice: it would learn everything twice")
+        for name in ("n_classes", "n_features"):
+            sizes = [getattr(expert, name, None) for expert in self.experts]
+            if len(set(sizes)) > 1:
+                raise ValueError(f"experts must have the same {name}, got {sizes}")
+        self.target_bound = None if target_bound is None else _validate.scale(target_bound, "target_bound")
+        if (self.n_classes is None) == (target_bound is None):
+            raise ValueError(
+                "experts of numbers need a target_bound" if target_bound is None else "experts of probabilities need no target_bound"
+            )
+        self._log_weights = np.full(len(self.experts), -np.log(len(self.experts)))
+        self._history = [self.weights] if history else None
+        self._steps = 0
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.experts[0].n_features)
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes; None if the experts predict numbers."""
+        return getattr(self.experts[0], "n_classes", None)
+
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+        return self._steps
+
+    @property
+    def weights(self) -> Array:
+        """The current weights of the experts; they sum to 1."""
+        return np.asarray(np.exp(self._log_weights - _log_sum(self._log_weights)))
+
+    @property
+    def weight_history(self) -> Array:
+        """The weights before the first step and after each, (steps + 1, experts); needs `history=True`."""
+        if self._history is None:
+            raise ValueError("past weights are kept only with history=True")
+        return np.array(self._history)
+
+    @property
+    def coef(self) -> Array:
+        """The experts' coefficients, averaged by weight."""
+        return np.asarray(sum(w * expert.coef for w, expert in zip(self.weights, self.experts, strict=True)))
+
+    def predict(self, x: ArrayLike) -> Any:
+        """The mixture's forecast of one input (n_features,), or one for each row of a table: probabilities or numbers, as the experts'."""
+        forecasts = self._forecasts(_validate.inputs(x, self.n_features))
+        mixed = self._mix(forecasts)
+        return float(mixed) if mixed.ndim == 0 else mixed
+
+    def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
+        """Learn one example: input x (n_features,), outcome y, its loss multiplied by `weight`."""
+        row, outcome, weight = _validate.row(x, self.n_features), self._outcome(y), _validate.weight(weight)
+        forecasts = self._forecasts(row)
+        for expert in self.experts:
+            expert.learn(row, outcome, weight)
+        self._reweigh(forecasts, outcome, weight)
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Forecasts of each row of X (n, n_features), made before its outcome y (n,) is learned: the loop of `predict` and `learn`, faster.
+
+        The mixture's arguments are checked first; each expert goes through the whole stream by itself, since none depends on another.
+        """
+        table = _validate.table(X, self.n_features)
+        weights = _validate.weights(weight, len(table))
+        outcomes = self._outcomes(y, len(table))
+        with np.errstate(over="ignore"):
+            longest = table[(table * table).sum(axis=1).argmax()]
+        self._forecasts(longest)  # an input that is too large for one of them is refused before any has learned
+        each = np.array([expert.run(table, outcomes, weights) for expert in self.experts])
+        out = np.empty(each.shape[1:])
+        for t in range(len(table)):
+            out[t] = self._mix(each[:, t])
+            self._reweigh(each[:, t], outcomes[t], 1.0 if weights is None else float(weights[t]))
+        return out
+
+    def add_class(self) -> None:
+        """Add a class to every expert."""
+        for expert in self.experts:
+            expert.add_class()
+
+    def add_features(self, k: int) -> None:
+        """Add features to every expert."""
+        for expert in self.experts:
+            expert.add_features(k)
+
+    def __copy__(self) -> Mixture:
+        return copy.deepcopy(self)
+
+    def __repr__(self) -> str:
+        bound = "" if self.target_bound is None else f", target_bound={self.target_bound!r}"
+        return f"Mixture({self.experts!r}, share={self.share!r}{bound})"
+
+    @property
+    def _rate(self) -> float:
+        """The learning rate at which the loss is mixable: 1 for log loss, 1 / (2 Y^2) for squared loss."""
+        return 1.0 if self.target_bound is None else 1.0 / (2.0 * self.target_bound**2)
+
+    def _outcome(self, y: Any) -> Any:
+        if self.n_classes is not None:
+            return _validate.label(y, self.n_classes)
+        target = _validate.target(y)
+        self._check_size(np.array([target]), "y")
+        return target
+
+    def _outcomes(self, y: ArrayLike, n: int) -> Any:
+        if self.n_classes is not None:
+            return _validate.labels(y, self.n_classes, n)
+        targets = _validate.targets(y, n)
+        self._check_size(targets, "y[{}]")
+        return targets
+
+    def _check_size(self, targets: Array, place: str) -> None:
+        for position in np.flatnonzero(np.abs(targets) > self.target_bound)[:1]:
+            raise ValueError(
+                f"{place.format(position)} is {targets[position]}; targets are at most target_bound = {self.target_bound:g} in size"
+            )
+
+    def _forecasts(self, x: Array) -> Array:
+        return np.array([expert.predict(x) for expert in self.experts])
+
+    def _mix(self, forecasts: Array) -> Array:
+        """One forecast from those of all experts (first axis). For squared loss (g(-Y) - g(Y)) / (4 Y), g(y) the mixture's loss at y."""
+        if self.target_bound is None:
+            return np.tensordot(self.weights, forecasts, axes=1)
+        Y, rate = self.target_bound, self._rate
+        log_weights = self._log_weights.reshape(-1, *[1] * (forecasts.ndim - 1))
+        low, high = (-_log_sum(log_weights - rate * (end - np.clip(forecasts, -Y, Y)) ** 2) / rate for end in (-Y, Y))
+        return np.asarray((low - high) / (4 * Y))
+
+    def _reweigh(self, forecasts: Array, y: Any, weight: float) -> None:
+        if self.target_bound is None:
+            losses = -np.log(np.maximum(forecasts[:, y], np.finfo(float).tiny))
+        else:
+            losses = (y - np.clip(forecasts, -self.target_bound, self.target_bound)) ** 2
+        log_weights = self._log_weights - weight * self._rate * losses
+        log_weights = log_weights - _log_sum(log_weights)
+        others = len(self.experts) - 1
+        if self.share > 0 and others:
+            weights = np.exp(log_weights)
+            log_weights = np.log((1 - self.share) * weights + self.share / others * (1 - weights))
+        self._log_weights = log_weights
+        self._steps += 1
+        if self._history is not None:
+            self._history.append(self.weights)
+
+
+def _log_sum(logs: Array) -> Array:
+    """The log of the sum of exp over the first axis."""
+    top = logs.max(axis=0)
+    return np.asarray(top + np.log(np.exp(logs - top).sum(axis=0)))

@@ -1,0 +1,383 @@
+"""AutoGAF and AutoRidge: what they mix, how well they do untuned, sleep, drift, scale, and new classes."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_digits
+from streams import drifting_stream, logistic_stream, shuffled, with_intercept
+
+from mixable import GAF, AutoGAF, AutoRidge, Folklore, Mixture, bounds
+from mixable.datasets import load_segment, load_shuttle, load_vehicle
+from mixable.losses import log_loss
+from mixable.regret import best_in_hindsight
+
+
+def mean_loss(f, X, y):
+    return float(log_loss(f.run(X, y), y).mean())
+
+
+def separate(f, K):
+    """AutoGAF's experts as forecasters of their own, for a scale of 1."""
+    return [
+        Folklore(f.n_features, K, lam=e.lam, beta=e.beta)
+        if e.kind == "guard"
+        else GAF(f.n_features, K, lam=e.lam, beta=e.beta, alpha=e.alpha, drift=e.drift)
+        for e in f.experts
+    ]
+
+
+@pytest.mark.parametrize("K", [2, 3, 8])
+def test_without_sleep_and_share_it_is_the_bayes_mixture_of_its_experts(K):
+    X, y = logistic_stream(300, 4, K)
+    f = AutoGAF(4, K, share=0.0, sleep=False, scale=1.0)
+    mixture = Mixture(separate(f, K))
+    np.testing.assert_allclose(f.run(X, y), mixture.run(X, y), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(f.weights, mixture.weights, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(f.coef, mixture.coef, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-120, 1e-6, 3.7, 1e6, 1e120])
+def test_multiplying_the_inputs_by_a_constant_changes_nothing(factor):
+    X, y = logistic_stream(700, 4, 3)
+    np.testing.assert_allclose(AutoGAF(4, 3).run(factor * X, y), AutoGAF(4, 3).run(X, y), rtol=0, atol=1e-9)
+
+
+def test_leading_zeros_change_nothing_and_are_predicted_uniformly():
+    X, y = logistic_stream(100, 4, 3)
+    padded = np.vstack([np.zeros((3, 4)), X])
+    f = AutoGAF(4, 3)
+    p = f.run(padded, np.concatenate([[0, 1, 2], y]))
+    np.testing.assert_allclose(p[:4], 1 / 3, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(p[3:], AutoGAF(4, 3).run(X, y), rtol=0, atol=0.02)  # three shares of the trust have passed
+    assert f.input_scale == (X[0] ** 2).mean()
+
+
+@pytest.mark.parametrize(("load", "n", "target"), [(load_vehicle, None, 0.538), (load_segment, None, 0.248), (load_shuttle, 4000, 0.137)])
+def test_untuned_log_loss_on_the_papers_data(load, n, target):
+    X, y, names = load()
+    losses = [mean_loss(AutoGAF(X.shape[1] + 1, len(names.classes)), *shuffled(X, y, seed, n)) for seed in range(5)]
+    assert np.mean(losses) <= target
+
+
+def test_untuned_log_loss_on_digits():
+    X, y = load_digits(return_X_y=True)
+    assert mean_loss(AutoGAF(65, 10, threads=2), *shuffled(X, y, 0)) <= 0.200
+
+
+@pytest.mark.parametrize("constants", ["paper", "tight"])
+def test_from_theory_adapts_to_a_norm_that_nobody_told_it(constants):
+    """One run; comparators of norm 0.5, 2, 8 and 30; each regret under min over radii of Theorem 1 + ln N."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
+    y = (X @ rng.normal(size=(3, 2)).T * 3 + rng.gumbel(size=(3000, 3))).argmax(axis=1)
+    f = AutoGAF.from_theory(2, 3, bound=1.0, max_radius=32.0, constants=constants)
+    loss = log_loss(f.run(X, y), y).sum()
+    for radius in (0.5, 2.0, 8.0, 30.0):
+        bound = bounds.adaptive(3000, 2, 3, radius, 1.0, max_radius=32.0, constants=constants)
+        assert loss - best_in_hindsight(X, y, radius).loss <= bound
+        uniform = 3000 * math.log(3)
+        assert radius > 8 or bound < uniform  # or the bound would say nothing
+    single = [bounds.gaf(3000, 2, 3, r, 1.0, constants) for r in bounds.doubling_radii(32.0, 1.0)]
+    assert bounds.adaptive(3000, 2, 3, 0.5, 1.0, 32.0, constants) < min(single) + math.log(len(single)) + 1e-9
+
+
+STATIONARY = {
+    "vehicle": lambda: shuffled(*load_vehicle()[:2], seed=0),
+    "segment": lambda: shuffled(*load_segment()[:2], seed=0),
+    "logistic": lambda: logistic_stream(4000, 10, 3),
+}
+
+
+@pytest.mark.parametrize("name", STATIONARY)
+def test_drift_candidates_cost_at_most_one_percent_where_nothing_drifts(name):
+    X, y = STATIONARY[name]()
+    d, K = X.shape[1], int(y.max()) + 1
+    still = [setting for setting in AutoGAF.GRID if setting[2] == 0]
+    assert mean_loss(AutoGAF(d, K), X, y) <= 1.01 * mean_loss(AutoGAF(d, K, grid=still), X, y)
+
+
+@pytest.mark.parametrize(("kind", "tolerance"), [("jump", 1.0), ("slow", 1.02)])
+def test_drift_is_followed_as_well_as_by_the_best_expert_in_hindsight(kind, tolerance):
+    X, y = drifting_stream(kind)
+    f = AutoGAF(11, 4)
+    loss = mean_loss(f, X, y)
+    s = f.input_scale
+    fixed = {
+        (lam, beta, drift, alpha): mean_loss(GAF(11, 4, lam=lam * s, beta=beta, drift=drift / s, alpha=alpha), X, y)
+        for lam, beta, drift in f.grid
+        for alpha in f.alphas
+    }
+    assert loss <= tolerance * min(fixed.values())
+    assert loss <= 0.6 * min(value for (_, _, drift, _), value in fixed.items() if drift == 0)
+
+
+def test_sleepers_wake_when_a_stream_begins_to_drift():
+    X, y = drifting_stream("late")
+    asleep, awake = AutoGAF(11, 4), AutoGAF(11, 4, sleep=False)
+    after = slice(10_000, None)
+    losses = [log_loss(f.run(X, y)[after], y[after]).mean() for f in (asleep, awake)]
+    assert losses[0] <= 1.05 * losses[1]
+    stationary = AutoGAF(11, 4)
+    stationary.run(X[:9_000], y[:9_000])
+    assert stationary.awake.sum() <= 12  # posteriors and read-outs sleep
+    assert stationary.awake[-1]  # the guard does not
+    assert any(e.drift == 0.01 and on for e, on in zip(stationary.experts, stationary.awake, strict=True))  # nor the sentinel
+
+
+@pytest.mark.parametrize("name", ["late", "jump"])
+def test_the_regret_to_the_guard_is_bounded_whoever_sleeps(name):
+    X, y = drifting_stream(name, n=6000)
+    f = AutoGAF(11, 4, scale=1.0)
+    loss = log_loss(f.run(X, y), y).cumsum()
+    guard = separate(f, 4)[-1]
+    allowed = log_loss(guard.run(X, y), y).cumsum() + np.log(41) - np.arange(1, 6001) * np.log1p(-f.share)
+    assert (loss <= allowed + 1e-9).all()
+
+
+def test_the_bound_of_the_guard_holds():
+    X, y = logistic_stream(2000, 3, 3)
+    R = float(np.linalg.norm(X, axis=1).max())
+    f = AutoGAF(3, 3)
+    regret = log_loss(f.run(X, y), y).sum() - best_in_hindsight(X, y, 10 / R).loss
+    assert regret <= bounds.auto_gaf(2000, 3, 3, 10 / R, R, f.input_scale, experts=len(f.experts), share=f.share) < 2000 * np.log(3)
+    with pytest.raises(ValueError, match="at most guard"):
+        bounds.auto_gaf(2000, 3, 3, 11 / R, R, f.input_scale)
+
+
+@pytest.fixture(scope="module")
+def long_stream():
+    return drifting_stream("late", n=5000, d=4, K=3)
+
+
+def test_run_equals_the_loop_through_sleep_and_waking(long_stream):
+    X, y = long_stream
+    whole, one = AutoGAF(5, 3), AutoGAF(5, 3)
+    p = whole.run(X, y)
+    expected = []
+    for x, label in zip(X, y.tolist(), strict=True):
+        expected.append(one.predict(x))
+        one.learn(x, label)
+    np.testing.assert_allclose(p, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(whole.weights, one.weights, rtol=0, atol=1e-9)
+    assert np.array_equal(whole.awake, one.awake)
+    assert whole.awake.sum() < 41
+
+
+def test_two_threads_give_the_same_bits(long_stream):
+    X, y = long_stream
+    one, two = AutoGAF(5, 3), AutoGAF(5, 3, threads=2)
+    assert np.array_equal(one.run(X, y), two.run(X, y))
+    assert np.array_equal(one.predict(X[:500]), two.predict(X[:500]))
+    np.testing.assert_allclose(one.predict(X[:100]), [one.predict(x) for x in X[:100]], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("at", [5, 600, 1000, 2500, 4200])
+def test_copies_go_on_with_the_same_bits_through_sleep(long_stream, at):
+    X, y = long_stream
+    f = AutoGAF(5, 3)
+    f.run(X[:at], y[:at])
+    twin = pickle.loads(pickle.dumps(f))
+    assert np.array_equal(twin.run(X[at:], y[at:]), f.run(X[at:], y[at:]))
+    assert np.array_equal(twin.weights, f.weights)
+
+
+def test_a_state_goes_into_a_new_model_of_the_same_kind_only():
+    X, y = logistic_stream(100, 3, 3)
+    f = AutoGAF(3, 3)
+    f.run(X, y)
+    state = f._core.state()
+    with pytest.raises(ValueError, match="into a new model"):
+        f._core.restore(state)
+    for broken in ({**state, "steps": -1}, {**state, "weight": np.zeros((1, 3))}, {**state, "leader": -1}):
+        g = AutoGAF(3, 3)
+        with pytest.raises(ValueError, match="fit"):
+            g._core.restore(broken)
+        assert np.array_equal(g.run(X, y), AutoGAF(3, 3).run(X, y))
+
+
+def test_tiny_first_inputs_outliers_and_large_weights_are_taken():
+    X, y = logistic_stream(1000, 4, 3)
+    plain = mean_loss(AutoGAF(4, 3), X, y)
+    tiny = X.copy()
+    tiny[0] *= 1e-9
+    assert mean_loss(AutoGAF(4, 3), tiny, y) < 1.05 * plain
+    wild = X.copy()
+    wild[500] *= 1e12
+    assert np.isfinite(AutoGAF(4, 3).run(wild, y)).all()
+    assert mean_loss(AutoGAF(4, 3), wild, y) < 1.1 * plain
+    f = AutoGAF(4, 3)
+    f.run(X[:50], y[:50], np.full(50, 1e3))
+    with pytest.raises(ValueError, match="cannot be learned in double precision"):
+        f.learn(X[50], 0, 1e300)
+    assert f.steps == 50
+    with pytest.raises(ValueError, match="cannot be learned in double precision"):
+        f.run(X[50:60], y[50:60], np.where(np.arange(10) == 4, 1e300, 1.0))
+    assert f.steps == 54  # the rows before are learned
+
+
+@pytest.mark.parametrize("scales", [np.logspace(-2, 2, 10), np.full(10, 1e4), np.r_[np.ones(9), 1e3]])
+def test_badly_scaled_features_do_not_break_it(scales):
+    X, y = logistic_stream(4000, 10, 3)
+    assert mean_loss(AutoGAF(11, 3), with_intercept(X * scales), y) < 1.12 * mean_loss(AutoGAF(11, 3), with_intercept(X), y)
+
+
+def test_classes_revealed_one_by_one():
+    """The classes' first appearances are spread over the first half; the second half is forecast almost as if all had been known."""
+    X, y = shuffled(*load_segment()[:2], seed=1)
+    n, half = len(y), len(y) // 2
+    keep = np.array([t >= half * label / 7 for t, label in enumerate(y)])
+    X, y = X[keep], y[keep]
+    start = len(y) - n // 2
+    told = AutoGAF(20, 7)
+    expected = log_loss(told.run(X, y)[start:], y[start:]).mean()
+    f, seen, losses = AutoGAF(20, 2), 2, []
+    for x, label in zip(X, y.tolist(), strict=True):
+        while label >= seen:
+            f.add_class()
+            seen += 1
+        losses.append(-np.log(f.predict(x)[label]))
+        f.learn(x, label)
+    assert f.n_classes == 7
+    assert np.mean(losses[start:]) <= 1.03 * expected
+
+
+def test_report_says_what_it_has_settled_on():
+    X, y = drifting_stream("slow", n=3000)
+    f = AutoGAF(11, 4)
+    f.run(X, y)
+    report = f.report()
+    assert "AutoGAF after 3000 examples" in report
+    assert "as if it changed" in report
+    assert "drift 0.0" in report
+    X, y = logistic_stream(3000, 4, 3)
+    f = AutoGAF(4, 3)
+    f.run(X, y)
+    assert "stationary" in f.report()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"grid": []}, ValueError, "grid is empty"),
+        ({"grid": [(1.0, 1.0)]}, ValueError, r"grid\[0\] must be \(lam, beta, drift\)"),
+        ({"grid": [(1.0, 1.0, 0.0), (0.0, 1.0, 0.0)]}, ValueError, r"grid\[1\]: lam"),
+        ({"grid": [(1.0, 1.0, -1.0)]}, ValueError, "drift"),
+        ({"alphas": []}, ValueError, "alphas"),
+        ({"alphas": [0.0]}, ValueError, "alphas"),
+        ({"share": 1.0}, ValueError, "share"),
+        ({"threads": 0}, ValueError, "threads"),
+        ({"threads": 1.5}, TypeError, "threads"),
+        ({"scale": 0.0}, ValueError, "scale"),
+        ({"guard": -1.0}, ValueError, "guard"),
+        ({"mu": 0.7}, ValueError, "mu"),
+    ],
+)
+def test_bad_parameters(arguments, error, message):
+    with pytest.raises(error, match=message):
+        AutoGAF(3, 3, **arguments)
+
+
+def test_sizes_that_do_not_fit_in_memory_are_refused():
+    with pytest.raises(MemoryError, match="AutoGAF with 100000 features"):
+        AutoGAF(100_000, 100)
+
+
+class TestRegression:
+    """AutoRidge against closed forms."""
+
+    @staticmethod
+    def stream(n=800, noise=0.5, seed=0):
+        rng = np.random.default_rng(seed)
+        X = with_intercept(rng.normal(size=(n, 3)))
+        return X, X @ [1.0, -2.0, 0.5, 20.0] + noise * rng.normal(size=n)
+
+    def test_one_expert_is_bayesian_linear_regression(self):
+        X, y = self.stream(100)
+        f = AutoRidge(4, grid=[(0.3, 0.0)], noises=[0.04], scale=1.0)
+        mean, std = f.run_with_std(X, y)
+        unit = abs(y[0])
+        for t in (1, 10, 99):
+            A = 0.3 * np.eye(4) + X[:t].T @ X[:t]
+            assert mean[t] == pytest.approx(X[t] @ np.linalg.solve(A, X[:t].T @ y[:t]), rel=1e-9)
+            assert std[t] == pytest.approx(unit * np.sqrt(0.04 * (1 + X[t] @ np.linalg.solve(A, X[t]))), rel=1e-9)
+        np.testing.assert_allclose(f.coef, np.linalg.solve(0.3 * np.eye(4) + X.T @ X, X.T @ y), rtol=1e-9)
+
+    def test_it_is_bayes_rule_over_its_experts(self):
+        """Predictive densities of each expert, by the closed form; the mixture's log density is their log-sum."""
+        X, y = self.stream(60)
+        f = AutoRidge(4, grid=[(0.3, 0.0), (5.0, 0.0)], noises=[1e-3, 1e-2], share=0.0, sleep=False, scale=1.0)
+        unit = abs(y[0])
+        logs = np.zeros(4)
+        for t in range(60):
+            density = []
+            for lam, noise in [(0.3, 1e-3), (0.3, 1e-2), (5.0, 1e-3), (5.0, 1e-2)]:
+                A = lam * np.eye(4) + X[:t].T @ X[:t]
+                sd = unit * np.sqrt(noise * (1 + X[t] @ np.linalg.solve(A, X[t])))
+                density.append(stats.norm(X[t] @ np.linalg.solve(A, X[:t].T @ y[:t]), sd).logpdf(y[t]))
+            if t:  # the first target only fixes the unit
+                w = np.exp(logs - np.logaddexp.reduce(logs))
+                assert f.log_density(X[t], y[t]) == pytest.approx(np.log(w @ np.exp(density)), abs=1e-7)
+                logs += density
+            f.learn(X[t], y[t])
+
+    def test_intervals_cover_and_are_as_narrow_as_the_noise(self):
+        X, y = self.stream(2000)
+        f = AutoRidge(4)
+        f.run(X[:1000], y[:1000])
+        hits, widths = [], []
+        for x, target in zip(X[1000:], y[1000:], strict=True):
+            low, high = f.interval(x, level=0.8)
+            hits.append(low <= target <= high)
+            widths.append(high - low)
+            f.learn(x, target)
+        assert abs(np.mean(hits) - 0.8) < 0.03
+        assert np.mean(widths) == pytest.approx(2 * 1.2816 * 0.5, rel=0.1)
+
+    def test_interval_is_the_mixtures_quantile(self):
+        X, y = self.stream(30)
+        f = AutoRidge(4)
+        f.run(X, y)
+        low, high = f.interval(X[:5], level=0.9)
+        for x, a, b in zip(X, low, high, strict=False):
+            w, m, s = f._core.components(x).T
+            assert (w * stats.norm(m, s).cdf(a)).sum() == pytest.approx(0.05, abs=1e-9)
+            assert (w * stats.norm(m, s).cdf(b)).sum() == pytest.approx(0.95, abs=1e-9)
+            assert f.predict(x) == pytest.approx((w * m).sum(), rel=1e-12)
+            assert f.std(x) == pytest.approx(np.sqrt((w * (s**2 + m**2)).sum() - (w * m).sum() ** 2), rel=1e-6)
+
+    @pytest.mark.parametrize(("inputs", "targets"), [(1e-5, 1e7), (1e6, 1e-9)])
+    def test_units_do_not_matter(self, inputs, targets):
+        X, y = self.stream(400)
+        mean, std = AutoRidge(4).run_with_std(X, y)
+        other_mean, other_std = AutoRidge(4).run_with_std(X * inputs, y * targets)
+        np.testing.assert_allclose(other_mean / targets, mean, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(other_std[1:] / targets, std[1:], rtol=1e-9)  # before the first target there is no unit
+
+    def test_drift_and_a_change_of_noise_are_followed(self):
+        rng = np.random.default_rng(0)
+        n = 6000
+        X = with_intercept(rng.normal(size=(n, 3)))
+        W = np.cumsum(0.02 * rng.normal(size=(n, 4)), axis=0)
+        noise = np.where(np.arange(n) < 3000, 0.1, 1.0)
+        y = (X * W).sum(axis=1) + noise * rng.normal(size=n)
+        f, still = AutoRidge(4), AutoRidge(4, grid=[(0.1, 0.0), (0.01, 0.0)])
+        mean, std = f.run_with_std(X, y)
+        error, error_still = ((mean - y) ** 2)[1000:].mean(), ((still.run(X, y) - y) ** 2)[1000:].mean()
+        assert error < 0.5 * error_still
+        assert np.median(std[4000:]) > 4 * np.median(std[2000:3000])
+
+    def test_bad_arguments(self):
+        f = AutoRidge(4)
+        with pytest.raises(ValueError, match="level"):
+            f.interval(np.zeros(4), level=1.0)
+        with pytest.raises(ValueError, match="noises"):
+            AutoRidge(4, noises=[])
+        with pytest.raises(ValueError, match=r"grid\[0\] must be \(lam, drift\)"):
+            AutoRidge(4, grid=[(1.0, 1.0, 0.0)])
+        with pytest.raises(ValueError, match="x must have shape"):
+            f.interval(np.zeros(3))
+        assert "AutoRidge after 0 examples" in f.report()

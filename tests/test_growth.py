@@ -1,0 +1,151 @@
+"""New classes and new features at run time lose nothing that was learned."""
+
+import numpy as np
+import pytest
+from streams import logistic_stream
+
+from mixable import AIOLI, GAF, OGD, ONS, VAW, AutoGAF, AutoRidge, Folklore
+from mixable.integrals import helmert
+
+D, K, N = 4, 3, 137
+X, Y = logistic_stream(N, D, K)
+
+GROWING = {
+    "GAF": lambda: GAF(D, K),
+    "GAF drifting": lambda: GAF(D, K, drift=1e-2),
+    "Folklore": lambda: Folklore(D, K),
+    "ONS": lambda: ONS(D, K),
+    "ONS projected": lambda: ONS(D, K, radius=2.0),
+}
+
+
+def logits(f, x, k):
+    """Mean and covariance (in units of 1 / (2 alpha)) of the first k classes' logit differences to class 0."""
+    differences = np.vstack([np.eye(f.n_classes)[1:k] - np.eye(f.n_classes)[0]])
+    T = np.kron(differences @ helmert(f.n_classes), x)
+    return differences @ f.coef @ x, T @ f._core.covariance() @ T.T
+
+
+@pytest.mark.parametrize("name", GROWING)
+@pytest.mark.parametrize("at", [0, 1, 30, N])
+def test_logit_differences_of_the_old_classes_stay(name, at):
+    f = GROWING[name]()
+    if at:
+        f.run(X[:at], Y[:at])
+    x = X[-1]
+    mean, covariance = logits(f, x, K)
+    steps = f.steps
+    f.add_class()
+    f.add_features(2)
+    assert (f.n_classes, f.n_features, f.steps) == (K + 1, D + 2, steps)
+    for tail in ([0.0, 0.0],):
+        grown_mean, grown = logits(f, np.r_[x, tail], K)
+        np.testing.assert_allclose(grown_mean, mean, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(grown, covariance, rtol=1e-9, atol=1e-12)
+    A = f.precision()
+    np.testing.assert_allclose(A, A.T, rtol=1e-9, atol=1e-12)
+    assert np.linalg.eigvalsh(A).min() > 0
+
+
+def test_newcomers_are_as_at_the_start():
+    f = GAF(D, K, lam=0.5)
+    f.run(X, Y)
+    f.add_class()
+    f.add_features(1)
+    cov = f._core.covariance().reshape(K, D + 1, K, D + 1)
+    np.testing.assert_allclose(cov[K - 1, :, K - 1, :], 2 * np.eye(D + 1), atol=1e-12)  # the new class
+    np.testing.assert_allclose(cov[:, D, :, D], 2 * np.eye(K), atol=1e-12)  # the new feature
+    assert not cov[: K - 1, :D, K - 1, :].any()
+    assert not f.coef[:, D].any()
+
+
+def test_a_plug_in_keeps_its_probabilities_among_the_old_classes():
+    f = GAF(D, K, alpha=np.inf, mu=0.0)
+    f.run(X, Y)
+    before = f.predict(X[:20])
+    f.add_class()
+    after = f.predict(X[:20])
+    np.testing.assert_allclose(after[:, :K] / after[:, :K].sum(axis=1, keepdims=True), before, rtol=0, atol=1e-9)
+    hedged = GAF(D, K)
+    hedged.run(X, Y)
+    before = hedged.predict(X[:20])
+    hedged.add_class()
+    after = hedged.predict(X[:20])
+    assert np.abs(after[:, :K] / after[:, :K].sum(axis=1, keepdims=True) - before).max() < 0.1  # the newcomer's width moves them
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_features_added_in_mid_stream_are_as_if_they_had_been_zero(name):
+    f, g = GROWING[name](), GROWING[name]()
+    wide = np.hstack([X, np.zeros((N, 2))])
+    wide[60:, D:] = np.random.default_rng(0).normal(size=(N - 60, 2))
+    f.run(X[:60], Y[:60])
+    f.add_features(2)
+    g.add_features(2)
+    g.run(wide[:60], Y[:60])
+    if name == "GAF drifting":  # there the newcomers' width has grown in the meantime
+        np.testing.assert_allclose(f.coef, g.coef, rtol=0, atol=1e-9)
+        return
+    np.testing.assert_allclose(f.run(wide[60:], Y[60:]), g.run(wide[60:], Y[60:]), rtol=0, atol=1e-9)
+
+
+def test_those_of_one_output_grow_features():
+    f, g = VAW(D), AIOLI(D)
+    targets = X @ np.arange(D)
+    f.run(X, targets)
+    g.run(X, np.minimum(Y, 1))
+    before = f.predict(X[0]), g.predict(X[0])
+    f.add_features(3)
+    g.add_features(3)
+    x = np.r_[X[0], 0.0, 0.0, 0.0]
+    assert f.predict(x) == pytest.approx(before[0], abs=1e-12)
+    np.testing.assert_allclose(g.predict(x), before[1], rtol=0, atol=1e-12)
+    with pytest.raises(TypeError, match="two classes"):
+        g.add_class()
+    h = OGD(D, K)
+    h.run(X, Y)
+    coef = h.coef
+    h.add_class()
+    h.add_features(1)
+    differences = np.array([[-1, 1, 0], [-1, 0, 1]])
+    np.testing.assert_allclose(differences @ h.coef[:K, :D], differences @ coef, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [10, 600, 1500])
+def test_the_automatic_ones_grow_asleep_or_awake(n):
+    rng = np.random.default_rng(0)
+    X, y = logistic_stream(1500, D, K)
+    f = AutoGAF(D, K)
+    f.run(X[:n], y[:n])
+    before = f.predict(X[0])
+    weights, coef = f.weights, f.coef
+    f.add_class()
+    f.add_features(2)
+    assert np.array_equal(f.weights, weights)
+    differences = np.array([[-1, 1, 0], [-1, 0, 1]])
+    np.testing.assert_allclose(differences @ f.coef[:K, :D], differences @ coef, rtol=0, atol=1e-9)
+    after = f.predict(np.r_[X[0], 0, 0])
+    assert np.abs(after[:K] / after[:K].sum() - before).max() < 0.05
+    f.run(np.hstack([X, rng.normal(size=(1500, 2))]), np.where(rng.random(1500) < 0.1, K, y))
+    g = AutoRidge(D)
+    g.run(X[:n], X[:n] @ np.arange(1.0, D + 1))
+    mean = g.predict(X[0])
+    g.add_features(2)
+    assert g.predict(np.r_[X[0], 0, 0]) == pytest.approx(mean, abs=1e-9)
+
+
+@pytest.mark.parametrize(("k", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("2", TypeError), (None, TypeError)])
+def test_bad_counts_change_nothing(k, error):
+    f = GAF(D, K)
+    with pytest.raises(error, match="k must be"):
+        f.add_features(k)
+    assert f.n_features == D
+
+
+def test_growing_beyond_memory_leaves_the_forecaster_as_it_was():
+    f = GAF(D, K)
+    f.run(X, Y)
+    with pytest.raises(MemoryError):
+        f.add_features(10_000_000)
+    assert f.n_features == D
+    assert f.predict(X[0]).shape == (K,)
