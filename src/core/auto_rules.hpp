@@ -70,7 +70,7 @@ class ClassFamily {
         for (long c = 0; c < classes_; ++c) p[c] += weight * reading[c];
     }
     static void end_mix(double*) {}
-    static constexpr bool costly_readouts = true;
+    static constexpr bool costly_readouts = true, trims = false;
     static constexpr bool settled() { return true; }
     static void observe(long) {}
     static long scaled(long y) { return y; }
@@ -97,6 +97,7 @@ class NormalFamily {
     /// Mean and variance are gathered one read-out at a time, without cancellation.
     void begin_mix(double* p) { p[0] = p[1] = total_ = 0; }
     void add(double weight, const double* reading, double* p) {
+        if (weight == 0) return;
         total_ += weight;
         const double step = reading[0] - p[0];
         p[0] += step * weight / total_;
@@ -107,6 +108,7 @@ class NormalFamily {
         p[1] = std::sqrt(p[1] / total_) * unit();
     }
     static constexpr bool costly_readouts = false;
+    static constexpr bool trims = true;  // or a noise of a million, trusted to one in a million, would make up the variance
     bool settled() const { return unit_ > 0; }
     void observe(double y) {
         if (unit_ == 0 && std::fabs(y) > 1e-140) unit_ = std::fabs(y);

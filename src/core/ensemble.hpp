@@ -30,7 +30,8 @@ class Readings {
 
 /// Family must have: Outcome, width (numbers of a read-out), outputs (numbers of the forecast), log_likelihood(read-out, y), begin_mix, add, end_mix,
 /// settled(), observe(y), scaled(y) and unit() for outcomes in units of the
-/// stream's own, costly_readouts (whether they may rest), adopt(other), visit(f); see auto_rules.hpp.
+/// stream's own, costly_readouts (whether they may rest), trims (whether experts that live on the share alone are
+/// left out of the forecast), adopt(other), visit(f); see auto_rules.hpp.
 template <class Family>
 class Ensemble {
    public:
@@ -442,8 +443,14 @@ class Ensemble {
 
     void mix(long row, double* p) {
         const double total = awake_weight();
+        double least = 0;  // what experts may have by the share alone
+        if (Family::trims) {
+            long n = 0;
+            for_awake_readouts([&](long) { ++n; });
+            least = std::min(2 * options_.share, 0.5) / double(n);
+        }
         family_.begin_mix(p);
-        for_awake_readouts([&](long r) { family_.add(weight_[r] / total, reading(r, row), p); });
+        for_awake_readouts([&](long r) { family_.add(std::max(weight_[r] / total - least, 0.0), reading(r, row), p); });
         family_.end_mix(p);
     }
 

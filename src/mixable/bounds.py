@@ -184,7 +184,7 @@ def adaptive(n: int, n_features: int, n_classes: int, radius: float, bound: floa
     lam B^2), + ln of their number.
 
     >>> [round(adaptive(20_000, 2, 3, radius, 1.0, max_radius=32.0)) for radius in (0.5, 2.0, 8.0, 30.0)]
-    [366, 465, 2371, 24817]
+    [250, 464, 2303, 23420]
     """
     check(n, n_features, n_classes, radius, bound)
     radii = doubling_radii(max_radius, bound)
@@ -213,7 +213,7 @@ def auto_gaf(
     mixture - n ln(1 - share) for sharing. Theory's price for adapting to anything; what is paid is far less.
 
     >>> round(auto_gaf(846, 19, 4, radius=1.0, bound=10.0, scale=1.0))
-    1240
+    568
     """
     check(n, n_features, n_classes, radius, bound)
     if radius * bound > guard * (1 + 1e-12):

@@ -295,7 +295,7 @@ class AutoRidge(Ensemble):
     (30, 0.5)
     >>> low, high = f.interval([0.0, 0.0, 1.0], level=0.9)
     >>> round(low, 1), round(high, 1)
-    (29.1, 30.8)
+    (29.2, 30.8)
     """
 
     grid = Parameter["tuple[tuple[float, float], ...]"]()
@@ -337,7 +337,11 @@ class AutoRidge(Ensemble):
         return self._moment(x, 0)
 
     def std(self, x: ArrayLike) -> float | Array:
-        """The standard deviation of the forecast, as `predict`: of a target to come, noise and all."""
+        """The standard deviation of the forecast, as `predict`: of a target to come, noise and all.
+
+        Mean and standard deviation leave out experts that owe their trust to the share alone: a huge noise variance, trusted to one in a
+        million, would otherwise be all there is to see. `interval` and `log_density` are the mixture's own.
+        """
         return self._moment(x, 1)
 
     def _moment(self, x: ArrayLike, which: int) -> float | Array:
