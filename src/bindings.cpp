@@ -5,6 +5,7 @@
 #include "core/gradient.hpp"
 #include "core/ons.hpp"
 #include "core/scalar_rules.hpp"
+#include "core/scaler.hpp"
 #include "model.hpp"
 
 namespace {
@@ -41,9 +42,10 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
         .def("state", &M::state, nb::sig("def state(self) -> dict[str, int | float | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
         .def("restore", &M::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
              "Takes over what state() of a model of the same shape returned.");
+    if constexpr (M::has_posterior || M::is_ensemble)
+        model.def("covariance", &M::covariance, nb::sig("def covariance(self) -> NDArray[np.float64]"), "A^-1 (D, D); of ensembles, the weights' covariance.");
     if constexpr (M::has_posterior)
         model.def("precision", &M::precision, nb::sig("def precision(self) -> NDArray[np.float64]"), "A (D, D) as accumulated, for drift = 0.")
-            .def("covariance", &M::covariance, nb::sig("def covariance(self) -> NDArray[np.float64]"), "A^-1 (D, D).")
             .def("set_mean", &M::set_mean, nb::arg("mean"), nb::sig("def set_mean(self, mean: NDArray[np.float64]) -> None"), "Replaces V; A stays.");
     if constexpr (M::is_ensemble)
         model.def("weights", &M::weights, nb::sig("def weights(self) -> NDArray[np.float64]"), "The trust in each read-out, and whether it is awake: two rows.")
@@ -51,6 +53,22 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
                  "The read-outs of x that are awake, one row each, after their weight.")
             .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"), "The mean square that inputs are measured by; 0 before the first.");
     return model;
+}
+
+/// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether they are learned.
+nb::object scaled(Scaler& scaler, nb::handle X, bool learns) {
+    const bool one = is_plain(X, NPY_DOUBLE, 1);
+    const double* x = checked(X, one ? 1 : 2);
+    const long n = one ? 1 : length(X), columns = scaler.views * scaler.width;
+    if (length(X, one ? 0 : 1) != scaler.d) throw nb::value_error("X has the wrong number of columns");
+    nb::object out = one ? new_array({columns}) : new_array({n, columns});
+    double* z = data(out);
+    for (long t = 0; t < n; ++t)
+        if (learns)
+            scaler.learn(x + t * scaler.d, z + t * columns);
+        else
+            scaler.look(x + t * scaler.d, z + t * columns);
+    return out;
 }
 
 }  // namespace
@@ -108,39 +126,75 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "__init__",
             [](AutoGafModel* self, long d, long K, const nb::list& grid, const std::vector<double>& alphas, const nb::tuple& guard, double mu, double scale,
-               double share, bool sleep, long threads, const nb::list& ladder) {
+               double share, bool sleep, long threads, const nb::list& ladder, long views) {
                 std::vector<Ensemble<ClassFamily>::Plan> plans;
                 const auto shape = [&](double lam, double drift) { return PosteriorShape{K - 1, d, K - 1, lam, drift}; };
                 for (nb::handle item : grid) {
-                    const auto [lam, beta, drift, vigilant] = nb::cast<std::tuple<double, double, double, bool>>(item);
+                    const auto [lam, beta, drift, view, vigilant] = nb::cast<std::tuple<double, double, double, long, bool>>(item);
                     GafRule rule(K, beta, 1.0, mu, ladder_from(ladder, K - 1));
-                    plans.push_back({shape(lam, drift), std::make_unique<GafReadings>(std::move(rule), alphas), vigilant});
+                    plans.push_back({shape(lam, drift), std::make_unique<GafReadings>(std::move(rule), alphas), vigilant, view});
                 }
                 if (guard.size() == 2)
                     plans.push_back(
                         {shape(nb::cast<double>(guard[0]), 0.0), std::make_unique<FolkloreReadings>(FolkloreRule(K, nb::cast<double>(guard[1]))), true});
-                new (self)
-                    AutoGafModel(shape(1.0, 0.0), scipy_blas(), Ensemble<ClassFamily>::Options{scale, share, sleep, threads}, ClassFamily(K), std::move(plans));
+                new (self) AutoGafModel(shape(1.0, 0.0), scipy_blas(), Ensemble<ClassFamily>::Options{scale, share, sleep, threads}, ClassFamily(K),
+                                        std::move(plans), views);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"), nb::arg("guard"), nb::arg("mu"), nb::arg("scale"),
-            nb::arg("share"), nb::arg("sleep"), nb::arg("threads"), nb::arg("ladder"),
-            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, float, float, bool]], alphas: list[float], "
-                    "guard: tuple[float, float] | tuple[()], mu: float, scale: float, share: float, sleep: bool, threads: int, ladder: list[Rung]) -> None"));
+            nb::arg("share"), nb::arg("sleep"), nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
+            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, float, float, int, bool]], alphas: list[float], "
+                    "guard: tuple[float, float] | tuple[()], mu: float, scale: float, share: float, sleep: bool, threads: int, ladder: list[Rung], views: int) "
+                    "-> None"));
     bind<AutoRidgeModel>(m, "AutoRidge", "See mixable.AutoRidge.")
         .def(
             "__init__",
-            [](AutoRidgeModel* self, long d, const nb::list& grid, const std::vector<double>& noises, double scale, double share, bool sleep, long threads) {
+            [](AutoRidgeModel* self, long d, const nb::list& grid, const std::vector<double>& noises, double scale, double share, bool sleep, long threads,
+               long views) {
                 std::vector<Ensemble<NormalFamily>::Plan> plans;
                 for (nb::handle item : grid) {
-                    const auto [lam, drift, vigilant] = nb::cast<std::tuple<double, double, bool>>(item);
-                    plans.push_back({PosteriorShape{1, d, 1, lam, drift}, std::make_unique<RidgeReadings>(noises), vigilant});
+                    const auto [lam, drift, view, vigilant] = nb::cast<std::tuple<double, double, long, bool>>(item);
+                    plans.push_back({PosteriorShape{1, d, 1, lam, drift}, std::make_unique<RidgeReadings>(noises), vigilant, view});
                 }
                 new (self) AutoRidgeModel(PosteriorShape{1, d, 1, 1.0, 0.0}, scipy_blas(), Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
-                                          NormalFamily(), std::move(plans));
+                                          NormalFamily(), std::move(plans), views);
             },
             nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"), nb::arg("threads"),
-            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, bool]], noises: list[float], scale: float, share: float, "
-                    "sleep: bool, threads: int) -> None"));
+            nb::arg("views"),
+            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, int, bool]], noises: list[float], scale: float, share: float, "
+                    "sleep: bool, threads: int, views: int) -> None"));
+
+    nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/scaler.hpp.")
+        .def(nb::init<long, bool, bool, long>(), nb::arg("n_features"), nb::arg("intercept"), nb::arg("standardize"), nb::arg("views"))
+        .def(
+            "look", [](Scaler& self, nb::handle X) { return scaled(self, X, false); }, nb::arg("X"),
+            nb::sig("def look(self, X: NDArray[np.float64]) -> NDArray[np.float64]"), "Each row scaled as if it were the next.")
+        .def(
+            "learn", [](Scaler& self, nb::handle X) { return scaled(self, X, true); }, nb::arg("X"),
+            nb::sig("def learn(self, X: NDArray[np.float64]) -> NDArray[np.float64]"), "Each row scaled and learned in turn.")
+        .def(
+            "moments",
+            [](const Scaler& self) {
+                nb::object out = new_array({2, self.d});
+                self.moments(data(out), data(out) + self.d);
+                return out;
+            },
+            nb::sig("def moments(self) -> NDArray[np.float64]"), "Mean and standard deviation of each feature: two rows.")
+        .def("adopt", &Scaler::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"), "Takes over the statistics of fewer features.")
+        .def(
+            "state",
+            [](Scaler& self) {
+                nb::dict out;
+                self.visit(StateWriter{out});
+                return out;
+            },
+            nb::sig("def state(self) -> dict[str, NDArray[np.float64]]"), "The statistics.")
+        .def(
+            "restore",
+            [](Scaler& self, const nb::dict& state) {
+                self.visit(StateReader{state, false});
+                self.visit(StateReader{state, true});
+            },
+            nb::arg("state"), nb::sig("def restore(self, state: dict[str, NDArray[np.float64]]) -> None"), "Takes over what state() returned.");
 
     m.def(
         "posterior_bytes", [](long k, long d, long rank, bool drift) { return 8 * PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.doubles(); }, nb::arg("k"),

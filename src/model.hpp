@@ -111,6 +111,49 @@ std::vector<Rung> ladder_from(const nb::list& rungs, long k) {
     return ladder;
 }
 
+/// What `visit` of a state is given: to copy everything into a dict...
+struct StateWriter {
+    nb::dict& out;
+    template <class Number>
+    void operator()(const char* name, Number& value) {
+        out[name] = value;
+    }
+    void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
+        nb::object a = new_array({rows, columns});
+        for (long i = 0; i < rows; ++i) std::memcpy(data(a) + i * columns, values + i * stride, std::size_t(columns) * 8);
+        out[name] = a;
+    }
+};
+
+/// ... the counters to a dict, or from it...
+struct StateCounters {
+    nb::dict values;
+    bool out;
+    template <class Number>
+    void operator()(const char* name, Number& value) {
+        if (out)
+            values[name] = value;
+        else
+            value = nb::cast<Number>(values[name]);
+    }
+    void operator()(const char*, Buffer&, long, long, long) {}
+};
+
+/// ... or the arrays from it: first to check them against the counters, then to write them.
+struct StateReader {
+    const nb::dict& in;
+    bool write;
+    template <class Number>
+    void operator()(const char*, Number&) {}
+    void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
+        const nb::object a = in[name];
+        const double* p = checked(a, 2);
+        if (length(a, 0) != rows || length(a, 1) != columns) throw nb::value_error((std::string("the saved ") + name + " does not fit this model").c_str());
+        if (write)
+            for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
+    }
+};
+
 /// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at once.
 template <class Core>
 class Model {
@@ -122,7 +165,8 @@ class Model {
     explicit Model(const PosteriorShape& shape, Arguments&&... arguments)
         : forecaster_(shape, std::forward<Arguments>(arguments)...),
           k_(shape.k),
-          d_(shape.d),
+          features_(shape.d),
+          d_(forecaster_.row_length()),
           long_step_(double(forecaster_.posteriors()) * double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
           slice_(slice_rows(shape, forecaster_.posteriors())),
           largest_(forecaster_.largest_square()) {}
@@ -176,7 +220,7 @@ class Model {
 
     nb::object mean() {
         Use use(*this);
-        nb::object out = new_array({k_, d_});
+        nb::object out = new_array({k_, features_});
         forecaster_.mean(data(out));
         return out;
     }
@@ -189,7 +233,7 @@ class Model {
 
     nb::object covariance() {
         Use use(*this);
-        return matrix([&](double* out) { forecaster_.state.covariance(out); });
+        return matrix([&](double* out) { forecaster_.covariance(out); });
     }
 
     void set_mean(nb::handle mean) {
@@ -233,7 +277,7 @@ class Model {
     nb::dict state() {
         Use use(*this);
         nb::dict out;
-        forecaster_.visit(Writer{out});
+        forecaster_.visit(StateWriter{out});
         return out;
     }
 
@@ -242,17 +286,17 @@ class Model {
         Use use(*this);
         if (!forecaster_.may_be_restored()) throw nb::value_error("a state of this kind can only be restored into a new model");
         nb::dict before;
-        forecaster_.visit(Counters{before, true});
+        forecaster_.visit(StateCounters{before, true});
         try {
-            forecaster_.visit(Counters{state, false});
+            forecaster_.visit(StateCounters{state, false});
             if (!forecaster_.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
-            forecaster_.visit(Reader{state, false});
+            forecaster_.visit(StateReader{state, false});
         } catch (...) {
-            forecaster_.visit(Counters{before, false});
+            forecaster_.visit(StateCounters{before, false});
             throw;
         }
         forecaster_.clear_block();
-        forecaster_.visit(Reader{state, true});
+        forecaster_.visit(StateReader{state, true});
         forecaster_.forget_reading();
     }
 
@@ -263,48 +307,6 @@ class Model {
         }
         ~Use() { busy.clear(std::memory_order_release); }
         std::atomic_flag& busy;
-    };
-
-    struct Writer {
-        nb::dict& out;
-        template <class Number>
-        void operator()(const char* name, Number& value) {
-            out[name] = value;
-        }
-        void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
-            nb::object a = new_array({rows, columns});
-            for (long i = 0; i < rows; ++i) std::memcpy(data(a) + i * columns, values + i * stride, std::size_t(columns) * 8);
-            out[name] = a;
-        }
-    };
-
-    /// Copies the counters to a dict, or from it.
-    struct Counters {
-        nb::dict values;
-        bool out;
-        template <class Number>
-        void operator()(const char* name, Number& value) {
-            if (out)
-                values[name] = value;
-            else
-                value = nb::cast<Number>(values[name]);
-        }
-        void operator()(const char*, Buffer&, long, long, long) {}
-    };
-
-    /// Checks the arrays against the counters, or writes them.
-    struct Reader {
-        const nb::dict& in;
-        bool write;
-        template <class Number>
-        void operator()(const char*, Number&) {}
-        void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
-            const nb::object a = in[name];
-            const double* p = checked(a, 2);
-            if (length(a, 0) != rows || length(a, 1) != columns) throw nb::value_error((std::string("the saved ") + name + " does not fit this model").c_str());
-            if (write)
-                for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
-        }
     };
 
     Outcome outcome_from(nb::handle y) const {
@@ -348,7 +350,7 @@ class Model {
 
     template <class F>
     nb::object matrix(F&& fill) {
-        nb::object out = new_array({forecaster_.state.D, forecaster_.state.D});
+        nb::object out = new_array({k_ * features_, k_ * features_});
         double* p = data(out);
         nb::gil_scoped_release release;
         fill(p);
@@ -382,7 +384,8 @@ class Model {
     }
 
     Core forecaster_;
-    long k_, d_;
+    long k_, features_;
+    long d_;  // numbers in an input
     bool long_step_;
     long slice_;      // rows between two looks for Ctrl-C
     double largest_;  // of |x|^2

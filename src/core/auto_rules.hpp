@@ -15,6 +15,7 @@ class GafReadings : public Readings<long> {
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
     void read(long j, double* p) override { rule_.predict(alphas_[std::size_t(j)], p); }
     void learn(long y, double weight, double* v, double* F) override { rule_.learn(y, weight, v, F); }
+    double width(long) const override { return 0.5; }
 
    private:
     GafRule rule_;
@@ -28,6 +29,7 @@ class FolkloreReadings : public Readings<long> {
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
     void read(long, double* p) override { rule_.predict(p); }
     void learn(long y, double weight, double* v, double* F) override { rule_.learn(y, weight, v, F); }
+    double width(long) const override { return 0.5; }
 
    private:
     FolkloreRule rule_;
@@ -51,6 +53,7 @@ class RidgeReadings : public Readings<double> {
         v[0] = weight * (m_ - y) / (1 + weight * G_);
         F[0] = std::sqrt(weight);
     }
+    double width(long j) const override { return noises_[std::size_t(j)]; }
 
    private:
     std::vector<double> noises_;

@@ -26,6 +26,8 @@ class Readings {
     virtual void begin(const double* m, const double* G, long step) = 0;
     virtual void read(long j, double* out) = 0;
     virtual void learn(Outcome y, double weight, double* v, double* F) = 0;
+    /// What A^-1 is to be multiplied by to be the covariance of the weights.
+    virtual double width(long j) const = 0;
 };
 
 /// Family must have: Outcome, width (numbers of a read-out), outputs (numbers of the forecast), log_likelihood(read-out, y), begin_mix, add, end_mix,
@@ -49,13 +51,15 @@ class Ensemble {
         PosteriorShape shape;
         std::unique_ptr<Readings<Outcome>> readings;
         bool vigilant;  // never sleeps
+        long view = 0;  // which part of the input it sees
     };
 
-    Ensemble(const PosteriorShape& shape, const Blas& blas, const Options& options, Family family, std::vector<Plan> plans)
-        : k(shape.k), d(shape.d), blas_(blas), options_(options), family_(std::move(family)), scale_(options.scale), z_(roll_period * pad_to(shape.d, 8)) {
+    /// An input has `views` parts of d numbers each, several descriptions of the same; each posterior sees one of them.
+    Ensemble(const PosteriorShape& shape, const Blas& blas, const Options& options, Family family, std::vector<Plan> plans, long views)
+        : k(shape.k), d(shape.d), row(views * d), blas_(blas), options_(options), family_(std::move(family)), scale_(options.scale), z_(roll_period * row) {
         for (Plan& plan : plans) {
             const long count = plan.readings->count();
-            members_.push_back({plan.shape, std::move(plan.readings), plan.vigilant, readouts_, count, first_probation()});
+            members_.push_back({plan.shape, std::move(plan.readings), plan.vigilant, plan.view * d, readouts_, count, first_probation()});
             readouts_ += count;
         }
         weight_ = Buffer(readouts_);
@@ -66,8 +70,9 @@ class Ensemble {
         build();
     }
 
-    const long k, d;
+    const long k, d, row;
 
+    long row_length() const { return row; }
     long outputs() const { return family_.outputs(); }
     long steps() const { return steps_; }
     static constexpr double largest_square() { return 1e280; }
@@ -81,12 +86,12 @@ class Ensemble {
         forget_reading();
         for (long t = 0; t < n; t += roll_period) {
             const long count = std::min(roll_period, n - t);
-            for (long i = 0; i < count; ++i) normalise(X + (t + i) * d, z_ + i * d);
+            for (long i = 0; i < count; ++i) normalise(X + (t + i) * row, z_ + i * row);
             on_every_member(count, [&](Member& member, long i, long end) {
                 Posterior& state = *member.state;
                 while (i < end) {
                     const long block = std::min(state.room(), end - i);
-                    state.prepare(z_ + i * d, d, block, false);
+                    state.prepare(z_ + i * row + member.offset, row, block, false);
                     for (long j = 0; j < block; ++j, ++i) read(member, i, j);
                 }
                 state.forget_prepared();
@@ -115,24 +120,24 @@ class Ensemble {
             // Up to the next roll call, posteriors need not hear of each other; as long as the scale may change, one row at a time.
             long count = is_settled() ? std::min(n - t, roll_period - steps_ % roll_period) : 1;
             for (long i = 0; i < count; ++i)
-                if (const double largest = largest_weight(X + (t + i) * d); weight && weight[t + i] > largest) {
+                if (const double largest = largest_weight(X + (t + i) * row); weight && weight[t + i] > largest) {
                     if (i == 0) refuse(largest);
                     count = i;
                 }
             if (count == 1) {
-                predict(X + t * d, out + t * outputs());
-                learn(X + t * d, y[t], weight ? weight[t] : 1.0);
+                predict(X + t * row, out + t * outputs());
+                learn(X + t * row, y[t], weight ? weight[t] : 1.0);
                 ++t;
                 continue;
             }
             for (long i = 0; i < count; ++i) {
-                normalise(X + (t + i) * d, z_ + i * d);
+                normalise(X + (t + i) * row, z_ + i * row);
                 outcomes_[std::size_t(i)] = family_.scaled(y[t + i]);
             }
             on_every_member(count, [&](Member& member, long i, long end) {
                 Posterior& state = *member.state;
                 while (i < end) {
-                    state.prepare(z_ + i * d, d, std::min(state.room(), end - i));
+                    state.prepare(z_ + i * row + member.offset, row, std::min(state.room(), end - i));
                     do {
                         read(member, i, 0);
                         take(member, outcomes_[std::size_t(i)], weight ? weight[t + i] : 1.0);
@@ -161,6 +166,26 @@ class Ensemble {
                 for (long i = 0; i < k * d; ++i) out[i] += trust(member) / total * one[i];
             }
         for (long i = 0; i < k * d; ++i) out[i] *= factor() * family_.unit();
+    }
+
+    /// The covariance of the weights (D x D) under the mixture, for inputs as they come: that of the posteriors, and of their means.
+    void covariance(double* out) const {
+        const long D = k * d;
+        std::memset(out, 0, std::size_t(D * D) * 8);
+        Buffer centre(D), one(D), within(D * D);
+        mean(centre);
+        const double total = awake_weight(), unit = factor() * family_.unit();
+        for (const Member& member : members_)
+            if (member.awake) {
+                double width = 0;
+                for_readouts(member, [&](long r) { width += weight_[r] / total * member.readings->width(r - member.first); });
+                member.state->mean(one);
+                member.state->covariance(within);
+                for (long i = 0; i < D; ++i)
+                    for (long j = 0; j < D; ++j)
+                        out[i * D + j] +=
+                            unit * unit * width * within[i * D + j] + trust(member) / total * (unit * one[i] - centre[i]) * (unit * one[j] - centre[j]);
+            }
     }
 
     /// The trust in each read-out (they sum to 1), and whether it is awake.
@@ -264,6 +289,7 @@ class Ensemble {
         PosteriorShape shape;
         std::unique_ptr<Readings<Outcome>> readings;
         bool vigilant;
+        long offset;            // of its view in an input
         long first, count;      // its read-outs among all
         long until;             // the step before which it is not put to sleep
         long led = 0;           // the last roll call at which it was the leader or the anchor
@@ -317,7 +343,7 @@ class Ensemble {
     double mean_square(const double* x) const {
         double s = 0;
         long n = 0;
-        for (long i = 0; i < d; ++i)
+        for (long i = 0; i < row; ++i)
             if (x[i] != 0) s += x[i] * x[i], ++n;
         return s > 1e-280 ? s / double(n) : 0.0;
     }
@@ -337,21 +363,21 @@ class Ensemble {
     void normalise(const double* x, double* z) const {
         double s = 0;
         const double by = factor();
-        for (long i = 0; i < d; ++i) {
+        for (long i = 0; i < row; ++i) {
             z[i] = by * x[i];
             s += z[i] * z[i];
         }
         const double most = longest_square();
         if (s > most)
-            for (long i = 0; i < d; ++i) z[i] *= std::sqrt(most / s);
+            for (long i = 0; i < row; ++i) z[i] *= std::sqrt(most / s);
     }
 
     /// The largest weight that double precision has room for with this input.
     double largest_weight(const double* x) const {
         double s = 0;
-        for (long i = 0; i < d; ++i) s += x[i] * x[i];
+        for (long i = 0; i < row; ++i) s += x[i] * x[i];
         const double most = longest_square();
-        return 1e3 * most / std::max(std::min(scale_ > 0 ? s / scale_ : double(d), most), 1e-100);
+        return 1e3 * most / std::max(std::min(scale_ > 0 ? s / scale_ : double(row), most), 1e-100);
     }
     [[noreturn]] static void refuse(double largest) {
         throw std::domain_error("this example cannot be learned in double precision: its weight must be at most " + std::to_string(largest));
@@ -375,13 +401,13 @@ class Ensemble {
 
     void look(const double* x) {
         normalise(x, z_);
-        if (fresh_ && std::memcmp(z_, last_.data(), std::size_t(d) * 8) == 0) return;
+        if (fresh_ && std::memcmp(z_, last_.data(), std::size_t(row) * 8) == 0) return;
         for (Member& member : members_)
             if (member.awake) {
-                member.state->prepare(z_, d, 1);
+                member.state->prepare(z_ + member.offset, row, 1);
                 read(member, 0, 0);
             }
-        last_.assign(z_ + 0, z_ + d);
+        last_.assign(z_ + 0, z_ + row);
         fresh_ = true;
     }
 

@@ -23,11 +23,13 @@ class Forecaster {
     Rule rule;
 
     static constexpr long posteriors() { return 1; }
+    long row_length() const { return state.d; }
     long outputs() const { return rule.outputs; }
     long steps() const { return state.steps(); }
     /// The largest |x|^2 that can be learned from.
     double largest_square() const { return state.largest_square(); }
     void mean(double* out) const { state.mean(out); }
+    void covariance(double* out) const { state.covariance(out); }
     void adopt(const Forecaster& other) {
         state.adopt(other.state);
         forget_reading();

@@ -1,13 +1,20 @@
 """Online probabilistic prediction: one example at a time, probabilities you can bet on, no learning rate, and a bound on the regret."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from mixable import bounds, datasets, integrals, losses, regret
+from mixable import bounds, datasets, integrals, losses, metrics, regret
 from mixable._config import show_config
 from mixable.batch import online_to_batch
 from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, AutoGAF, AutoRidge, Folklore, Foster
 from mixable.mixture import Mixture
+from mixable.persistence import load, save
 from mixable.reference import GenericGAF
+
+if TYPE_CHECKING:
+    from mixable import river
+    from mixable.estimators import GAFClassifier, GAFRegressor
 
 __version__ = version("mixable")
 __all__ = [
@@ -22,13 +29,33 @@ __all__ = [
     "AutoRidge",
     "Folklore",
     "Foster",
+    "GAFClassifier",
+    "GAFRegressor",
     "GenericGAF",
     "Mixture",
     "bounds",
     "datasets",
     "integrals",
+    "load",
     "losses",
+    "metrics",
     "online_to_batch",
     "regret",
+    "river",
+    "save",
     "show_config",
 ]
+
+_LATE = {"GAFClassifier": "mixable.estimators", "GAFRegressor": "mixable.estimators", "river": "mixable.river"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs scikit-learn or river when it is first asked for."""
+    if name not in _LATE:
+        raise AttributeError(f"module 'mixable' has no attribute {name!r}")
+    module = import_module(_LATE[name])
+    return module if name == "river" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from mixable.forecasters.base import Array, CompiledForecaster, CompiledMulticla
 from mixable.losses import Logistic
 
 SENTINEL_DRIFT = 0.01
-"""The posterior whose drift is nearest to this one never sleeps: it notices when a stream begins to change."""
+"""A posterior with this drift never sleeps: it notices when a stream begins to change."""
 
 
 class Expert(NamedTuple):
@@ -43,6 +43,7 @@ class NoiseExpert(NamedTuple):
 class Ensemble(CompiledForecaster):
     """What AutoGAF and AutoRidge share: posteriors that sleep, and the trust in their read-outs."""
 
+    views = Parameter["tuple[int, ...] | None"]()
     share = Parameter[float]()
     sleep = Parameter[bool]()
     threads = Parameter[int]()
@@ -52,6 +53,24 @@ class Ensemble(CompiledForecaster):
     def experts(self) -> Sequence[NamedTuple]:
         """The experts, in the order of `weights`."""
         raise NotImplementedError
+
+    @property
+    def _row_length(self) -> int:
+        return self.n_features * self._n_views
+
+    @property
+    def _n_views(self) -> int:
+        return 1 if self.views is None else max(self.views) + 1
+
+    def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
+        """Return each setting with its view, and whether it is the sentinel: the one whose drift is nearest to SENTINEL_DRIFT."""
+        distance = [abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf for *_, drift in grid]
+        nearest = int(np.argmin(distance))
+        views = self.views or (0,) * len(grid)
+        return [
+            (*setting, view, position == nearest and setting[-1] > 0)
+            for position, (setting, view) in enumerate(zip(grid, views, strict=True))
+        ]
 
     @property
     def weights(self) -> Array:
@@ -95,6 +114,9 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         Sizes d and K >= 2. There is no intercept: add a column of ones if you want one.
     grid
         The posteriors, (lam, beta, drift) each; lam in units of the inputs' mean square, drift in units of its inverse.
+    views
+        Which view each posterior of the grid sees: inputs may consist of several descriptions of n_features numbers each, one after the
+        other. None: there is one.
     alphas
         The hedge widths at which each posterior is read.
     guard
@@ -169,6 +191,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         *,
         grid: Iterable[tuple[float, float, float]] = GRID,
         alphas: Iterable[float] = (1.0, 4.0, 16.0, math.inf),
+        views: Iterable[int] | None = None,
         guard: float | None = 10.0,
         share: float = 1e-3,
         sleep: bool = True,
@@ -184,19 +207,18 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "grid": _checked_grid(grid, ("lam", "beta", "drift")),
             "alphas": tuple(_validate.real(alpha, "alphas", above=0, infinite=True) for alpha in alphas),
             "guard": None if guard is None else _validate.scale(guard, "guard"),
-            **_checked_options(share, sleep, threads, scale),
+            **_checked_options(views, share, sleep, threads, scale),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
         }
-        _refuse_no_experts(self.alphas, "alphas")
+        _check_experts(self.grid, self.views, self.alphas, "alphas")
         d, K = self.n_features, self.n_classes
-        drifts = [drift for _, _, drift in self.grid]
-        refuse_if_too_large(self, K - 1, K - 1, *drifts, *[0.0] * (self.guard is not None))
+        refuse_if_too_large(self, K - 1, K - 1, *[drift for *_, drift in self.grid], *[0.0] * (self.guard is not None))
         self._core = _core.AutoGAF(
             d,
             K,
-            [(*setting, vigilant) for setting, vigilant in zip(self.grid, _sentinel(drifts), strict=True)],
+            self._plans(self.grid),
             list(self.alphas),
             () if self.guard is None else (float(d), Logistic(K).constants(self.guard, 1.0).beta),
             self.mu,
@@ -205,6 +227,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             self.sleep,
             self.threads,
             integrals.ladder(integrator, K, self.seed),
+            self._n_views,
         )
 
     @classmethod
@@ -281,7 +304,7 @@ class AutoRidge(Ensemble):
         The posteriors, (lam, drift) each, in units of the inputs' mean square and of its inverse (drift also of the noise variance).
     noises
         The noise variances, in units of the square of the first target that is not zero.
-    share, sleep, threads, scale
+    views, share, sleep, threads, scale
         As in AutoGAF.
 
     Examples
@@ -310,6 +333,7 @@ class AutoRidge(Ensemble):
         *,
         grid: Iterable[tuple[float, float]] = GRID,
         noises: Iterable[float] = NOISES,
+        views: Iterable[int] | None = None,
         share: float = 1e-3,
         sleep: bool = True,
         threads: int = 1,
@@ -319,13 +343,20 @@ class AutoRidge(Ensemble):
             "n_features": _validate.count(n_features, "n_features"),
             "grid": _checked_grid(grid, ("lam", "drift")),
             "noises": tuple(_validate.scale(noise, "noises") for noise in noises),
-            **_checked_options(share, sleep, threads, scale),
+            **_checked_options(views, share, sleep, threads, scale),
         }
-        _refuse_no_experts(self.noises, "noises")
-        drifts = [drift for _, drift in self.grid]
-        refuse_if_too_large(self, 1, 1, *drifts)
-        plans = [(*setting, vigilant) for setting, vigilant in zip(self.grid, _sentinel(drifts), strict=True)]
-        self._core = _core.AutoRidge(self.n_features, plans, list(self.noises), self.scale or 0.0, self.share, self.sleep, self.threads)
+        _check_experts(self.grid, self.views, self.noises, "noises")
+        refuse_if_too_large(self, 1, 1, *[drift for _, drift in self.grid])
+        self._core = _core.AutoRidge(
+            self.n_features,
+            self._plans(self.grid),
+            list(self.noises),
+            self.scale or 0.0,
+            self.share,
+            self.sleep,
+            self.threads,
+            self._n_views,
+        )
 
     @property
     def experts(self) -> list[NoiseExpert]:
@@ -351,7 +382,7 @@ class AutoRidge(Ensemble):
     def interval(self, x: ArrayLike, level: float = 0.9) -> tuple[float | Array, float | Array]:
         """The central interval that holds the target with probability `level` under the mixture: its lower and upper ends, as `predict`."""
         level = _validate.real(level, "level", above=0, most=1 - 1e-12)
-        values = _validate.inputs(x, self.n_features)
+        values = _validate.inputs(x, self._row_length)
         ends = [self._quantiles(values, tail) for tail in ((1 - level) / 2, (1 + level) / 2)]
         return (ends[0], ends[1]) if values.ndim == 2 else (float(ends[0][0]), float(ends[1][0]))
 
@@ -359,7 +390,7 @@ class AutoRidge(Ensemble):
         """The log of the forecast's density at y, for scoring: one number for one input, or one for each row."""
         from scipy.special import logsumexp
 
-        values = _validate.inputs(x, self.n_features)
+        values = _validate.inputs(x, self._row_length)
         targets = _validate.targets(np.atleast_1d(np.asarray(y, dtype=object)), len(values) if values.ndim == 2 else 1)
         weight, mean, sd = self._components(values)
         out = logsumexp(np.log(weight) - np.log(sd) - 0.5 * ((targets[:, None] - mean) / sd) ** 2, axis=1) - 0.5 * math.log(2 * math.pi)
@@ -375,7 +406,7 @@ class AutoRidge(Ensemble):
 
     def run_with_std(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> tuple[Array, Array]:
         """The same, and the standard deviations (n,)."""
-        X = _validate.table(X, self.n_features)
+        X = _validate.table(X, self._row_length)
         out = self._core.run(X, _validate.targets(y, len(X)), _validate.weights(weight, len(X)))
         return np.ascontiguousarray(out[:, 0]), np.ascontiguousarray(out[:, 1])
 
@@ -413,9 +444,11 @@ def _in_words(expert: NamedTuple) -> str:
     )
 
 
-def _refuse_no_experts(items: Sequence[object], name: str) -> None:
-    if not items:
+def _check_experts(grid: Sequence[object], views: Sequence[int] | None, readouts: Sequence[object], name: str) -> None:
+    if not readouts:
         raise ValueError(f"{name} is empty")
+    if views is not None and len(views) != len(grid):
+        raise ValueError(f"views must have one entry for each of the {len(grid)} settings of the grid, got {len(views)}")
 
 
 def _checked_grid(grid: Iterable[Sequence[float]], names: tuple[str, ...]) -> tuple[tuple[float, ...], ...]:
@@ -436,17 +469,11 @@ def _checked_grid(grid: Iterable[Sequence[float]], names: tuple[str, ...]) -> tu
     )
 
 
-def _checked_options(share: float, sleep: bool, threads: int, scale: float | None) -> dict[str, object]:
+def _checked_options(views: Iterable[int] | None, share: float, sleep: bool, threads: int, scale: float | None) -> dict[str, object]:
     return {
+        "views": None if views is None else tuple(_validate.count(view, "views", least=0) for view in views),
         "share": _validate.real(share, "share", least=0, most=0.5),
         "sleep": bool(sleep),
         "threads": _validate.count(threads, "threads"),
         "scale": None if scale is None else _validate.scale(scale, "scale"),
     }
-
-
-def _sentinel(drifts: Sequence[float]) -> list[bool]:
-    """Mark the posterior whose drift is nearest to SENTINEL_DRIFT, if any drifts."""
-    distance = [abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf for drift in drifts]
-    nearest = int(np.argmin(distance))
-    return [position == nearest and drift > 0 for position, drift in enumerate(drifts)]

@@ -129,6 +129,11 @@ class CompiledForecaster(Forecaster):
         """Number of examples learned."""
         return int(self._core.steps)
 
+    @property
+    def _row_length(self) -> int:
+        """Numbers in an input."""
+        return self.n_features
+
     def add_features(self, k: int) -> None:
         """Let inputs have `k` more features from now on, at the end; nothing learned is lost.
 
@@ -148,7 +153,8 @@ class CompiledForecaster(Forecaster):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["parameters"])  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
-        self._core.restore(state["state"])
+        # Plain copies: joblib may have mapped the arrays into memory.
+        self._core.restore({name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in state["state"].items()})
 
 
 class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
@@ -173,7 +179,7 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
         Ctrl-C, and an example found to be beyond double precision on the way (a weight of 1e300), stop between two rows; the rows
         before are then learned.
         """
-        X = _validate.table(X, self.n_features)
+        X = _validate.table(X, self._row_length)
         labels = _validate.labels(y, self.n_classes, len(X))
         p: Array = self._core.run(X, labels, _validate.weights(weight, len(X)))
         return p

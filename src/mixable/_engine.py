@@ -1,0 +1,209 @@
+"""What the estimators of scikit-learn and river share: labels of any kind, causal scaling, an intercept, new classes and new features.
+
+It knows neither library. Inputs are plain float64 tables here; NaN stands for a missing entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _core
+from mixable.forecasters import GAF, AutoGAF, AutoRidge
+
+Array = NDArray[np.float64]
+
+SQUASHED_LAMS = (0.1, 0.01)
+"""The mixture's settings without drift and with these lam are in it once more, for inputs that are squashed beyond one deviation."""
+
+
+class Design:
+    """The forecaster that an estimator's parameters ask for, for sizes not known yet, and how its inputs are to be scaled."""
+
+    def __init__(self, kind: type, parameters: dict[str, Any], *, standardize: bool, intercept: bool) -> None:
+        self.kind, self.parameters = kind, parameters
+        self.standardize, self.intercept = bool(standardize), bool(intercept)
+
+    @property
+    def views(self) -> int:
+        """How many descriptions of an input the forecaster is given."""
+        return 2 if "views" in self.parameters else 1
+
+    def forecaster(self, n_features: int, n_classes: int | None) -> Any:
+        """Return a new forecaster."""
+        sizes = (n_features + self.intercept,) if n_classes is None else (n_features + self.intercept, n_classes)
+        return self.kind(*sizes, **self.parameters)
+
+    def scaler(self, n_features: int) -> _core.Scaler:
+        """Return a new scaler."""
+        return _core.Scaler(n_features, self.intercept, self.standardize, self.views)
+
+    @classmethod
+    def for_classes(cls, kind: type | None, fixed: dict[str, float | None], standardize: bool, intercept: bool, threads: int) -> Design:
+        """Mix over whatever is None of lam, beta, alpha and drift; with nothing left to mix over, or another kind, take that forecaster."""
+        given = {name: value for name, value in fixed.items() if value is not None}
+        if kind is not None or len(given) == len(fixed):
+            return cls(kind or GAF, given, standardize=standardize, intercept=intercept)
+        parameters: dict[str, Any] = _grid(AutoGAF.GRID, ("lam", "beta", "drift"), given, standardize)
+        if "alpha" in given:
+            parameters["alphas"] = (given["alpha"],)
+        return cls(AutoGAF, {**parameters, "threads": threads}, standardize=standardize, intercept=intercept)
+
+    @classmethod
+    def for_numbers(cls, fixed: dict[str, float | None], standardize: bool, intercept: bool, threads: int) -> Design:
+        """Mix over whatever is None of lam and drift."""
+        given = {name: value for name, value in fixed.items() if value is not None}
+        parameters = _grid(AutoRidge.GRID, ("lam", "drift"), given, standardize)
+        return cls(AutoRidge, {**parameters, "threads": threads}, standardize=standardize, intercept=intercept)
+
+
+def _grid(grid: Sequence[tuple[float, ...]], names: tuple[str, ...], given: dict[str, float], standardize: bool) -> dict[str, Any]:
+    """Return a grid in which the given parameters are fixed, in absolute units, and its views."""
+
+    def settings(rows: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+        return list(dict.fromkeys(tuple(given.get(name, value) for name, value in zip(names, row, strict=True)) for row in rows))
+
+    plain = settings(grid)
+    out: dict[str, Any] = {"grid": plain}
+    if standardize:
+        squashed = settings([row for row in grid if row[-1] == 0 and row[0] in SQUASHED_LAMS])
+        out = {"grid": plain + squashed, "views": [0] * len(plain) + [1] * len(squashed)}
+    if given:
+        out["scale"] = 1.0
+    return out
+
+
+class Engine:
+    """A scaler, a forecaster, and the labels it has met; labels None for a forecaster of numbers."""
+
+    def __init__(self, design: Design, n_features: int, labels: Sequence[Hashable] | None, *, closed: bool = False) -> None:
+        self.design, self.n_features, self.closed = design, n_features, closed
+        self.scaler = design.scaler(n_features)
+        self.labels: list[Hashable] | None = None if labels is None else list(labels)
+        self.codes: dict[Hashable, int] = {label: code for code, label in enumerate(self.labels or ())}
+        # With less than two classes there is a place kept for those to come.
+        self.forecaster = design.forecaster(n_features, None if labels is None else max(2, len(self.labels or ())))
+
+    def add_features(self, k: int) -> None:
+        """Take in `k` more features, at the end."""
+        scaler = self.design.scaler(self.n_features + k)
+        scaler.adopt(self.scaler)
+        self.forecaster.add_features(k)
+        self.scaler, self.n_features = scaler, self.n_features + k
+
+    def add_label(self, label: Hashable) -> None:
+        """Take in a class that was not there."""
+        assert self.labels is not None
+        if len(self.labels) >= 2:
+            self.forecaster.add_class()
+        self.codes[label] = len(self.labels)
+        self.labels.append(label)
+
+    def new_labels(self, y: Sequence[Hashable]) -> list[Hashable]:
+        """Labels among y that have not been met, in the order in which they appear."""
+        return list(dict.fromkeys(label for label in y if label not in self.codes))
+
+    def look(self, X: Array) -> Any:
+        """The forecast of one row or of each row of a table; probabilities in the order of `labels`."""
+        p = self.forecaster.predict(self.scaler.look(X))
+        return p if self.labels is None else self._known(p)
+
+    def learn(self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None = None) -> None:
+        """Learn the rows of a table."""
+        if len(X) == 1:
+            self.learn_row(X[0], y[0], 1.0 if weight is None else float(weight[0]))
+        else:
+            self.run(X, y, weight)
+
+    def learn_row(self, x: Array, y: Any, weight: float = 1.0) -> None:
+        """Learn one row."""
+        with _Undo(self.scaler):
+            z = self.scaler.learn(x)
+            if self.labels is not None:
+                if y not in self.codes:
+                    self.add_label(y)
+                y = self.codes[y]
+            self.forecaster.learn(z, y, weight)
+
+    def run(
+        self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None, forecast: Callable[[Any, Any, Any], Any] | None = None
+    ) -> Any:
+        """Learn the rows of a table; return the forecasts made before each, 0 for classes that had not been met yet."""
+        with _Undo(self.scaler):
+            Z = self.scaler.learn(X)
+            if self.labels is None:
+                return (forecast or self.forecaster.run)(Z, y, weight)
+            pieces, begin = [], 0
+            for label in self.new_labels(y):  # type: ignore[arg-type]  # labels, not numbers
+                first = next(t for t in range(begin, len(Z)) if y[t] == label)
+                pieces += self._pieces(Z, y, weight, begin, first)
+                pieces.append(self._known(self.forecaster.predict(Z[first]))[None, :])
+                self.add_label(label)
+                self.forecaster.learn(Z[first], self.codes[label], 1.0 if weight is None else float(weight[first]))
+                begin = first + 1
+            pieces += self._pieces(Z, y, weight, begin, len(Z))
+            out = np.zeros((len(Z), len(self.labels)))
+            at = 0
+            for piece in pieces:
+                out[at : at + len(piece), : piece.shape[1]] = piece
+                at += len(piece)
+            return out
+
+    def _pieces(self, Z: Array, y: Any, weight: Array | None, begin: int, end: int) -> list[Array]:
+        """Run over rows whose labels are all known."""
+        if begin == end:
+            return []
+        codes = np.fromiter((self.codes[label] for label in y[begin:end]), dtype=np.int_, count=end - begin)
+        return [self._known(self.forecaster.run(Z[begin:end], codes, None if weight is None else weight[begin:end]))]
+
+    def _known(self, p: Array) -> Array:
+        """Leave out the place kept for a class to come."""
+        known = len(self.labels or ())
+        if known == p.shape[-1]:
+            return p
+        return np.ones((*p.shape[:-1], known))
+
+    def coefficients(self) -> tuple[Array, Array]:
+        """Slopes (K, d) and intercepts (K,), (1, d) and (1,) for numbers, in the units of the caller's columns where scaling is linear."""
+        theta = np.atleast_2d(self.forecaster.coef)
+        slopes = theta[:, self.design.intercept :] * self._per_unit()
+        bias = theta[:, 0] if self.design.intercept else np.zeros(len(theta))
+        return slopes, bias - slopes @ self.scaler.moments()[0]
+
+    def spread(self, contrasts: Array) -> Array:
+        """Posterior standard deviations (c, d) of combinations (c, K) of the classes' slopes, or (1, d) for numbers and contrasts [[1]]."""
+        k = contrasts.shape[1]
+        ensemble = isinstance(self.forecaster, (AutoGAF, AutoRidge))
+        covariance: Array = self.forecaster._core.covariance() * (1.0 if ensemble else 0.5)
+        width = self.n_features + self.design.intercept
+        each = np.einsum("jlml->ljm", covariance.reshape(k, width, k, width))[self.design.intercept :]
+        return np.asarray(np.sqrt(np.maximum(np.einsum("cj,ljm,cm->cl", contrasts, each, contrasts), 0.0)) * self._per_unit())
+
+    def _per_unit(self) -> Array:
+        sd = self.scaler.moments()[1]
+        return np.asarray(np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "scaler": self.scaler.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.scaler = self.design.scaler(self.n_features)
+        self.scaler.restore({name: np.array(values) for name, values in state["scaler"].items()})
+
+
+class _Undo:
+    """Puts a scaler back to where it was if what follows fails."""
+
+    def __init__(self, scaler: _core.Scaler) -> None:
+        self.scaler, self.state = scaler, scaler.state()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is not None:
+            self.scaler.restore(self.state)

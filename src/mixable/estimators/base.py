@@ -1,0 +1,77 @@
+"""What GAFClassifier and GAFRegressor share: what they accept, and the engine behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from mixable._engine import Design, Engine
+from mixable.estimators import tables
+
+Array = NDArray[np.float64]
+
+
+class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+    """Tables in, an engine behind."""
+
+    standardize: bool
+    fit_intercept: bool
+    n_jobs: int | None
+    n_features_in_: int
+    engine_: Engine
+
+    def _design(self) -> Design:
+        raise NotImplementedError
+
+    @property
+    def _threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _rows(self, X: Any, *, reset: bool = False) -> Array:
+        """X as a float64 table with the columns in the order of the first call; errors are scikit-learn's, which name what is wrong."""
+        if not reset and not hasattr(self, "feature_names_in_"):
+            plain = tables.plain_rows(X, self.n_features_in_)
+            if plain is not None:
+                return plain
+        names = tables.column_names(X)
+        if not reset and names is not None and hasattr(self, "feature_names_in_"):
+            known = list(self.feature_names_in_)
+            if names != known and sorted(names) == sorted(known):
+                X = tables.in_order(X, known)
+        if names is None:
+            return np.ascontiguousarray(validate_data(self, tables.as_matrix(X), reset=reset, dtype=np.float64, order="C"))
+        validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
+        return np.ascontiguousarray(check_array(tables.as_matrix(X), dtype=np.float64, order="C", estimator=self, input_name="X"))
+
+    def _weights(self, sample_weight: Any, X: Array) -> Array | None:
+        """Check the weights of the rows; None if there are none."""
+        if sample_weight is None:
+            return None
+        out: Array = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return out
+
+    def _forget(self) -> None:
+        """Drop what was learned."""
+        for name in ("engine_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def report(self) -> str:
+        """What it has settled on, in words and numbers."""
+        check_is_fitted(self, "engine_")
+        forecaster = self.engine_.forecaster
+        text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
+        scaling = "as they come" if not self.standardize else "standardised by running mean and deviation"
+        return f"{text}\nInputs are {scaling}{', with an intercept' if self.fit_intercept else ''}."
+
+    @property
+    def forecaster_(self) -> Any:
+        """The forecaster behind the estimator."""
+        check_is_fitted(self, "engine_")
+        return self.engine_.forecaster

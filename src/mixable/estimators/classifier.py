@@ -1,0 +1,214 @@
+"""GAFClassifier: multiclass logistic regression for scikit-learn that learns as it goes and needs no parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from mixable._engine import Design, Engine
+from mixable.estimators.base import Array, StreamEstimator
+from mixable.integrals import helmert
+
+
+class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+    """Probabilities you can bet on, from one pass over the data.
+
+    Parameters left at None are mixed over (`mixable.AutoGAF`): nothing needs tuning. Given ones are fixed, in units of the scaled inputs.
+
+    Parameters
+    ----------
+    lam, beta, alpha, drift
+        As in `mixable.GAF`; with all four given it is GAF, else the mixture over the rest.
+    forecaster
+        Another multiclass forecaster class of the package, say `mixable.ONS`, to be used instead, with those of the four that are given.
+    standardize
+        Scale each feature by its running mean and standard deviation: of what was learned before, and the row itself. No row is ever
+        scaled by a later one. The mixture also sees the features on a scale that is logarithmic beyond one standard deviation, and
+        finds out which is better.
+    fit_intercept
+        Whether to add a constant feature.
+    n_jobs
+        Threads for whole tables, as scikit-learn counts them.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    coef_, intercept_ : weights as in scikit-learn's LogisticRegression, in the units of the caller's columns (where the scaling is linear).
+    coef_std_ : their posterior standard deviations.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+    forecaster_ : the forecaster behind.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> order = np.random.default_rng(0).permutation(150)
+    >>> model = GAFClassifier()
+    >>> p = model.prequential(X[order], y[order])           # each row forecast before its label is learned
+    >>> p.shape, bool(model.score(X, y) > 0.9)
+    ((150, 3), True)
+    """
+
+    def __init__(
+        self,
+        *,
+        lam: float | None = None,
+        beta: float | None = None,
+        alpha: float | None = None,
+        drift: float | None = None,
+        forecaster: type | None = None,
+        standardize: bool = True,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.lam = lam
+        self.beta = beta
+        self.alpha = alpha
+        self.drift = drift
+        self.forecaster = forecaster
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
+        """Forget everything, then learn the rows in turn; all their labels are known from the start."""
+        self._forget()
+        rows = self._rows(X, reset=True)
+        labels = self._labels(y, len(rows))
+        weight = self._weights(sample_weight, rows)
+        self.engine_ = Engine(self._design(), rows.shape[1], np.unique(labels).tolist())
+        self._learn(rows, labels.tolist(), weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> GAFClassifier:
+        """Learn more rows. Classes that were not there before are taken in, unless the first call told all `classes`."""
+        self._prepare(X, y, sample_weight, classes, run=False)
+        return self
+
+    def prequential(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Array:
+        """Learn more rows, and return the probabilities (n, n_classes) of each made before its label was learned.
+
+        The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code. Columns are `classes_` as they are at the
+        end; a class that had not been met before a row has 0 there.
+        """
+        p = self._prepare(X, y, sample_weight, classes, run=True)
+        out = np.zeros((len(p), len(self.classes_)))
+        out[:, : p.shape[1]] = p
+        return np.ascontiguousarray(out[:, self._order()])
+
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None, run: bool) -> Any:
+        """Check everything, make an engine if there is none, then learn: all or nothing."""
+        first = not hasattr(self, "engine_")
+        try:
+            rows = self._rows(X, reset=first)
+            labels = self._labels(y, len(rows))
+            weight = self._weights(sample_weight, rows)
+            told = None if classes is None else np.unique(column_or_1d(np.asarray(classes))).tolist()
+            engine = Engine(self._design(), rows.shape[1], told or (), closed=told is not None) if first else self.engine_
+            if not first and told is not None and set(told) != set(engine.labels or ()):
+                raise ValueError(f"classes={told!r} are not those of the first call: {sorted(engine.labels or (), key=str)!r}")
+            values = labels.tolist()
+            unknown = engine.new_labels(values) if engine.closed else ()
+            if unknown:
+                raise ValueError(f"y has labels that are not in classes: {unknown!r}")
+        except BaseException:
+            if first:
+                self._forget()
+            raise
+        self.engine_ = engine
+        return engine.run(rows, values, weight) if run else self._learn(rows, values, weight)
+
+    def _learn(self, rows: Array, labels: list[Any], weight: Array | None) -> None:
+        self.engine_.learn(rows, labels, weight)
+
+    def _labels(self, y: Any, n: int) -> NDArray[Any]:
+        """Check labels: a column of integers, strings or booleans, as long as X."""
+        if y is None:
+            raise ValueError("This GAFClassifier estimator requires y to be passed, but the target y is None.")
+        values: NDArray[Any] = np.asarray(y)
+        if values.ndim != 1 or values.dtype.kind not in "iubU":
+            values = column_or_1d(y, warn=True)
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise ValueError("Input y contains NaN or infinity.")
+            if values.dtype == object and any(item is None or item != item for item in values):
+                raise ValueError("Input y contains NaN or None.")
+            check_classification_targets(values)
+        if len(values) != n:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]")
+        return values
+
+    def _design(self) -> Design:
+        fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
+        return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, self._threads)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        if not hasattr(self, "engine_"):
+            raise AttributeError("classes_ is known after fit or partial_fit")
+        return np.array(self.engine_.labels)[self._order()]
+
+    def _order(self) -> NDArray[np.int_]:
+        """The engine's columns in the order of `classes_`."""
+        return np.argsort(np.array(self.engine_.labels), kind="stable")
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, n_classes) of each row, from what has been learned so far; columns as in `classes_`."""
+        check_is_fitted(self, "engine_")
+        rows = self._rows(X)
+        p = self.engine_.look(rows[0])[None, :] if len(rows) == 1 else self.engine_.look(rows)
+        return np.ascontiguousarray(p[:, self._order()])
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds of `predict_proba`: of the second class (n,) if there are two, else of each class against the rest (n, n_classes)."""
+        p = self.predict_proba(X)
+        if p.shape[1] == 2:
+            return np.asarray(np.log(p[:, 1]) - np.log(p[:, 0]))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(p) - np.log1p(-p))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    @property
+    def coef_(self) -> Array:
+        """Weights (n_classes, n_features), or (1, n_features) of the log-odds if there are two classes."""
+        return self._by_class(self._coefficients()[0])
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts (n_classes,), or (1,) if there are two classes."""
+        return self._by_class(self._coefficients()[1])
+
+    @property
+    def coef_std_(self) -> Array:
+        """Posterior standard deviations of `coef_`."""
+        check_is_fitted(self, "engine_")
+        K = self.engine_.forecaster.n_classes
+        basis = helmert(K)
+        contrasts = basis[[1]] - basis[[0]] if K == 2 else basis[self._order()]
+        if K == 2 and self._order()[0] == 1:
+            contrasts = -contrasts
+        return self.engine_.spread(contrasts)
+
+    def _coefficients(self) -> tuple[Array, Array]:
+        check_is_fitted(self, "engine_")
+        return self.engine_.coefficients()
+
+    def _by_class(self, values: Array) -> Array:
+        """Put rows, one for each class of the forecaster, in the order of `classes_`; of two, the difference."""
+        if len(values) == 2:
+            order = self._order() if len(self.classes_) == 2 else np.arange(2)
+            return np.asarray(values[order[[1]]] - values[order[[0]]])
+        return np.asarray(values[self._order()])

@@ -1,0 +1,138 @@
+"""GAFRegressor: linear regression for scikit-learn that learns as it goes, with honest uncertainty and no parameters to choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from mixable._engine import Design, Engine
+from mixable.estimators.base import Array, StreamEstimator
+
+
+class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+    """Means, standard deviations and intervals, from one pass over the data.
+
+    `mixable.AutoRidge` behind: a mixture of Bayesian linear regressions over regularisation, drift and noise. Parameters left at None are
+    mixed over; given ones are fixed, in units of the scaled inputs.
+
+    Parameters
+    ----------
+    lam, drift
+        Regularisation and process noise, as in `mixable.AutoRidge`.
+    standardize, fit_intercept, n_jobs
+        As in `GAFClassifier`.
+
+    Attributes
+    ----------
+    coef_, intercept_ : weights (n_features,) and a number, in the units of the caller's columns (where the scaling is linear).
+    coef_std_ : posterior standard deviations of the weights.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+    forecaster_ : the forecaster behind.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2)) * [1, 1000]
+    >>> y = X @ [1.0, 0.002] + 5 + 0.1 * rng.normal(size=300)
+    >>> model = GAFRegressor().fit(X, y)
+    >>> mean, std = model.predict(X[:1], return_std=True)
+    >>> bool(abs(mean[0] - y[0]) < 4 * std[0]), model.predict_interval(X[:3]).shape
+    (True, (3, 2))
+    """
+
+    def __init__(
+        self,
+        *,
+        lam: float | None = None,
+        drift: float | None = None,
+        standardize: bool = True,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.lam = lam
+        self.drift = drift
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
+        """Forget everything, then learn the rows in turn."""
+        self._forget()
+        return self.partial_fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
+        """Learn more rows."""
+        rows, targets, weight = self._prepare(X, y, sample_weight)
+        self.engine_.learn(rows, targets, weight)
+        return self
+
+    def prequential(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, return_std: bool = False
+    ) -> Array | tuple[Array, Array]:
+        """Learn more rows, and return the mean (n,) forecast for each before its target was learned; with `return_std`, the deviations too.
+
+        The same as a loop of `predict` and `partial_fit` over the rows, in compiled code.
+        """
+        rows, targets, weight = self._prepare(X, y, sample_weight)
+        mean, std = self.engine_.run(rows, targets, weight, self.forecaster_.run_with_std)
+        return (mean, std) if return_std else mean
+
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Array, Array, Array | None]:
+        """Check everything, and make an engine if there is none."""
+        first = not hasattr(self, "engine_")
+        try:
+            rows = self._rows(X, reset=first)
+            if y is None:
+                raise ValueError("This GAFRegressor estimator requires y to be passed, but the target y is None.")
+            targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
+            if len(targets) != len(rows):
+                raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(rows)}, {len(targets)}]")
+            if not np.isfinite(targets).all():
+                raise ValueError("Input y contains NaN or infinity.")
+            weight = self._weights(sample_weight, rows)
+            engine = Engine(self._design(), rows.shape[1], None) if first else self.engine_
+        except BaseException:
+            if first:
+                self._forget()
+            raise
+        self.engine_ = engine
+        return rows, targets, weight
+
+    def _design(self) -> Design:
+        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, self._threads)
+
+    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """The mean (n,) of each row's forecast; with `return_std`, also its standard deviation: of a target to come, noise and all."""
+        z = self._scaled(X)
+        mean = self.forecaster_.predict(z)
+        return (mean, self.forecaster_.std(z)) if return_std else mean
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> Array:
+        """The lower and upper ends (n, 2) of the central interval that holds each target with probability `level`."""
+        return np.column_stack(self.forecaster_.interval(self._scaled(X), level))
+
+    def _scaled(self, X: Any) -> Array:
+        check_is_fitted(self, "engine_")
+        return self.engine_.scaler.look(self._rows(X))
+
+    @property
+    def coef_(self) -> Array:
+        """Weights (n_features,)."""
+        check_is_fitted(self, "engine_")
+        return np.asarray(self.engine_.coefficients()[0][0])
+
+    @property
+    def intercept_(self) -> float:
+        """The intercept."""
+        check_is_fitted(self, "engine_")
+        return float(self.engine_.coefficients()[1][0])
+
+    @property
+    def coef_std_(self) -> Array:
+        """Posterior standard deviations of `coef_`."""
+        check_is_fitted(self, "engine_")
+        return np.asarray(self.engine_.spread(np.ones((1, 1)))[0])

@@ -1,0 +1,40 @@
+"""Tables of any kind as float64 arrays with column names: NumPy, pandas, Polars, Arrow; without importing any of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a table's columns, if it has names and all are strings."""
+    names = getattr(X, "column_names", None)  # Arrow
+    if names is None:
+        names = getattr(X, "columns", None)  # pandas, Polars
+    if names is None or callable(names):
+        return None
+    names = list(names)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def in_order(X: Any, names: list[str]) -> Any:
+    """The same table with its columns in the given order."""
+    return X.select(names) if hasattr(X, "select") else X[names]
+
+
+def as_matrix(X: Any) -> Any:
+    """A table with named columns as an array; anything else as it is."""
+    if hasattr(X, "column_names") and hasattr(X, "column"):  # Arrow
+        return np.column_stack([np.asarray(X.column(name).to_numpy()) for name in X.column_names])
+    if type(X).__module__.partition(".")[0] == "polars":
+        return X.to_numpy()
+    return X
+
+
+def plain_rows(X: Any, n_features: int) -> NDArray[np.float64] | None:
+    """X, if nothing about it needs checking: a C-contiguous float64 table of finite numbers with this many columns."""
+    if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or X.shape[1] != n_features or not X.flags.c_contiguous:
+        return None
+    return X if len(X) and np.isfinite(X).all() else None

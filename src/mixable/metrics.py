@@ -1,0 +1,186 @@
+"""How good forecasts are: log loss, Brier score, accuracy, calibration; of a whole table at once, or as a stream goes by.
+
+Log loss and accuracy of tables are scikit-learn's business too (`sklearn.metrics.log_loss`, `accuracy_score`); what is here also takes
+labels that the forecaster had never met, whose probability is 0: they cost -ln(2.2e-16) = 36 nats, as much as certainty of something
+else, and never nothing.
+
+>>> p = np.array([[0.8, 0.2], [0.4, 0.6], [0.9, 0.1]])
+>>> y = [0, 1, 1]
+>>> round(log_loss(p, y), 3), round(brier(p, y), 3), round(accuracy(p, y), 3)
+(1.012, 0.673, 0.667)
+>>> stream = Scores()
+>>> for row, label in zip(p, y): stream.update(row, label)
+>>> round(stream.log_loss, 3), stream.n
+(1.012, 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixable import _validate
+
+Array = NDArray[np.float64]
+
+LEAST = float(np.finfo(np.float64).eps)
+"""The least probability that a label is charged for."""
+
+
+class Bin(NamedTuple):
+    """One row of a reliability table: how sure the forecasts were that fell between `low` and `high`, and how often they were right."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    accuracy: float
+
+
+class Scores:
+    """Scores of a stream of probabilities, updated one forecast at a time, in constant memory.
+
+    Parameters
+    ----------
+    bins
+        Number of equally wide bins of confidence for the calibration error.
+    """
+
+    def __init__(self, bins: int = 10) -> None:
+        self.bins = _validate.count(bins, "bins")
+        self.n = 0
+        self._loss = self._square = self._weight = 0.0
+        self._count = np.zeros(self.bins, dtype=np.int_)
+        self._sure = np.zeros(self.bins)
+        self._right = np.zeros(self.bins)
+        self._binned_weight = np.zeros(self.bins)
+
+    def update(self, p: ArrayLike | Mapping[Any, float], y: Hashable, weight: float = 1.0) -> None:
+        """Count one forecast: probabilities (K,) and a label 0..K-1, or a dictionary of probabilities and a label of any kind.
+
+        A label without a probability is one that the forecaster did not know.
+        """
+        weight = _validate.weight(weight)
+        if isinstance(p, Mapping):
+            labels = list(p)
+            position = labels.index(y) if y in p else -1
+            values = np.array([float(p[label]) for label in labels])
+        else:
+            values = _validate.as_floats(p, "p")
+            position = _label(y)
+            position = position if position < len(values) else -1
+        if values.ndim != 1:
+            raise ValueError(f"p must be one row of probabilities, got shape {values.shape}")
+        if len(values) and not (np.isfinite(values).all() and values.min() >= 0 and abs(values.sum() - 1) < 1e-6):
+            raise ValueError("p must be probabilities that sum to 1")
+        self._add(values[None, :], np.array([position]), np.array([weight]))
+
+    def update_many(self, p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> None:
+        """Count the forecasts (n, K) of n labels; those outside 0..K-1 count as unknown to the forecaster."""
+        values, positions = _table(p, y)
+        weights = _validate.weights(weight, len(values))
+        self._add(values, positions, np.ones(len(values)) if weights is None else weights)
+
+    def _add(self, p: Array, y: NDArray[np.int_], weight: Array) -> None:
+        n, K = p.shape
+        known = y >= 0
+        own = np.where(known, p[np.arange(n), np.where(known, y, 0)], 0.0) if K else np.zeros(n)
+        self.n += n
+        self._weight += float(weight.sum())
+        self._loss += float(weight @ -np.log(np.maximum(own, LEAST)))
+        self._square += float(weight @ ((p * p).sum(axis=1) - 2 * own + 1))
+        sure = p.max(axis=1) if K else np.zeros(n)
+        right = known & (p.argmax(axis=1) == y) if K else np.zeros(n, dtype=bool)
+        bins = np.minimum((sure * self.bins).astype(np.int_), self.bins - 1)
+        np.add.at(self._count, bins, 1)
+        np.add.at(self._sure, bins, weight * sure)
+        np.add.at(self._right, bins, weight * right)
+        np.add.at(self._binned_weight, bins, weight)
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log loss in nats; NaN before the first forecast."""
+        return self._mean(self._loss)
+
+    @property
+    def brier(self) -> float:
+        """Mean Brier score: the squared distance of the probabilities from the outcome, 0 to 2."""
+        return self._mean(self._square)
+
+    @property
+    def accuracy(self) -> float:
+        """How often the most probable label was right."""
+        return self._mean(float(self._right.sum()))
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error: the mean distance between how sure the forecasts of a bin were and how often they were right."""
+        return self._mean(float(np.abs(self._sure - self._right).sum()))
+
+    def _mean(self, total: float) -> float:
+        return total / self._weight if self._weight > 0 else float("nan")
+
+    def reliability(self) -> list[Bin]:
+        """The reliability table behind `calibration_error`: a row for each bin that is not empty."""
+        edges = np.linspace(0, 1, self.bins + 1)
+        return [
+            Bin(
+                float(edges[b]),
+                float(edges[b + 1]),
+                int(self._count[b]),
+                float(self._sure[b] / self._binned_weight[b]),
+                float(self._right[b] / self._binned_weight[b]),
+            )
+            for b in np.flatnonzero(self._binned_weight > 0)
+        ]
+
+
+def scores(p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, bins: int = 10) -> Scores:
+    """All scores of a table of probabilities (n, K) and labels (n,)."""
+    out = Scores(bins)
+    out.update_many(p, y, weight)
+    return out
+
+
+def log_loss(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Mean log loss in nats. See also `losses.log_loss`, which has one for each row."""
+    return scores(p, y, weight=weight).log_loss
+
+
+def brier(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Mean Brier score."""
+    return scores(p, y, weight=weight).brier
+
+
+def accuracy(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """How often the most probable label was right."""
+    return scores(p, y, weight=weight).accuracy
+
+
+def calibration_error(p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, bins: int = 10) -> float:
+    """Expected calibration error."""
+    return scores(p, y, weight=weight, bins=bins).calibration_error
+
+
+def reliability(p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, bins: int = 10) -> list[Bin]:
+    """Reliability table."""
+    return scores(p, y, weight=weight, bins=bins).reliability()
+
+
+def _label(y: Any) -> int:
+    """A label; what is negative is a mistake, not an unknown class."""
+    return _validate.label(y, 2**62) if isinstance(y, (SupportsIndex, np.bool_)) else _validate.label(y, 2)
+
+
+def _table(p: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.int_]]:
+    values = _validate.as_floats(p, "p")
+    if values.ndim != 2 or not len(values):
+        raise ValueError(f"p must be a table (n, K) with at least one row, got shape {values.shape}")
+    bad = np.flatnonzero(~(np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1) & (np.abs(values.sum(axis=1) - 1) < 1e-6)))
+    if len(bad):
+        raise ValueError(f"p[{bad[0]}] is not a row of probabilities that sum to 1")
+    labels = _validate.labels(y, 2**62, len(values))
+    return values, np.where(labels < values.shape[1], labels, -1)

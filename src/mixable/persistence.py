@@ -1,0 +1,237 @@
+"""Saving and loading: safetensors with a description in JSON. Loading runs no code from the file, and checks it first.
+
+A file holds the tensors of a model and, as metadata, `format` (the version of this layout), `class`, `library` (the version that wrote
+it), `model` (everything else, as JSON in which tensors are referred to by name) and `checksum` (of all that).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1
+
+# Where the classes are that a file may contain. Nothing else is ever made from one.
+HOMES = {
+    **{name: "mixable" for name in ("AIOLI", "FTRL", "GAF", "OGD", "ONS", "SMP", "VAW", "AutoGAF", "AutoRidge", "Folklore", "Foster")},
+    **{name: "mixable" for name in ("GenericGAF", "Mixture", "GAFClassifier", "GAFRegressor")},
+    **{name: "mixable.integrals" for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature")},
+    **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
+    **{name: "mixable._engine" for name in ("Engine", "Design")},
+    "Scores": "mixable.metrics",
+    "river.GAFClassifier": "mixable.river",
+    "river.GAFRegressor": "mixable.river",
+}
+
+
+class DamagedFileError(ValueError):
+    """The file is not what `save` wrote: cut short, changed, or something else altogether."""
+
+
+class UnknownFormatError(ValueError):
+    """The file was written by a later version of the library."""
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a forecaster, mixture or estimator to a file, all or nothing.
+
+    The file is written under another name, brought to the disk, and renamed: whatever happens on the way, `path` holds either the old
+    model or the new one. Saving changes nothing in the model.
+
+    >>> from mixable import GAF
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> f = GAF(2, 3)
+    >>> f.learn([1.0, 2.0], 1)
+    >>> save(f, Path(folder.name, "model.safetensors"))
+    >>> load(Path(folder.name, "model.safetensors")).steps
+    1
+    >>> folder.cleanup()
+    """
+    data = to_bytes(model)
+    target = Path(path)
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote. It goes on with the same bits as if it had never been saved.
+
+    Raises `DamagedFileError` for a file that is cut short, changed, or something else, and `UnknownFormatError` for one that a later
+    version wrote (both are ValueErrors).
+    """
+    return from_bytes(Path(path).read_bytes(), os.fspath(path))
+
+
+def to_bytes(model: Any) -> bytes:
+    """What `save` writes."""
+    from safetensors.numpy import save as save_tensors
+
+    name = _class_name(model)
+    if name is None or name in ("Engine", "Design") or HOMES[name] in ("mixable.integrals", "mixable.losses"):
+        raise TypeError(f"{type(model).__name__} cannot be saved: it is not a model of this library")
+    tensors: dict[str, np.ndarray[Any, Any]] = {}
+    text = json.dumps(_encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
+    metadata = {"format": str(FORMAT), "class": name, "library": _library_version(), "model": text}
+    metadata["checksum"] = _checksum(metadata, tensors)
+    return bytes(save_tensors(tensors, metadata))
+
+
+def from_bytes(data: bytes, where: str = "the data") -> Any:
+    """What `load` does with a file's contents."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as load_tensors
+
+    if data[:1] == b"\x80" and data[8:9] != b"{":
+        raise DamagedFileError(f"{where} is a pickle, not a saved model; it was not opened, since loading a pickle runs code")
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or data[8:9] != b"{":
+        raise DamagedFileError(f"{where} is not a saved model: it does not begin like a safetensors file")
+    if len(data) < 8 + size:
+        raise DamagedFileError(f"{where} is cut short: its header alone has {size} bytes, and the file {len(data)}")
+    try:
+        header = json.loads(data[8 : 8 + size])
+        metadata = dict(header.get("__metadata__", {}))
+    except ValueError as error:
+        raise DamagedFileError(f"{where} is damaged: its header cannot be read") from error
+    if "format" not in metadata or "model" not in metadata:
+        raise DamagedFileError(f"{where} is a safetensors file, but not one that mixable wrote")
+    if not metadata["format"].isdecimal() or int(metadata["format"]) > FORMAT:
+        raise UnknownFormatError(
+            f"{where} has format {metadata['format']}, and this version of mixable ({_library_version()}) reads up to {FORMAT}; "
+            f"it was written by version {metadata.get('library', '?')}"
+        )
+    try:
+        tensors = load_tensors(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+        if ends and len(data) < 8 + size + max(ends):
+            raise DamagedFileError(f"{where} is cut short: {8 + size + max(ends) - len(data)} bytes are missing") from error
+        raise DamagedFileError(f"{where} is damaged: {error}") from error
+    if metadata.get("checksum") != _checksum(metadata, tensors):
+        raise DamagedFileError(f"{where} is damaged: its checksum does not fit its contents")
+    return _decode(json.loads(metadata["model"]), tensors)
+
+
+def _library_version() -> str:
+    return str(import_module("mixable").__version__)
+
+
+def _checksum(metadata: dict[str, str], tensors: dict[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name in ("format", "class", "library", "model"):
+        digest.update(f"{name}={metadata.get(name)}\n".encode())
+    for name in sorted(tensors):
+        tensor = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name} {tensor.dtype.str} {tensor.shape}\n".encode())
+        digest.update(tensor.tobytes())
+    return digest.hexdigest()
+
+
+def _class_name(value: Any) -> str | None:
+    """The name of a class in HOMES; None if it is not there."""
+    kind = value if isinstance(value, type) else type(value)
+    for name in (kind.__name__, f"river.{kind.__name__}"):
+        home = HOMES.get(name)
+        if home is not None and kind.__module__.startswith("mixable") and (home == "mixable.river") == (kind.__module__ == "mixable.river"):
+            return name
+    return None
+
+
+def _encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
+    """JSON for a value; what JSON has no word for is an object with one key that says what it is."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, np.generic):
+        return {"scalar": _encode(value.item(), tensors, path), "dtype": value.dtype.str}
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else {"int": str(value)}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, (list, tuple)):
+        items = [_encode(item, tensors, f"{path}.{i}") for i, item in enumerate(value)]
+        return items if isinstance(value, list) else {"tuple": items}
+    if isinstance(value, dict):
+        return {"dict": [[_encode(k, tensors, path), _encode(v, tensors, f"{path}.{k}")] for k, v in value.items()]}
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "fiub" and value.dtype.isnative:
+            tensors[path] = np.ascontiguousarray(value)
+            return {"tensor": path}
+        if value.dtype.kind in "UO":
+            return {"array": _encode(value.tolist(), tensors, path), "dtype": value.dtype.str}
+    name = _class_name(value)
+    if name is None:
+        raise TypeError(f"{path} is a {type(value).__name__}, which cannot be saved")
+    if isinstance(value, type):
+        return {"class": name}
+    return {"object": name, "state": _encode(_state(value), tensors, path)}
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """The attributes of an object, or what it wants to be remembered by."""
+    own = next((kind.__dict__["__getstate__"] for kind in type(value).__mro__[:-1] if "__getstate__" in kind.__dict__), None)
+    state = own(value) if own else dict(vars(value))
+    return {name: item for name, item in state.items() if name != "_sklearn_version"}
+
+
+def _decode(value: Any, tensors: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "scalar" in value:
+        return np.dtype(value["dtype"]).type(_decode(value["scalar"], tensors))
+    if "int" in value:
+        return int(value["int"])
+    if "float" in value:
+        return float(value["float"])
+    if "tuple" in value:
+        return tuple(_decode(item, tensors) for item in value["tuple"])
+    if "dict" in value:
+        return {_decode(k, tensors): _decode(v, tensors) for k, v in value["dict"]}
+    if "tensor" in value:
+        return tensors[value["tensor"]].copy()
+    if "array" in value:
+        items = _decode(value["array"], tensors)
+        out = np.empty(len(items), dtype=value["dtype"])
+        out[:] = items
+        return out
+    name = value.get("class") or value.get("object")
+    if name not in HOMES:
+        raise DamagedFileError(f"the file holds a {name!r}, which this version of mixable does not know")
+    kind = getattr(import_module(HOMES[name]), name.removeprefix("river."))
+    if "class" in value:
+        return kind
+    made = kind.__new__(kind)
+    state = _decode(value["state"], tensors)
+    if hasattr(kind, "__setstate__"):
+        made.__setstate__(state)
+    else:
+        made.__dict__.update(state)
+    return made

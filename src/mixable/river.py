@@ -1,0 +1,253 @@
+"""Estimators for river (https://riverml.xyz): dictionaries in, dictionaries out. This module alone imports river.
+
+New features, missing features and new classes may turn up at any time.
+
+>>> from river import datasets, evaluate, metrics
+>>> model = GAFClassifier()
+>>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss())  # doctest: +ELLIPSIS
+LogLoss: 0.2...
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+
+from mixable._engine import Design, Engine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+
+class _Dictionaries:
+    """Rows of numbers from dictionaries of features, which may come and go; a feature that is missing is NaN."""
+
+    _columns: dict[Hashable, int]
+    _engine: Engine | None
+    standardize: bool
+    fit_intercept: bool
+
+    def _design(self) -> Design:
+        raise NotImplementedError
+
+    def _labels(self) -> tuple[Hashable, ...] | None:
+        raise NotImplementedError
+
+    def _begin(self) -> None:
+        self._columns, self._engine = {}, None
+
+    def _row(self, x: dict[Hashable, Any]) -> Array:
+        """Make a row of what is known of x."""
+        row = np.full(len(self._columns), math.nan)
+        columns = self._columns
+        for name, value in x.items():
+            column = columns.get(name)
+            if column is not None:
+                row[column] = value if type(value) is float else _number(name, value)
+        return row
+
+    def _take_in(self, names: Any) -> Engine | None:
+        """Make room for features that are new; None while there is nothing to learn from."""
+        new = [name for name in names if name not in self._columns]
+        if self._engine is None:
+            if not new and not self.fit_intercept:
+                return None
+            self._engine = Engine(self._design(), len(new), self._labels())
+        elif new:
+            self._engine.add_features(len(new))
+        for name in new:
+            self._columns[name] = len(self._columns)
+        return self._engine
+
+    def _learn_one(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
+        for name, value in x.items():
+            if type(value) is not float or not math.isfinite(value):
+                _number(name, value)  # refuse before anything is taken in
+        engine = self._engine if self._engine and x.keys() == self._columns.keys() else self._take_in(x)
+        if engine is not None:
+            engine.learn_row(self._row(x), y, w)
+
+    def _learn_many(self, X: pd.DataFrame, y: Any) -> None:
+        if not len(X):
+            return
+        engine = self._take_in(X.columns)
+        if engine is not None:
+            engine.learn(self._table(X), y)
+
+    def _table(self, X: pd.DataFrame) -> Array:
+        """The same for a table: columns of known features, NaN for those that are missing."""
+        table = np.full((len(X), len(self._columns)), math.nan)
+        for name in X.columns:
+            if name in self._columns:
+                table[:, self._columns[name]] = X[name].to_numpy(dtype=np.float64, na_value=math.nan)
+        if np.isinf(table).any():
+            raise ValueError("X has infinite entries")
+        return table
+
+
+def _number(name: Hashable, value: Any) -> float:
+    """The value of a feature; NaN and None count as missing."""
+    if value is None:
+        return math.nan
+    if not isinstance(value, (numbers.Real, np.bool_)):
+        raise TypeError(f"feature {name!r} must be a number, got {value!r:.80}; encode it first, say with preprocessing.OneHotEncoder")
+    number = float(value)
+    if math.isinf(number):
+        raise ValueError(f"feature {name!r} is {number}; features must be finite")
+    return number
+
+
+class GAFClassifier(_Dictionaries, base.MiniBatchClassifier):
+    """Probabilities you can bet on, one dictionary at a time; nothing to tune.
+
+    Parameters left at None are mixed over (`mixable.AutoGAF`); given ones are fixed. Features are scaled as they come, so that no
+    `preprocessing.StandardScaler` is needed. A missing feature counts as its running mean; new features and new classes are taken in.
+
+    Parameters
+    ----------
+    lam
+        Regularisation, as in `mixable.GAF`.
+    beta
+        Curvature of the surrogates, likewise.
+    alpha
+        Hedge width, likewise.
+    drift
+        Process noise, likewise.
+    forecaster
+        Another multiclass forecaster class of the package to be used instead, with those of the four that are given.
+    standardize
+        Whether to scale each feature by its running mean and standard deviation.
+    fit_intercept
+        Whether to add a constant feature.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> evaluate.progressive_val_score(datasets.ImageSegments(), GAFClassifier(), metrics.CrossEntropy())  # doctest: +ELLIPSIS
+    CrossEntropy: 0.22...
+
+    """
+
+    def __init__(
+        self,
+        lam: float | None = None,
+        beta: float | None = None,
+        alpha: float | None = None,
+        drift: float | None = None,
+        forecaster: type | None = None,
+        standardize: bool = True,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.lam = lam
+        self.beta = beta
+        self.alpha = alpha
+        self.drift = drift
+        self.forecaster = forecaster
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self._begin()
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def _design(self) -> Design:
+        fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
+        return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, 1)
+
+    def _labels(self) -> tuple[Hashable, ...]:
+        return ()
+
+    def learn_one(self, x: dict[Hashable, Any], y: Hashable, w: float = 1.0) -> None:
+        """Learn one example, its loss multiplied by `w`."""
+        self._learn_one(x, y, w)
+
+    def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of each class met so far."""
+        if self._engine is None or not self._engine.labels:
+            return {}
+        return dict(zip(self._engine.labels, self._engine.look(self._row(x)).tolist(), strict=True))
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+        """Learn the rows of a table in turn."""
+        self._learn_many(X, y.tolist())
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """The probability of each class met so far, for each row."""
+        import pandas as pd
+
+        if self._engine is None or not self._engine.labels or not len(X):
+            return pd.DataFrame(index=X.index)
+        return pd.DataFrame(self._engine.look(self._table(X)), index=X.index, columns=self._engine.labels)
+
+
+class GAFRegressor(_Dictionaries, base.MiniBatchRegressor):
+    """Linear regression, one dictionary at a time; nothing to tune, and honest about its uncertainty.
+
+    `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their running mean, new ones are taken in.
+
+    Parameters
+    ----------
+    lam
+        Regularisation; None mixes over it.
+    drift
+        Process noise; None mixes over it.
+    standardize
+        Whether to scale each feature by its running mean and standard deviation.
+    fit_intercept
+        Whether to add a constant feature.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), GAFRegressor(), metrics.MAE())  # doctest: +ELLIPSIS
+    MAE: 0.23...
+
+    """
+
+    def __init__(self, lam: float | None = None, drift: float | None = None, standardize: bool = True, fit_intercept: bool = True) -> None:
+        self.lam = lam
+        self.drift = drift
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self._begin()
+
+    def _design(self) -> Design:
+        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, 1)
+
+    def _labels(self) -> None:
+        return None
+
+    def learn_one(self, x: dict[Hashable, Any], y: float, w: float = 1.0) -> None:
+        """Learn one example, its loss multiplied by `w`."""
+        self._learn_one(x, y, w)
+
+    def predict_one(self, x: dict[Hashable, Any]) -> float:
+        """The mean of the forecast."""
+        return 0.0 if self._engine is None else float(self._engine.look(self._row(x)))
+
+    def predict_interval_one(self, x: dict[Hashable, Any], level: float = 0.9) -> tuple[float, float]:
+        """The interval that holds the target with probability `level`; all numbers before anything was learned."""
+        if self._engine is None:
+            return -math.inf, math.inf
+        low, high = self._engine.forecaster.interval(self._engine.scaler.look(self._row(x)), level)
+        return low, high
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+        """Learn the rows of a table in turn."""
+        self._learn_many(X, np.ascontiguousarray(y, dtype=np.float64))
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """The mean of the forecast for each row."""
+        import pandas as pd
+
+        values = np.zeros(len(X)) if self._engine is None or not len(X) else self._engine.look(self._table(X))
+        return pd.Series(values, index=X.index, dtype=np.float64)

@@ -1,0 +1,78 @@
+"""mixable.metrics against scikit-learn's and against definitions."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, brier_score_loss
+from sklearn.metrics import log_loss as sklearn_log_loss
+
+from mixable import metrics
+
+
+@pytest.fixture
+def forecasts():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.5, 1.0, 2.0], size=400)
+    return p, np.array([rng.choice(3, p=row) for row in p]), rng.random(400)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_same_as_scikit_learns(forecasts, weighted):
+    p, y, weight = forecasts
+    w = weight if weighted else None
+    assert metrics.log_loss(p, y, w) == pytest.approx(sklearn_log_loss(y, p, sample_weight=w), abs=1e-12)
+    assert metrics.accuracy(p, y, w) == pytest.approx(accuracy_score(y, p.argmax(axis=1), sample_weight=w), abs=1e-12)
+    binary = p[:, :2] / p[:, :2].sum(axis=1, keepdims=True)
+    labels = np.minimum(y, 1)
+    assert metrics.brier(binary, labels, w) == pytest.approx(2 * brier_score_loss(labels, binary[:, 1], sample_weight=w), abs=1e-12)
+
+
+def test_streaming_is_batch(forecasts):
+    p, y, weight = forecasts
+    stream = metrics.Scores()
+    for row, label, w in zip(p, y, weight, strict=True):
+        stream.update(row, int(label), w)
+    batch = metrics.scores(p, y, weight=weight)
+    for name in ("log_loss", "brier", "accuracy", "calibration_error"):
+        assert getattr(stream, name) == pytest.approx(getattr(batch, name), abs=1e-12)
+    assert stream.n == batch.n == 400
+    assert [b.n for b in stream.reliability()] == [b.n for b in batch.reliability()]
+
+
+def test_calibration_error_is_that_of_the_reliability_table(forecasts):
+    p, y, _ = forecasts
+    table = metrics.reliability(p, y)
+    assert sum(b.n for b in table) == 400
+    by_hand = sum(b.n / 400 * abs(b.confidence - b.accuracy) for b in table)
+    assert metrics.calibration_error(p, y) == pytest.approx(by_hand, abs=1e-12)
+    assert metrics.calibration_error(p, y) < 0.08  # labels were drawn from the forecasts
+    sure = np.tile([0.0, 0.0, 1.0], (400, 1))
+    assert metrics.calibration_error(sure, y) == pytest.approx(1 - (y == 2).mean())
+    for b in table:
+        inside = (p.max(axis=1) >= b.low) & (p.max(axis=1) < b.high)
+        assert b.confidence == pytest.approx(p.max(axis=1)[inside].mean())
+        assert b.accuracy == pytest.approx((p.argmax(axis=1) == y)[inside].mean())
+
+
+def test_a_class_never_met_costs_what_certainty_of_something_else_costs():
+    assert metrics.log_loss([[0.5, 0.5]], [2]) == pytest.approx(-np.log(np.finfo(float).eps))
+    stream = metrics.Scores()
+    stream.update({"a": 0.7, "b": 0.3}, "c")
+    stream.update({}, "a")
+    assert stream.log_loss == pytest.approx(-np.log(np.finfo(float).eps))
+    assert stream.accuracy == 0
+    stream.update({"a": 0.7, "b": 0.3}, "a")
+    assert stream.accuracy == pytest.approx(1 / 3)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match=r"p\[1\] is not a row of probabilities"):
+        metrics.log_loss([[0.5, 0.5], [0.9, 0.2]], [0, 1])
+    with pytest.raises(ValueError, match=r"y\[0\] is -1"):
+        metrics.log_loss([[0.5, 0.5]], [-1])
+    with pytest.raises(ValueError, match="sum to 1"):
+        metrics.Scores().update([0.5, 0.6], 0)
+    with pytest.raises(ValueError, match="at least one row"):
+        metrics.accuracy(np.empty((0, 2)), [])
+    with pytest.raises(TypeError, match="integer"):
+        metrics.Scores().update([0.5, 0.5], "a")
+    assert np.isnan(metrics.Scores().log_loss)

@@ -1,0 +1,134 @@
+"""mixable.river: river's own checks, pipelines, features and classes that come and go."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from river import checks, compose, datasets, evaluate, linear_model, metrics, optim, preprocessing
+
+import mixable as mx
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param((model, check), id=f"{type(model).__name__} {getattr(check, '__name__', check)}")
+        for model in (mx.river.GAFClassifier(), mx.river.GAFRegressor())
+        for check in checks.yield_checks(model)
+    ],
+)
+def test_rivers_own_checks(check):
+    model, function = check
+    function(model.clone())
+
+
+def test_check_estimator():
+    checks.check_estimator(mx.river.GAFClassifier())
+    checks.check_estimator(mx.river.GAFRegressor())
+
+
+def test_below_every_linear_model_of_river_at_its_best_learning_rate():
+    data = list(datasets.ImageSegments())
+
+    def loss(model):
+        metric = metrics.CrossEntropy()
+        return evaluate.progressive_val_score(data, model, metric).get()
+
+    ours = loss(mx.river.GAFClassifier())
+    rates = (0.01, 0.03, 0.1, 0.3)
+    softmax = [loss(preprocessing.StandardScaler() | linear_model.SoftmaxRegression(optim.SGD(rate))) for rate in rates]
+    assert ours < 0.25 < min(softmax)
+
+
+def test_pipelines_with_other_parts_of_river():
+    model = compose.Select("clump_thickness", "x") | mx.river.GAFClassifier()
+    model.learn_one({"clump_thickness": 1.0, "x": 2.0, "left out": "text"}, "a")
+    model.learn_one({"clump_thickness": 3.0, "x": 1.0}, "b")
+    assert set(model.predict_proba_one({"clump_thickness": 3.0, "x": 1.0})) == {"a", "b"}
+    text = (compose.SelectType(str) | preprocessing.OneHotEncoder()) + compose.SelectType(float) | mx.river.GAFClassifier()
+    text.learn_one({"colour": "red", "size": 1.0}, True)
+    text.learn_one({"colour": "blue", "size": 2.0}, False)
+    assert text.predict_one({"colour": "red", "size": 1.0}) in (True, False)
+
+
+def test_features_and_classes_come_and_go():
+    rng = np.random.default_rng(0)
+    model = mx.river.GAFClassifier()
+    assert model.predict_proba_one({"a": 1.0}) == {}
+    assert model.predict_one({"a": 1.0}) is None
+    for t in range(600):
+        x = dict(zip("abc", rng.normal(size=3).tolist(), strict=True))
+        y = "high" if x["a"] + x["b"] > 0 else "low"
+        if t > 300 and x["c"] > 1:
+            y = "new"
+        del x["abc"[rng.integers(3)]]
+        model.learn_one(x, y)
+    p = model.predict_proba_one({"a": 2.0, "b": 2.0, "c": -1.0})
+    assert max(p, key=p.get) == "high"
+    assert sum(p.values()) == pytest.approx(1)
+    assert model.predict_one({"c": 3.0, "never seen": 1.0}) == "new"
+
+
+def test_a_missing_feature_counts_as_its_mean():
+    rng = np.random.default_rng(0)
+    model = mx.river.GAFClassifier(standardize=True)
+    for _ in range(200):
+        x = {"a": rng.normal(5, 2), "b": rng.normal()}
+        model.learn_one(x, bool(x["a"] > 5))
+    mean = model._engine.scaler.moments()[0][0]
+    missing = model.predict_proba_one({"b": 0.3})
+    present = model.predict_proba_one({"a": mean, "b": 0.3})
+    assert missing[True] == pytest.approx(present[True], abs=1e-6)
+    assert missing == model.predict_proba_one({"a": None, "b": 0.3}) == model.predict_proba_one({"a": float("nan"), "b": 0.3})
+
+
+def test_many_is_one_after_the_other():
+    data = list(datasets.ImageSegments().take(150))
+    X, y = pd.DataFrame([x for x, _ in data]), pd.Series([label for _, label in data])
+    one, many = mx.river.GAFClassifier(), mx.river.GAFClassifier()
+    for x, label in data:
+        one.learn_one(x, label)
+    many.learn_many(X[:70], y[:70])
+    many.learn_many(X[70:], y[70:])
+    expected = pd.DataFrame([one.predict_proba_one(x) for x, _ in data])
+    pd.testing.assert_frame_equal(many.predict_proba_many(X)[expected.columns], expected, rtol=1e-8, atol=1e-8)
+
+
+def test_regression_and_its_intervals():
+    model = mx.river.GAFRegressor()
+    assert model.predict_interval_one({"a": 1.0}) == (-np.inf, np.inf)
+    hits = []
+    for t, (x, y) in enumerate(datasets.TrumpApproval()):
+        if t > 200:
+            low, high = model.predict_interval_one(x, level=0.8)
+            hits.append(low <= y <= high)
+        model.learn_one(x, y)
+    assert 0.6 < np.mean(hits) < 0.95
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        ({"a": "text"}, TypeError, "feature 'a' must be a number, got 'text'"),
+        ({"a": float("inf")}, ValueError, "feature 'a' is inf"),
+        ({"a": 1.0, "b": [1]}, TypeError, "feature 'b'"),
+    ],
+)
+def test_bad_features_are_named_and_nothing_is_learned(x, error, message):
+    model = mx.river.GAFClassifier()
+    model.learn_one({"a": 1.0}, True)
+    model.learn_one({"a": -1.0}, False)
+    before = model.predict_proba_one({"a": 0.5})
+    with pytest.raises(error, match=message):
+        model.learn_one(x, True)
+    assert model.predict_proba_one({"a": 0.5}) == before
+
+
+def test_empty_dictionaries():
+    model = mx.river.GAFClassifier()
+    model.learn_one({}, "a")
+    model.learn_one({}, "b")
+    model.learn_one({}, "b")
+    assert model.predict_one({}) == "b"
+    bare = mx.river.GAFClassifier(fit_intercept=False)
+    bare.learn_one({}, "a")
+    assert bare.predict_proba_one({}) == {}
