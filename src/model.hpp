@@ -256,6 +256,7 @@ class Model {
         Use use(*this);
         const double* row = checked(x, 1);
         if (length(x) != d_) throw nb::value_error("x has the wrong shape");
+        check_size(row, 1, "x");
         const long width = forecaster_.reading_width() + 1;
         Buffer rows(forecaster_.readouts() * width);
         const long n = forecaster_.components(row, rows);
@@ -298,6 +299,10 @@ class Model {
         forecaster_.clear_block();
         forecaster_.visit(StateReader{state, true});
         forecaster_.forget_reading();
+        if (!forecaster_.contents_are_valid()) {
+            forecaster_.start_over();
+            throw nb::value_error("the saved state's contents do not fit this model");
+        }
     }
 
    private:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import drifting_stream, logistic_stream, shuffled
 
-from mixable import GAF, OGD, ONS, VAW, Folklore, Mixture
+from mixable import AIOLI, FTRL, GAF, OGD, ONS, VAW, Folklore, Mixture
 from mixable.datasets import load_vehicle
 from mixable.losses import log_loss
 
@@ -156,3 +156,17 @@ def test_growing_grows_every_expert():
     f.add_class()
     f.add_features(3)
     assert f.predict(np.zeros(5)).shape == (3,)
+
+
+def test_growing_that_one_expert_refuses_changes_none():
+    for other in (AIOLI(2), FTRL(2, 2)):
+        f = Mixture([GAF(2, 2), other])
+        with pytest.raises(TypeError):
+            f.add_class()
+        assert f.predict([0.0, 1.0]).shape == (2,)
+
+
+def test_experts_that_only_predict_and_learn_are_enough():
+    f = Mixture([Fixed([0.5] * 3), Fixed([1.0] * 3)], target_bound=1.0)
+    assert f.run([[0.0]] * 3, [0.5, 0.5, 0.5]).shape == (3,)
+    assert f.weights[0] > 0.5

@@ -36,28 +36,37 @@ class FolkloreReadings : public Readings<long> {
 };
 
 /// Bayesian linear regression. With prior variance s / lam and noise variance s, the mean does not depend on s and the forecast's variance is s (1 + G):
-/// one posterior is read at several s.
+/// one posterior is read at several s, which are multiples of the size that its own misses have had.
 class RidgeReadings : public Readings<double> {
    public:
-    explicit RidgeReadings(std::vector<double> noises) : noises_(std::move(noises)) {}
-    long count() const override { return long(noises_.size()); }
+    explicit RidgeReadings(std::vector<double> multiples) : multiples_(std::move(multiples)) {}
+    long count() const override { return long(multiples_.size()); }
     void begin(const double* m, const double* G, long) override {
         m_ = m[0];
         G_ = G[0];
     }
     void read(long j, double* out) override {
         out[0] = m_;
-        out[1] = noises_[std::size_t(j)] * (1 + G_);
+        out[1] = width(j) * (1 + G_);
     }
     void learn(double y, double weight, double* v, double* F) override {
         v[0] = weight * (m_ - y) / (1 + weight * G_);
         F[0] = std::sqrt(weight);
+        const double size = (y - m_) * (y - m_) / (1 + G_);
+        if (weight == 0 || (n_ == 0 && size < 1e-280)) return;
+        // The mean of log of a squared normal variable is that of its variance, less 1.27. The logarithm, for no outlier to matter much.
+        const double noted = n_ == 0 ? std::log(size) : std::max(std::log(std::max(size, 1e-280)), log_size_ - 1.27 - 30);
+        n_ = std::min(n_ + 1, memory_length);
+        log_size_ += (noted + 1.27 - log_size_) / n_;
     }
-    double width(long j) const override { return noises_[std::size_t(j)]; }
+    double width(long j) const override { return n_ > 0 ? multiples_[std::size_t(j)] * std::exp(log_size_) : 0.0; }
+    bool settled() const override { return n_ > 0; }
+    std::vector<double*> memory() override { return {&n_, &log_size_}; }
 
    private:
-    std::vector<double> noises_;
-    double m_ = 0, G_ = 0;
+    static constexpr double memory_length = 1000;
+    std::vector<double> multiples_;
+    double m_ = 0, G_ = 0, n_ = 0, log_size_ = 0;
 };
 
 /// Read-outs and forecasts are probabilities of the classes.
@@ -74,25 +83,21 @@ class ClassFamily {
     }
     static void end_mix(double*) {}
     static constexpr bool costly_readouts = true, trims = false;
-    static constexpr bool settled() { return true; }
-    static void observe(long) {}
-    static long scaled(long y) { return y; }
-    static constexpr double unit() { return 1; }
-    static void restore_unit(double*) {}
-    static void adopt(const ClassFamily&) {}
-    template <class F>
-    static void visit(F&&) {}
+    static constexpr bool accepts(long) { return true; }
 
    private:
     long classes_;
 };
 
-/// Read-outs are mean and variance in units of the first target that is not zero; forecasts are mean and standard deviation.
+/// Read-outs are mean and variance; forecasts are mean and standard deviation.
 class NormalFamily {
    public:
     using Outcome = double;
+    static constexpr bool costly_readouts = false;
+    static constexpr bool trims = true;  // or a noise of a million, trusted to one in a million, would make up the variance
     static constexpr long width() { return 2; }
     static constexpr long outputs() { return 2; }
+    static bool accepts(double y) { return std::fabs(y) <= 1e100; }
     static double log_likelihood(const double* reading, double y) {
         const double miss = y - reading[0];
         return -0.5 * (std::log(reading[1]) + miss * miss / reading[1]);
@@ -106,30 +111,10 @@ class NormalFamily {
         p[0] += step * weight / total_;
         p[1] += weight * (reading[1] + step * (reading[0] - p[0]));
     }
-    void end_mix(double* p) const {
-        p[0] *= unit();
-        p[1] = std::sqrt(p[1] / total_) * unit();
-    }
-    static constexpr bool costly_readouts = false;
-    static constexpr bool trims = true;  // or a noise of a million, trusted to one in a million, would make up the variance
-    bool settled() const { return unit_ > 0; }
-    void observe(double y) {
-        if (unit_ == 0 && std::fabs(y) > 1e-140) unit_ = std::fabs(y);
-    }
-    double scaled(double y) const { return y / unit(); }
-    double unit() const { return unit_ > 0 ? unit_ : 1.0; }
-    void restore_unit(double* reading) const {
-        reading[0] *= unit();
-        reading[1] = std::sqrt(reading[1]) * unit();
-    }
-    void adopt(const NormalFamily& other) { unit_ = other.unit_; }
-    template <class F>
-    void visit(F&& f) {
-        f("unit", unit_);
-    }
+    void end_mix(double* p) const { p[1] = std::sqrt(p[1] / total_); }
 
    private:
-    double unit_ = 0, total_ = 0;
+    double total_ = 0;
 };
 
 }  // namespace MIXABLE_ISA

@@ -28,12 +28,14 @@ class Readings {
     virtual void learn(Outcome y, double weight, double* v, double* F) = 0;
     /// What A^-1 is to be multiplied by to be the covariance of the weights.
     virtual double width(long j) const = 0;
+    /// Whether what it reads means something yet.
+    virtual bool settled() const { return true; }
+    /// The numbers that it remembers from one step to the next, all 0 at the start.
+    virtual std::vector<double*> memory() { return {}; }
 };
 
-/// Family must have: Outcome, width (numbers of a read-out), outputs (numbers of the forecast), log_likelihood(read-out, y), begin_mix, add, end_mix,
-/// settled(), observe(y), scaled(y) and unit() for outcomes in units of the
-/// stream's own, costly_readouts (whether they may rest), trims (whether experts that live on the share alone are
-/// left out of the forecast), adopt(other), visit(f); see auto_rules.hpp.
+/// Family must have: Outcome, accepts(y), width (numbers of a read-out), outputs (numbers of the forecast), log_likelihood(read-out, y), begin_mix, add,
+/// end_mix, costly_readouts (whether they may rest), trims (whether experts that live on the share alone are left out of the forecast); see auto_rules.hpp.
 template <class Family>
 class Ensemble {
    public:
@@ -56,18 +58,24 @@ class Ensemble {
 
     /// An input has `views` parts of d numbers each, several descriptions of the same; each posterior sees one of them.
     Ensemble(const PosteriorShape& shape, const Blas& blas, const Options& options, Family family, std::vector<Plan> plans, long views)
-        : k(shape.k), d(shape.d), row(views * d), blas_(blas), options_(options), family_(std::move(family)), scale_(options.scale), z_(roll_period * row) {
+        : k(shape.k),
+          d(shape.d),
+          row(views * d),
+          blas_(blas),
+          options_(options),
+          family_(std::move(family)),
+          scale_(options.scale),
+          z_(roll_period * row),
+          kept_(settling * (row + 3)) {
         for (Plan& plan : plans) {
             const long count = plan.readings->count();
-            members_.push_back({plan.shape, std::move(plan.readings), plan.vigilant, plan.view * d, readouts_, count, first_probation()});
+            members_.push_back({plan.shape, std::move(plan.readings), plan.vigilant, plan.view * d, readouts_, count});
             readouts_ += count;
         }
         weight_ = Buffer(readouts_);
         active_ = Buffer(readouts_);
         reading_ = Buffer(readouts_ * roll_period * family_.width());
-        outcomes_.resize(std::size_t(roll_period));
-        for (long r = 0; r < readouts_; ++r) weight_[r] = 1.0 / double(readouts_), active_[r] = 1.0;
-        build();
+        start_over();
     }
 
     const long k, d, row;
@@ -101,15 +109,13 @@ class Ensemble {
     }
 
     void learn(const double* x, Outcome y, double weight) {
-        if (const double largest = largest_weight(x); weight > largest) refuse(largest);
+        if (!acceptable(y, weight)) refuse();
         look(x);
-        if (family_.settled()) reweigh(0, family_.scaled(y), weight);
-        family_.observe(y);
-        if (settle_scale(x)) look(x);
-        const Outcome scaled = family_.scaled(y);
-        for (Member& member : members_)
-            if (member.awake) take(member, scaled, weight);
+        if (readings_are_settled()) reweigh(0, y, weight);
+        if (settle_scale(x, y, weight)) look(x);
         fresh_ = false;
+        for (Member& member : members_)
+            if (member.awake) take(member, z_, y, weight);
         ++steps_;
         call_roll_if_due();
     }
@@ -118,36 +124,32 @@ class Ensemble {
         forget_reading();
         for (long t = 0; t < n;) {
             // Up to the next roll call, posteriors need not hear of each other; as long as the scale may change, one row at a time.
-            long count = is_settled() ? std::min(n - t, roll_period - steps_ % roll_period) : 1;
+            const bool settled = (inputs_ >= settling || options_.scale > 0) && readings_are_settled();
+            long count = settled ? std::min(n - t, roll_period - steps_ % roll_period) : 1;
             for (long i = 0; i < count; ++i)
-                if (const double largest = largest_weight(X + (t + i) * row); weight && weight[t + i] > largest) {
-                    if (i == 0) refuse(largest);
-                    count = i;
-                }
+                if (!acceptable(y[t + i], weight ? weight[t + i] : 1.0)) count = i;
+            if (count == 0) refuse();
             if (count == 1) {
                 predict(X + t * row, out + t * outputs());
                 learn(X + t * row, y[t], weight ? weight[t] : 1.0);
                 ++t;
                 continue;
             }
-            for (long i = 0; i < count; ++i) {
-                normalise(X + (t + i) * row, z_ + i * row);
-                outcomes_[std::size_t(i)] = family_.scaled(y[t + i]);
-            }
+            for (long i = 0; i < count; ++i) normalise(X + (t + i) * row, z_ + i * row);
             on_every_member(count, [&](Member& member, long i, long end) {
                 Posterior& state = *member.state;
                 while (i < end) {
                     state.prepare(z_ + i * row + member.offset, row, std::min(state.room(), end - i));
                     do {
                         read(member, i, 0);
-                        take(member, outcomes_[std::size_t(i)], weight ? weight[t + i] : 1.0);
+                        take(member, z_ + i * row, y[t + i], weight ? weight[t + i] : 1.0);
                         ++i;
                     } while (state.has_prepared());
                 }
             });
             for (long i = 0; i < count; ++i) {
                 mix(i, out + (t + i) * outputs());
-                reweigh(i, outcomes_[std::size_t(i)], weight ? weight[t + i] : 1.0);
+                reweigh(i, y[t + i], weight ? weight[t + i] : 1.0);
             }
             t += count;
             steps_ += count;
@@ -165,7 +167,7 @@ class Ensemble {
                 member.state->mean(one);
                 for (long i = 0; i < k * d; ++i) out[i] += trust(member) / total * one[i];
             }
-        for (long i = 0; i < k * d; ++i) out[i] *= factor() * family_.unit();
+        for (long i = 0; i < k * d; ++i) out[i] *= factor();
     }
 
     /// The covariance of the weights (D x D) under the mixture, for inputs as they come: that of the posteriors, and of their means.
@@ -174,7 +176,7 @@ class Ensemble {
         std::memset(out, 0, std::size_t(D * D) * 8);
         Buffer centre(D), one(D), within(D * D);
         mean(centre);
-        const double total = awake_weight(), unit = factor() * family_.unit();
+        const double total = awake_weight(), unit = factor();
         for (const Member& member : members_)
             if (member.awake) {
                 double width = 0;
@@ -206,10 +208,9 @@ class Ensemble {
         const long width = family_.width();
         const double total = awake_weight();
         for_awake_readouts([&](long r) {
-            double* row = out + n++ * (width + 1);
-            row[0] = weight_[r] / total;
-            std::memcpy(row + 1, reading(r, 0), std::size_t(width) * 8);
-            family_.restore_unit(row + 1);
+            double* component = out + n++ * (width + 1);
+            component[0] = weight_[r] / total;
+            std::memcpy(component + 1, reading(r, 0), std::size_t(width) * 8);
         });
         return n;
     }
@@ -227,8 +228,15 @@ class Ensemble {
             members_[i].gain = other.members_[i].gain;
         }
         build();
-        for (std::size_t i = 0; i < members_.size(); ++i)
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            remember(members_[i], other.members_[i]);
             if (members_[i].awake) members_[i].state->adopt(*other.members_[i].state);
+        }
+        for (long i = 0; i < kept_rows(); ++i) {
+            for (long v = 0; v < row / d; ++v)
+                std::memcpy(kept_ + i * (row + 3) + v * d, other.kept_ + i * (other.row + 3) + v * other.d, std::size_t(other.d) * 8);
+            std::memcpy(kept_ + i * (row + 3) + row, other.kept_ + i * (other.row + 3) + other.row, 3 * 8);
+        }
         muster_ = first_probation();
     }
 
@@ -241,23 +249,52 @@ class Ensemble {
         f("next_trial", next_trial_);
         f("doubts", doubts_);
         f("muster", muster_);
-        family_.visit(f);
         for (std::size_t i = 0; i < members_.size(); ++i) {
             f((std::to_string(i) + ".awake").c_str(), members_[i].awake);
             f((std::to_string(i) + ".until").c_str(), members_[i].until);
             f((std::to_string(i) + ".led").c_str(), members_[i].led);
             f((std::to_string(i) + ".gain").c_str(), members_[i].gain);
+            long j = 0;
+            for (double* number : members_[i].readings->memory()) f((std::to_string(i) + ".memory" + std::to_string(j++)).c_str(), *number);
         }
         build();
+        f("kept", kept_, kept_rows(), row + 3, row + 3);
         f("weight", weight_, 1L, readouts_, readouts_);
         f("active", active_, 1L, readouts_, readouts_);
         for (std::size_t i = 0; i < members_.size(); ++i)
             if (members_[i].state) members_[i].state->visit(Prefixed<F>{f, std::to_string(i) + "."});
     }
     bool counters_are_valid() const {
-        bool valid = steps_ >= 0 && inputs_ >= 0 && scale_ >= 0 && leader_ >= 0 && leader_ < long(members_.size()) && next_trial_ >= 0;
-        for (const Member& member : members_) valid = valid && (!member.state || member.state->counters_are_valid());
-        return valid && awake_members() > 0;
+        bool valid = steps_ >= 0 && inputs_ >= 0 && std::isfinite(scale_) && scale_ >= 0 && muster_ >= 0;
+        for (long index : {leader_, next_trial_}) valid = valid && index >= 0 && index < long(members_.size());
+        bool someone = false;
+        for (const Member& member : members_) {
+            valid = valid && (member.awake == 0 || member.awake == 1) && member.until >= 0 && member.led >= 0 && std::isfinite(member.gain);
+            valid = valid && (!member.state || member.state->counters_are_valid());
+            for (const double* number : member.readings->memory()) valid = valid && std::isfinite(*number);
+            someone = someone || member.awake;
+        }
+        return valid && someone;
+    }
+    /// Whether the arrays, as just read from a saved state, make sense.
+    bool contents_are_valid() const {
+        bool valid = true;
+        for (long r = 0; r < readouts_; ++r) valid = valid && weight_[r] > 0 && weight_[r] <= 2;
+        for (const Member& member : members_) valid = valid && (!member.awake || trust(member) > 0);
+        return valid;
+    }
+    /// Forgets everything.
+    void start_over() {
+        steps_ = inputs_ = leader_ = next_trial_ = doubts_ = muster_ = 0;
+        scale_ = options_.scale;
+        for (long r = 0; r < readouts_; ++r) weight_[r] = 1.0 / double(readouts_), active_[r] = 1.0;
+        for (Member& member : members_) {
+            member.awake = 1;
+            member.until = first_probation();
+            member.led = 0;
+            member.gain = 0;
+        }
+        restart_posteriors();
     }
     void clear_block() {
         for (Member& member : members_)
@@ -291,7 +328,7 @@ class Ensemble {
         bool vigilant;
         long offset;            // of its view in an input
         long first, count;      // its read-outs among all
-        long until;             // the step before which it is not put to sleep
+        long until = 0;         // the step before which it is not put to sleep
         long led = 0;           // the last roll call at which it was the leader or the anchor
         double gain = 0;        // nats by which it has lately foretold better than the mixture
         double likelihood = 0;  // of the last outcome, up to a factor that all share
@@ -323,9 +360,6 @@ class Ensemble {
         for (const Member& member : members_) s += trust(member);
         return s;
     }
-    long awake_members() const {
-        return long(std::count_if(members_.begin(), members_.end(), [](const Member& member) { return member.awake != 0; }));
-    }
 
     /// Gives those awake a state if they have none, and takes it from those asleep.
     void build() {
@@ -348,17 +382,6 @@ class Ensemble {
         return s > 1e-280 ? s / double(n) : 0.0;
     }
 
-    /// The largest |z|^2 of a normalised input that double precision has room for; what is longer is shortened to it.
-    double longest_square() const {
-        double most = 1e280;
-        for (const Member& member : members_) {
-            most = std::min(most, 1e13 * member.shape.lam);
-            if (member.shape.drift > 0)
-                most = std::min(most, 1e11 / (1 / member.shape.lam + member.shape.drift * double((steps_ / roll_period + 1) * roll_period)));
-        }
-        return most;
-    }
-
     /// z = x in units of the scale.
     void normalise(const double* x, double* z) const {
         double s = 0;
@@ -367,36 +390,56 @@ class Ensemble {
             z[i] = by * x[i];
             s += z[i] * z[i];
         }
-        const double most = longest_square();
-        if (s > most)
-            for (long i = 0; i < row; ++i) z[i] *= std::sqrt(most / s);
+        if (s > 1e100)  // or its square would overflow
+            for (long i = 0; i < row; ++i) z[i] *= s < 1e300 ? std::sqrt(1e100 / s) : 0.0;
     }
 
-    /// The largest weight that double precision has room for with this input.
-    double largest_weight(const double* x) const {
-        double s = 0;
-        for (long i = 0; i < row; ++i) s += x[i] * x[i];
-        const double most = longest_square();
-        return 1e3 * most / std::max(std::min(scale_ > 0 ? s / scale_ : double(row), most), 1e-100);
-    }
-    [[noreturn]] static void refuse(double largest) {
-        throw std::domain_error("this example cannot be learned in double precision: its weight must be at most " + std::to_string(largest));
+    bool acceptable(Outcome y, double weight) const { return weight <= 1e12 && family_.accepts(y); }
+    [[noreturn]] static void refuse() {
+        throw std::domain_error("this example cannot be learned in double precision: its weight must be at most 1e12 and its target at most 1e100");
     }
 
-    bool is_settled() const { return (inputs_ >= settling || options_.scale > 0) && family_.settled(); }
+    bool readings_are_settled() const {
+        return std::all_of(members_.begin(), members_.end(), [](const Member& member) { return !member.awake || member.readings->settled(); });
+    }
+    long kept_rows() const { return options_.scale > 0 || inputs_ >= settling ? 0 : inputs_; }
 
-    /// Fixes the unit of the inputs by the first one that is not zero; while few have been seen, one that is far larger starts the posteriors anew.
-    /// Returns whether the unit has changed.
-    bool settle_scale(const double* x) {
+    /// The unit of the inputs is the mean square of the first one that is not zero. Should it turn out to be far from the median of the first few, as after
+    /// an outlier, that is taken instead, and those few are learned again. Returns whether the unit has changed.
+    bool settle_scale(const double* x, Outcome y, double weight) {
         const double square = options_.scale > 0 || inputs_ >= settling ? 0.0 : mean_square(x);
         if (square == 0) return false;
-        ++inputs_;
-        if (scale_ > 0 && square <= 1e4 * scale_) return false;
-        scale_ = square;
-        for (Member& member : members_) member.state.reset();
+        const auto kept = [&](long i) { return kept_ + i * (row + 3); };
+        std::memcpy(kept(inputs_), x, std::size_t(row) * 8);
+        kept(inputs_)[row] = double(y);
+        kept(inputs_)[row + 1] = weight;
+        kept(inputs_)[row + 2] = square;
+        std::vector<double> squares;
+        for (long i = 0; i <= inputs_; ++i) squares.push_back(kept(i)[row + 2]);
+        std::sort(squares.begin(), squares.end());
+        const double median = squares[std::size_t(inputs_ / 2)];
+        const long before = inputs_++;
+        if (scale_ > 0 && median < 1e4 * scale_ && median > 1e-4 * scale_) return false;
+        scale_ = median;
+        restart_posteriors();
+        for (long i = 0; i < before; ++i) {
+            normalise(kept(i), z_);
+            for (Member& member : members_)
+                if (member.awake) {
+                    member.state->prepare(z_ + member.offset, row, 1);
+                    begin(member, 0);
+                    take(member, z_, Outcome(kept(i)[row]), kept(i)[row + 1]);
+                }
+        }
+        return true;
+    }
+    void restart_posteriors() {
+        for (Member& member : members_) {
+            member.state.reset();
+            for (double* number : member.readings->memory()) *number = 0;
+        }
         build();
         forget_reading();
-        return true;
     }
 
     void look(const double* x) {
@@ -411,14 +454,28 @@ class Ensemble {
         fresh_ = true;
     }
 
-    void read(Member& member, long row, long ahead) {
+    void begin(Member& member, long ahead) {
         member.state->read(ahead);
         member.readings->begin(member.state->m, member.state->G, member.state->steps());
+    }
+
+    void read(Member& member, long row, long ahead) {
+        begin(member, ahead);
         for_readouts(member, [&](long r) { member.readings->read(r - member.first, reading(r, row)); });
     }
 
-    void take(Member& member, Outcome y, double weight) {
+    /// Learns the example whose input is z; a posterior for which it is too large in double precision lets it pass.
+    void take(Member& member, const double* z, Outcome y, double weight) {
+        double square = 0;
+        for (long i = 0; i < d; ++i) square += z[member.offset + i] * z[member.offset + i];
         member.readings->learn(y, weight, member.v, member.F);
+        if (square <= member.shape.largest_square()) {
+            try {
+                return member.state->push(member.v, member.F);
+            } catch (const std::domain_error&) {
+            }
+        }
+        for (Buffer* buffer : {&member.v, &member.F}) std::memset(*buffer, 0, std::size_t(buffer->size()) * 8);
         member.state->push(member.v, member.F);
     }
 
@@ -445,6 +502,7 @@ class Ensemble {
             }
         };
         std::vector<std::thread> others;
+        others.reserve(threads);
         try {
             for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, i);
         } catch (const std::system_error&) {  // the system has no more threads to give: do with those at hand
@@ -486,7 +544,7 @@ class Ensemble {
         long n = 0;
         for_awake_readouts([&](long r) {
             double* likelihood = reading(r, row);
-            likelihood[0] = family_.log_likelihood(likelihood, y);
+            likelihood[0] = std::max(family_.log_likelihood(likelihood, y), -1e300);
             top = std::max(top, likelihood[0]);
             before += weight_[r];
             ++n;
@@ -540,7 +598,7 @@ class Ensemble {
         if (alarm) muster_ = std::max(muster_, probation);
         if (muster_ > 0) {
             for (Member& member : members_) {
-                if (!member.awake) wake(member, *leader.state);
+                if (!member.awake) wake(member, leader);
                 call_readouts(member);
                 member.until = std::max(member.until, steps_ + muster_);
             }
@@ -550,7 +608,7 @@ class Ensemble {
                 Member& member = members_[std::size_t(next_trial_)];
                 next_trial_ = (next_trial_ + 1) % long(members_.size());
                 if (member.awake) continue;
-                wake(member, *leader.state);
+                wake(member, leader);
                 break;
             }
         }
@@ -572,14 +630,21 @@ class Ensemble {
             if (long(i) >= most_readouts || weight_[order[i]] < least_readout * weight_[order[0]]) active_[order[i]] = 0.0;
     }
 
-    void wake(Member& member, const Posterior& leader) {
+    static void remember(Member& member, const Member& other) {
+        const std::vector<double*> mine = member.readings->memory(), theirs = other.readings->memory();
+        for (std::size_t i = 0; i < mine.size(); ++i) *mine[i] = *theirs[i];
+    }
+
+    void wake(Member& member, const Member& leader) {
         member.awake = 1;
         call_readouts(member);
         member.until = steps_ + probation;
         member.gain = 0;
+        member.state.reset();  // it may have been put to sleep at this very roll call
         build();
+        remember(member, leader);
         try {
-            member.state->adopt(leader, true);
+            member.state->adopt(*leader.state, true);
         } catch (const std::domain_error&) {  // nothing to be learned from a leader that has lost its digits: start afresh
             member.state = std::make_unique<Posterior>(member.shape, blas_);
         }
@@ -592,7 +657,6 @@ class Ensemble {
         leader_ = other.leader_;
         next_trial_ = other.next_trial_;
         doubts_ = other.doubts_;
-        family_.adopt(other.family_);
     }
 
     Blas blas_;
@@ -601,10 +665,9 @@ class Ensemble {
     std::vector<Member> members_;
     long readouts_ = 0, steps_ = 0, inputs_ = 0, leader_ = 0, next_trial_ = 0, doubts_ = 0, muster_ = 0;
     double scale_ = 0;
-    Buffer weight_, active_;  // of the read-outs: the trust, and 0 for those that rest
-    Buffer reading_, z_;
-    std::vector<Outcome> outcomes_;
-    std::vector<double> last_;  // the input whose readings are at hand, if fresh_
+    Buffer weight_, active_;     // of the read-outs: the trust, and 0 for those that rest
+    Buffer reading_, z_, kept_;  // kept_: the examples that may yet be learned again, with outcome, weight and mean square
+    std::vector<double> last_;   // the input whose readings are at hand, if fresh_
     bool fresh_ = false;
 };
 

@@ -120,13 +120,14 @@ class Engine:
 
     def learn_row(self, x: Array, y: Any, weight: float = 1.0) -> None:
         """Learn one row."""
-        with _Undo(self.scaler):
-            z = self.scaler.learn(x)
-            if self.labels is not None:
-                if y not in self.codes:
-                    self.add_label(y)
-                y = self.codes[y]
-            self.forecaster.learn(z, y, weight)
+        if self.labels is not None:
+            code = self.codes.get(y)
+            if code is None:
+                self.add_label(y)
+                code = self.codes[y]
+            y = code
+        self.forecaster.learn(self.scaler.look(x), y, weight)
+        self.scaler.learn(x)  # once it is known that nothing was refused
 
     def run(
         self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None, forecast: Callable[[Any, Any, Any], Any] | None = None

@@ -175,6 +175,13 @@ def real(
     return number
 
 
+def flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r:.80}")
+    return bool(value)
+
+
 def scale(value: Any, name: str) -> float:
     """A radius, a bound: positive, and far enough from the limits of double precision to be squared."""
     return real(value, name, least=1e-100, most=1e100)

@@ -210,12 +210,15 @@ def auto_gaf(
     """Regret of `AutoGAF`, through its guard, to comparators of norm at most `radius` with `radius` times `bound` at most `guard`.
 
     That of Folklore with beta for B R = `guard` and lam = d times `scale` (the forecaster's `input_scale`), + ln(experts) for the
-    mixture - n ln(1 - share) for sharing. Theory's price for adapting to anything; what is paid is far less.
+    mixture - n ln(1 - share) for sharing. Theory's price for adapting to anything; what is paid is far less. For streams of one size
+    whose scale was not changed on the way, and examples of weight at most 1.
 
     >>> round(auto_gaf(846, 19, 4, radius=1.0, bound=10.0, scale=1.0))
     568
     """
     check(n, n_features, n_classes, radius, bound)
+    _validate.count(experts, "experts")
+    _validate.real(share, "share", least=0, most=0.5)
     if radius * bound > guard * (1 + 1e-12):
         raise ValueError(f"radius * bound must be at most guard = {guard:g}, got {radius * bound:g}")
     lam = n_features * _validate.scale(scale, "scale")

@@ -126,6 +126,8 @@ class Mixture:
         with np.errstate(over="ignore"):
             longest = table[(table * table).sum(axis=1).argmax()]
         self._forecasts(longest)  # an input that is too large for one of them is refused before any has learned
+        if not all(hasattr(expert, "run") for expert in self.experts):
+            return self._loop(table, outcomes, weights)
         each = np.array([expert.run(table, outcomes, weights) for expert in self.experts])
         out = np.empty(each.shape[1:])
         for t in range(len(table)):
@@ -133,15 +135,28 @@ class Mixture:
             self._reweigh(each[:, t], outcomes[t], 1.0 if weights is None else float(weights[t]))
         return out
 
+    def _loop(self, table: Array, outcomes: Any, weights: Array | None) -> Array:
+        out = []
+        for t, x in enumerate(table):
+            out.append(self.predict(x))
+            self.learn(x, outcomes[t], 1.0 if weights is None else float(weights[t]))
+        return np.array(out)
+
     def add_class(self) -> None:
-        """Add a class to every expert."""
-        for expert in self.experts:
-            expert.add_class()
+        """Add a class to every expert; if one refuses, to none."""
+        self._grow("add_class")
 
     def add_features(self, k: int) -> None:
-        """Add features to every expert."""
-        for expert in self.experts:
-            expert.add_features(k)
+        """Add features to every expert; if one refuses, to none."""
+        self._grow("add_features", k)
+
+    def _grow(self, how: str, *arguments: int) -> None:
+        grown = copy.deepcopy(self.experts)
+        for expert in grown:
+            if not hasattr(expert, how):
+                raise TypeError(f"{type(expert).__name__} has no {how}")
+            getattr(expert, how)(*arguments)
+        self.experts = grown
 
     def __copy__(self) -> Mixture:
         return copy.deepcopy(self)

@@ -118,7 +118,7 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     try:
         header = json.loads(data[8 : 8 + size])
         metadata = dict(header.get("__metadata__", {}))
-    except ValueError as error:
+    except (ValueError, AttributeError, TypeError) as error:
         raise DamagedFileError(f"{where} is damaged: its header cannot be read") from error
     if "format" not in metadata or "model" not in metadata:
         raise DamagedFileError(f"{where} is a safetensors file, but not one that mixable wrote")
@@ -130,13 +130,21 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     try:
         tensors = load_tensors(data)
     except (SafetensorError, ValueError, KeyError) as error:
-        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-        if ends and len(data) < 8 + size + max(ends):
-            raise DamagedFileError(f"{where} is cut short: {8 + size + max(ends) - len(data)} bytes are missing") from error
+        missing = 8 + size + _end_of_tensors(header) - len(data)
+        if missing > 0:
+            raise DamagedFileError(f"{where} is cut short: {missing} bytes are missing") from error
         raise DamagedFileError(f"{where} is damaged: {error}") from error
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise DamagedFileError(f"{where} is damaged: its checksum does not fit its contents")
     return _decode(json.loads(metadata["model"]), tensors)
+
+
+def _end_of_tensors(header: dict[str, Any]) -> int:
+    """Where the last tensor ends, after the header; 0 if the header does not say."""
+    try:
+        return max(int(entry["data_offsets"][1]) for name, entry in header.items() if name != "__metadata__")
+    except (LookupError, TypeError, ValueError):
+        return 0
 
 
 def _library_version() -> str:

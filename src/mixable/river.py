@@ -44,14 +44,28 @@ class _Dictionaries:
     def _begin(self) -> None:
         self._columns, self._engine = {}, None
 
+    def _plain_row(self, x: dict[Hashable, Any]) -> Array | None:
+        """Make a row of x if it has all features that are known, no others, and each a finite float."""
+        if len(x) != len(self._columns):
+            return None
+        try:
+            values = [x[name] for name in self._columns]
+        except KeyError:
+            return None
+        if not all(type(value) is float for value in values) or not math.isfinite(sum(values)):
+            return None
+        return np.array(values)
+
     def _row(self, x: dict[Hashable, Any]) -> Array:
         """Make a row of what is known of x."""
+        plain = self._plain_row(x)
+        if plain is not None:
+            return plain
         row = np.full(len(self._columns), math.nan)
-        columns = self._columns
         for name, value in x.items():
-            column = columns.get(name)
+            column = self._columns.get(name)
             if column is not None:
-                row[column] = value if type(value) is float else _number(name, value)
+                row[column] = _number(name, value)
         return row
 
     def _take_in(self, names: Any) -> Engine | None:
@@ -68,10 +82,12 @@ class _Dictionaries:
         return self._engine
 
     def _learn_one(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
+        row = self._plain_row(x) if self._engine else None
+        if row is not None and self._engine is not None:
+            return self._engine.learn_row(row, y, w)
         for name, value in x.items():
-            if type(value) is not float or not math.isfinite(value):
-                _number(name, value)  # refuse before anything is taken in
-        engine = self._engine if self._engine and x.keys() == self._columns.keys() else self._take_in(x)
+            _number(name, value)  # refuse before anything is taken in
+        engine = self._take_in(x)
         if engine is not None:
             engine.learn_row(self._row(x), y, w)
 

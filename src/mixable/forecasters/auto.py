@@ -7,7 +7,7 @@ Freund, Y., Schapire, R., Singer, Y. and Warmuth, M. (1997). Using and combining
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ class Expert(NamedTuple):
 
 
 class NoiseExpert(NamedTuple):
-    """One expert of AutoRidge; `noise` is a variance in units of the square of the first target that is not zero."""
+    """One expert of AutoRidge; `noise` is a variance, as a multiple of the size that the posterior's misses have had."""
 
     lam: float
     drift: float
@@ -130,8 +130,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         Threads that `run`, and `predict` on tables, may use. Single steps use one.
     scale
         The mean square of the inputs. None: that of the non-zero entries of the first input that is not zero. Multiplying all inputs by
-        a constant then changes nothing. (While fewer than 16 such inputs have been seen, one whose mean square is 10,000 times larger
-        starts the posteriors anew in its own unit.)
+        a constant then changes nothing. (Should the median of the first few, up to 16, be 10,000 times larger or smaller, that is taken
+        instead, and those few are learned again.)
     mu, integrator, seed
         As in GAF.
 
@@ -146,9 +146,9 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     *The guarantee.* A sleeper counts as predicting what the mixture predicts. So against an expert that never sleeps, as the guard, the
     regret is at most ln(N) - n ln(1 - share), whoever else sleeps; with `sleep=False` and `share=0` the loss is at most that of the best
-    expert + ln(N). Examples of weight above 1 are outside these statements.
+    expert + ln(N). Examples of weight above 1, and those before a change of the scale, are outside these statements.
 
-    *Large inputs* that would use up double precision (some 10,000 times the length of the first) are shortened, not refused.
+    *Large inputs.* A posterior for which an example would use up double precision lets it pass; the others learn it.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
             "grid": _checked_grid(grid, ("lam", "beta", "drift")),
-            "alphas": tuple(_validate.real(alpha, "alphas", above=0, infinite=True) for alpha in alphas),
+            "alphas": tuple(_validate.real(alpha, "alphas", above=0, infinite=True) for alpha in _list(alphas, "alphas")),
             "guard": None if guard is None else _validate.scale(guard, "guard"),
             **_checked_options(views, share, sleep, threads, scale),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
@@ -232,13 +232,21 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     @classmethod
     def from_theory(
-        cls, n_features: int, n_classes: int, *, bound: float, max_radius: float, constants: str = "paper", threads: int = 1
+        cls,
+        n_features: int,
+        n_classes: int,
+        *,
+        bound: float,
+        max_radius: float,
+        constants: str = "paper",
+        threads: int = 1,
+        integrator: integrals.Integrator | str | None = None,
     ) -> AutoGAF:
         """Return the mixture of the paper's forecasters for doubling radii, so that nobody needs to know the comparator's norm.
 
         For inputs of norm at most `bound`, its regret to every comparator of norm B <= `max_radius` is at most the least of Theorem 1's
-        bounds for a radius of at least B, + ln N: `bounds.adaptive`. The paper's own bound needs B in advance. No share, no sleep, no
-        scaling, no guard.
+        bounds for a radius of at least B, + ln N: `bounds.adaptive`, up to the integrator's error. The paper's own bound needs B in
+        advance. No share, no sleep, no guard. Classes added later keep the parameters that were made for fewer.
 
         >>> f = AutoGAF.from_theory(18, 4, bound=1.0, max_radius=8.0)
         >>> [round(beta, 3) for _, beta, _ in f.grid], f.alphas
@@ -247,8 +255,20 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         d, K = _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
         dim = d * (K if constants == "paper" else K - 1)
         values = [Logistic(K).constants(radius, bound, kind=constants) for radius in doubling_radii(max_radius, bound)]
-        grid = [(theory_lam(dim, value), value.beta, 0.0) for value in values]
-        return cls(d, K, grid=grid, alphas=(1.0,), guard=None, share=0.0, sleep=False, threads=threads, scale=1.0, mu=0.0)
+        grid = [(theory_lam(dim, value) / bound**2, value.beta, 0.0) for value in values]
+        return cls(
+            d,
+            K,
+            grid=grid,
+            alphas=(1.0,),
+            guard=None,
+            share=0.0,
+            sleep=False,
+            threads=threads,
+            scale=bound**2,
+            mu=0.0,
+            integrator=integrator,
+        )
 
     @property
     def experts(self) -> list[Expert]:
@@ -293,8 +313,8 @@ class AutoRidge(Ensemble):
     """Linear regression with nothing to tune: mean, standard deviation and intervals, one example at a time.
 
     Bayesian linear regressions over regularisation, drift and noise variance, mixed by Gaussian log loss with fixed share: the regression
-    twin of AutoGAF. A posterior is shared by all noise variances. Sleep (of posteriors) and scale are as in AutoGAF; targets are measured
-    by the first one that is not zero.
+    twin of AutoGAF. A posterior is shared by all noise variances, which are multiples of the size that its own misses have had (their
+    geometric mean, over the last 1,000 or so). Sleep (of posteriors) and scale are as in AutoGAF. The unit of the targets does not matter.
 
     Parameters
     ----------
@@ -303,7 +323,7 @@ class AutoRidge(Ensemble):
     grid
         The posteriors, (lam, drift) each, in units of the inputs' mean square and of its inverse (drift also of the noise variance).
     noises
-        The noise variances, in units of the square of the first target that is not zero.
+        The noise variances, as multiples of the size of the posterior's misses.
     views, share, sleep, threads, scale
         As in AutoGAF.
 
@@ -317,15 +337,15 @@ class AutoRidge(Ensemble):
     >>> round(f.predict([0.0, 0.0, 1.0])), round(f.std([0.0, 0.0, 1.0]), 1)
     (30, 0.5)
     >>> low, high = f.interval([0.0, 0.0, 1.0], level=0.9)
-    >>> round(low, 1), round(high, 1)
-    (29.2, 30.8)
+    >>> round(low), round(high)
+    (29, 31)
     """
 
     grid = Parameter["tuple[tuple[float, float], ...]"]()
     noises = Parameter["tuple[float, ...]"]()
 
     GRID = ((1.0, 0.0), (0.1, 0.0), (0.01, 0.0), (1e-3, 0.0), (1e-5, 0.0), (0.1, 1e-4), (0.1, 1e-3), (0.1, 0.01), (0.01, 0.1))
-    NOISES = tuple(2.0**exponent for exponent in np.arange(-40.0, 16.5, 0.5))
+    NOISES = tuple(2.0**exponent for exponent in np.arange(-8.0, 8.5, 0.5))
 
     def __init__(
         self,
@@ -342,7 +362,7 @@ class AutoRidge(Ensemble):
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "grid": _checked_grid(grid, ("lam", "drift")),
-            "noises": tuple(_validate.scale(noise, "noises") for noise in noises),
+            "noises": tuple(_validate.scale(noise, "noises") for noise in _list(noises, "noises")),
             **_checked_options(views, share, sleep, threads, scale),
         }
         _check_experts(self.grid, self.views, self.noises, "noises")
@@ -383,8 +403,9 @@ class AutoRidge(Ensemble):
         """The central interval that holds the target with probability `level` under the mixture: its lower and upper ends, as `predict`."""
         level = _validate.real(level, "level", above=0, most=1 - 1e-12)
         values = _validate.inputs(x, self._row_length)
-        ends = [self._quantiles(values, tail) for tail in ((1 - level) / 2, (1 + level) / 2)]
-        return (ends[0], ends[1]) if values.ndim == 2 else (float(ends[0][0]), float(ends[1][0]))
+        tails = np.array([(1 - level) / 2, (1 + level) / 2])
+        ends = np.vstack([_quantiles(*self._components(piece), tails) for piece in _pieces(values)])
+        return (ends[:, 0], ends[:, 1]) if values.ndim == 2 else (float(ends[0, 0]), float(ends[0, 1]))
 
     def log_density(self, x: ArrayLike, y: ArrayLike) -> float | Array:
         """The log of the forecast's density at y, for scoring: one number for one input, or one for each row."""
@@ -392,9 +413,12 @@ class AutoRidge(Ensemble):
 
         values = _validate.inputs(x, self._row_length)
         targets = _validate.targets(np.atleast_1d(np.asarray(y, dtype=object)), len(values) if values.ndim == 2 else 1)
-        weight, mean, sd = self._components(values)
-        out = logsumexp(np.log(weight) - np.log(sd) - 0.5 * ((targets[:, None] - mean) / sd) ** 2, axis=1) - 0.5 * math.log(2 * math.pi)
-        return np.asarray(out) if values.ndim == 2 else float(out[0])
+        out: list[Array] = []
+        for piece in _pieces(values):
+            weight, mean, sd = self._components(piece)
+            miss = targets[sum(map(len, out)) :][: len(mean), None] - mean
+            out.append(logsumexp(np.log(weight) - np.log(sd) - 0.5 * (miss / sd) ** 2, axis=1) - 0.5 * math.log(2 * math.pi))
+        return np.concatenate(out) if values.ndim == 2 else float(out[0][0])
 
     def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), target y, its loss multiplied by `weight`."""
@@ -419,29 +443,48 @@ class AutoRidge(Ensemble):
         """What it has settled on, in words and numbers."""
         return "\n".join(self._head_of_report("Gaussian log"))
 
-    def _components(self, values: Array) -> tuple[Array, Array, Array]:
-        """Weights, means and standard deviations (n, experts awake) of the mixture that forecasts each row."""
-        rows = np.array([self._core.components(row) for row in np.atleast_2d(values)])
-        return rows[:, :, 0], rows[:, :, 1], rows[:, :, 2]
+    def _components(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Weights (experts awake,), means and standard deviations (n, experts awake) of the mixture that forecasts each row."""
+        each = np.array([self._core.components(row) for row in rows])
+        return each[0, :, 0], each[:, :, 1], np.sqrt(each[:, :, 2])
 
-    def _quantiles(self, values: Array, q: float) -> Array:
-        """Return the q-quantile of each row's mixture, by bisection between the outermost of its components' quantiles."""
-        from scipy.special import ndtr, ndtri
 
-        weight, mean, sd = self._components(values)
-        each = mean + sd * ndtri(q)
+def _pieces(values: Array) -> Iterator[Array]:
+    """Return a table in pieces small enough to hold all experts' forecasts."""
+    rows = np.atleast_2d(values)
+    return (rows[start : start + 256] for start in range(0, len(rows), 256))
+
+
+def _quantiles(weight: Array, mean: Array, sd: Array, q: Array) -> Array:
+    """Return quantiles (n, len(q)) of mixtures of normal distributions, by bisection between the outermost of the components' own."""
+    from scipy.special import ndtr, ndtri
+
+    if not sd.all():  # before anything has been missed
+        return np.repeat(mean[:, :1], len(q), axis=1)
+    heavy = weight > 1e-9 * weight.max()
+    weight, mean, sd = weight[heavy] / weight[heavy].sum(), mean[:, heavy], sd[:, heavy]
+    out = np.empty((len(mean), len(q)))
+    for column, tail in enumerate(q):
+        each = mean + sd * ndtri(tail)
         low, high = each.min(axis=1), each.max(axis=1)
         for _ in range(60):
             middle = 0.5 * (low + high)
-            below = (weight * ndtr((middle[:, None] - mean) / sd)).sum(axis=1) < q
+            below = ndtr((middle[:, None] - mean) / sd) @ weight < tail
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray(0.5 * (low + high))
+        out[:, column] = 0.5 * (low + high)
+    return out
 
 
 def _in_words(expert: NamedTuple) -> str:
     return ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else str(value) for name, value in expert._asdict().items() if value == value
     )
+
+
+def _list(items: Iterable[Any], name: str) -> Iterable[Any]:
+    if not isinstance(items, Iterable) or isinstance(items, str):
+        raise TypeError(f"{name} must be a list, got {items!r:.80}")
+    return items
 
 
 def _check_experts(grid: Sequence[object], views: Sequence[int] | None, readouts: Sequence[object], name: str) -> None:
@@ -452,7 +495,10 @@ def _check_experts(grid: Sequence[object], views: Sequence[int] | None, readouts
 
 
 def _checked_grid(grid: Iterable[Sequence[float]], names: tuple[str, ...]) -> tuple[tuple[float, ...], ...]:
-    settings = tuple(tuple(setting) for setting in grid)
+    try:
+        settings = tuple(tuple(setting) for setting in grid)
+    except TypeError:
+        raise TypeError(f"grid must be a list of ({', '.join(names)}), got {grid!r:.80}") from None
     for position, setting in enumerate(settings):
         if len(setting) != len(names):
             raise ValueError(f"grid[{position}] must be ({', '.join(names)}), got {setting!r}")
@@ -471,9 +517,9 @@ def _checked_grid(grid: Iterable[Sequence[float]], names: tuple[str, ...]) -> tu
 
 def _checked_options(views: Iterable[int] | None, share: float, sleep: bool, threads: int, scale: float | None) -> dict[str, object]:
     return {
-        "views": None if views is None else tuple(_validate.count(view, "views", least=0) for view in views),
+        "views": None if views is None else tuple(_validate.count(view, "views", least=0) for view in _list(views, "views")),
         "share": _validate.real(share, "share", least=0, most=0.5),
-        "sleep": bool(sleep),
+        "sleep": _validate.flag(sleep, "sleep"),
         "threads": _validate.count(threads, "threads"),
         "scale": None if scale is None else _validate.scale(scale, "scale"),
     }

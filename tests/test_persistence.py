@@ -1,0 +1,214 @@
+"""save and load: every class, damaged files, crashes, and files written long ago."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from make_fixtures import FOLDER, MODELS, X3, Y3, X, Y, classifier, forecast
+
+import mixable as mx
+from mixable import persistence
+
+FORECASTS = json.loads((FOLDER / "forecasts.json").read_text())
+
+
+def test_every_class_that_can_be_saved_has_a_fixture():
+    savable = {name for name, home in persistence.HOMES.items() if home in ("mixable", "mixable.metrics", "mixable.river")}
+    assert set(MODELS) == set(FORECASTS) == savable
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_files_written_long_ago_load_and_forecast_the_same(name):
+    model = mx.load(FOLDER / f"{name}.safetensors")
+    assert type(model).__name__ == name.removeprefix("river.")
+    np.testing.assert_allclose(forecast(model), FORECASTS[name], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
+    model = MODELS[name]()
+    before = pickle.dumps(model)
+    mx.save(model, tmp_path / "m.safetensors")
+    assert pickle.dumps(model) == before  # saving changes nothing
+    twin = mx.load(tmp_path / "m.safetensors")
+    assert forecast(twin) == forecast(model)
+    for f in (model, twin):
+        if hasattr(f, "learn_one"):
+            f.learn_one({"three": 1.0, "one": 2.0}, True if name == "river.GAFClassifier" else 1.0)
+        elif hasattr(f, "partial_fit"):
+            f.partial_fit(X3, np.array(["a", "b", "new"])[Y3] if name == "GAFClassifier" else X3[:, 1])
+        elif hasattr(f, "learn"):
+            f.learn(X[0], 0.5 if name in ("VAW", "AutoRidge") else 1)
+        else:
+            f.update([0.5, 0.5], 0)
+    assert forecast(twin) == forecast(model)
+
+
+def test_parameters_of_every_kind_come_back(tmp_path):
+    for model in (
+        mx.GAF(2, 3, alpha=np.inf, integrator=mx.integrals.MonteCarlo(7), seed=2**60),
+        mx.GAF(2, 3, integrator="ladder"),
+        mx.AutoGAF(2, 3, guard=None, alphas=[1.0, np.inf]),
+        mx.ONS(2, 3, radius=2.0),
+    ):
+        mx.save(model, tmp_path / "m")
+        assert repr(mx.load(tmp_path / "m")) == repr(model)
+    mx.save(mx.GenericGAF(mx.losses.Huber(delta=2.0), 2, lam=3.0), tmp_path / "m")
+    assert mx.load(tmp_path / "m").loss == mx.losses.Huber(delta=2.0)
+    estimator = mx.GAFClassifier(lam=np.float64(0.5), forecaster=mx.ONS, standardize=False).fit(X, Y)
+    mx.save(estimator, tmp_path / "m")
+    assert mx.load(tmp_path / "m").get_params() == estimator.get_params()
+    import pandas as pd
+
+    named = mx.GAFClassifier().fit(pd.DataFrame(X, columns=["left", "right"]), np.where(Y, "yes", "no"))
+    mx.save(named, tmp_path / "m")
+    twin = mx.load(tmp_path / "m")
+    assert twin.feature_names_in_.tolist() == ["left", "right"]
+    assert twin.classes_.tolist() == ["no", "yes"]
+
+
+def test_loading_in_another_process_goes_on_with_the_same_bits(tmp_path):
+    model = mx.AutoGAF(2, 2)
+    rng = np.random.default_rng(1)
+    more, labels = rng.normal(size=(800, 2)), rng.integers(0, 2, 800)
+    model.run(more, labels)
+    mx.save(model, tmp_path / "m.safetensors")
+    script = f"""
+import numpy as np, mixable as mx
+rng = np.random.default_rng(2)
+f = mx.load({str(tmp_path / "m.safetensors")!r})
+print(f.run(rng.normal(size=(50, 2)), rng.integers(0, 2, 50)).tobytes().hex())
+"""
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    rng = np.random.default_rng(2)
+    assert model.run(rng.normal(size=(50, 2)), rng.integers(0, 2, 50)).tobytes().hex() == out
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "model.safetensors"
+    mx.save(classifier(), path)
+    return path
+
+
+def test_a_file_cut_short(saved):
+    data = saved.read_bytes()
+    for length in (0, 5, 8, 9, 100, len(data) // 2, len(data) - 1):
+        saved.write_bytes(data[:length])
+        with pytest.raises(persistence.DamagedFileError, match=r"cut short|does not begin"):
+            mx.load(saved)
+
+
+def test_any_flipped_bit_is_noticed(saved):
+    data = saved.read_bytes()
+    rng = np.random.default_rng(0)
+    for position in {*range(0, 400), *rng.integers(0, len(data), 300).tolist()}:
+        changed = bytearray(data)
+        changed[position] ^= 1 << int(rng.integers(8))
+        saved.write_bytes(bytes(changed))
+        with pytest.raises(ValueError, match=r"damaged|cut short|does not begin|not one that mixable|has format"):
+            mx.load(saved)
+
+
+def test_a_pickle_in_disguise_is_not_opened(saved, tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "exploded"),)
+
+    for protocol in (2, 4, 5):
+        saved.write_bytes(pickle.dumps(Bomb(), protocol=protocol))
+        with pytest.raises(persistence.DamagedFileError, match="is a pickle"):
+            mx.load(saved)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_other_files(saved, tmp_path):
+    from safetensors.numpy import save_file
+
+    save_file({"a": np.zeros(3)}, tmp_path / "other.safetensors")
+    with pytest.raises(persistence.DamagedFileError, match="not one that mixable wrote"):
+        mx.load(tmp_path / "other.safetensors")
+    saved.write_text("model: yes\nclasses: 3\n")
+    with pytest.raises(persistence.DamagedFileError, match="does not begin like"):
+        mx.load(saved)
+    with pytest.raises(FileNotFoundError):
+        mx.load(tmp_path / "missing")
+
+
+def rewritten(data, **changes):
+    """The same file with other metadata and a checksum that fits."""
+    from safetensors.numpy import load, save
+
+    tensors = load(data)
+    size = int.from_bytes(data[:8], "little")
+    metadata = {**json.loads(data[8 : 8 + size])["__metadata__"], **changes}
+    metadata["checksum"] = persistence._checksum(metadata, tensors)
+    return save(tensors, metadata)
+
+
+def test_a_later_format_and_unknown_classes(saved):
+    data = saved.read_bytes()
+    saved.write_bytes(rewritten(data, format="2", library="9.0"))
+    with pytest.raises(persistence.UnknownFormatError, match=r"has format 2.*reads up to 1.*version 9\.0"):
+        mx.load(saved)
+    saved.write_bytes(rewritten(data, model='{"object": "os.system", "state": {"dict": []}}'))
+    with pytest.raises(persistence.DamagedFileError, match=r"holds a 'os\.system'"):
+        mx.load(saved)
+
+
+def test_what_cannot_be_saved_is_refused_and_leaves_the_old_file(saved):
+    before = saved.read_bytes()
+
+    class Own(mx.losses.Squared):
+        pass
+
+    for thing in (object(), {"a": 1}, mx.losses.Squared(), mx.GenericGAF(Own(), 2)):
+        with pytest.raises(TypeError, match="cannot be saved"):
+            mx.save(thing, saved)
+    assert saved.read_bytes() == before
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "fdopen"])
+def test_a_failure_at_any_step_leaves_the_old_file_and_nothing_else(saved, monkeypatch, step):
+    before = saved.read_bytes()
+
+    def fail(*_, **__):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(OSError, match="no space"):
+        mx.save(mx.GAF(2, 2), saved)
+    monkeypatch.undo()
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_killing_the_writer_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "m.safetensors"
+    mx.save(mx.GAF(2, 3), path)
+    script = f"""
+import mixable as mx
+models = [mx.GAF(60, 4), mx.GAF(50, 4)]
+print("ready", flush=True)
+while True:
+    for model in models:
+        mx.save(model, {str(path)!r})
+"""
+    for wait in (0.0, 0.02, 0.05, 0.11):
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(wait)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert mx.load(path).n_features in (2, 50, 60)
+
+
+def test_files_get_the_usual_permissions(saved):
+    (saved.parent / "plain").write_text("")
+    assert saved.stat().st_mode == (saved.parent / "plain").stat().st_mode
