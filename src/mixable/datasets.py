@@ -69,6 +69,56 @@ def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01) -> tuple[NDAr
     return np.where(y == 1, 1 - root / (2 * B), root / B)[:, None], y
 
 
+def make_drift(
+    n: int, n_features: int = 10, n_classes: int = 4, *, kind: str = "slow", seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    """A stream whose truth changes: normal inputs X (n, n_features), labels drawn from a softmax of weights with variance 36 / n_features.
+
+    The weights are redrawn every 2,000 examples (`kind` "jump"), wander so that half of them is new after some 1,400 ("slow"), or stay
+    ("none").
+
+    >>> X, y = make_drift(5000, kind="jump")
+    >>> X.shape, int(y.max())
+    ((5000, 10), 3)
+    """
+    if kind not in ("jump", "slow", "none"):
+        raise ValueError(f"kind must be 'jump', 'slow' or 'none', got {kind!r}")
+    n, d, K = _validate.count(n, "n"), _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
+    rng = np.random.default_rng(seed)
+    X, noise = rng.normal(size=(n, d)), rng.gumbel(size=(n, K))
+    W, rho = rng.normal(size=(K, d)), 1 - 1 / 2000
+    y = np.empty(n, dtype=np.int_)
+    for t in range(n):
+        if kind == "jump" and t and t % 2000 == 0:
+            W = rng.normal(size=(K, d))
+        elif kind == "slow":
+            W = rho * W + np.sqrt(1 - rho**2) * rng.normal(size=(K, d))
+        y[t] = (6 / np.sqrt(d) * W @ X[t] + noise[t]).argmax()
+    return X, y
+
+
+def make_separable(
+    n: int, n_features: int = 10, n_classes: int = 3, *, margin: float = 0.1, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    """A stream that a linear model of finite norm classifies without error: the best class leads the next by at least `margin`.
+
+    >>> X, y = make_separable(1000, margin=0.5)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((1000, 10), [0, 1, 2])
+    """
+    n, d, K = _validate.count(n, "n"), _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
+    margin = _validate.real(margin, "margin", least=0, most=1)
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(K, d)) / np.sqrt(d)
+    rows: list[NDArray[np.float64]] = []
+    while sum(map(len, rows)) < n:
+        X = rng.normal(size=(2 * n, d))
+        best = np.sort(X @ W.T, axis=1)
+        rows.append(X[best[:, -1] - best[:, -2] >= margin])
+    X = np.vstack(rows)[:n]
+    return X, (X @ W.T).argmax(axis=1)
+
+
 def _load(name: str) -> Dataset:
     with (resources.files("mixable") / "data" / f"{name}.csv.gz").open("rb") as packed, gzip.open(packed, "rt", encoding="utf-8") as lines:
         header = next(lines).rstrip("\n").split(",")

@@ -11,6 +11,8 @@ from rich.progress import track
 from rich.table import Table
 
 from mixable import bounds
+from mixable.cli.race import console_for, list_datasets, run_race
+from mixable.experiments import growth
 from mixable.experiments import hard_regime as hard
 
 app = typer.Typer(help="Online probabilistic prediction with a bound on the regret.", no_args_is_help=True, pretty_exceptions_enable=False)
@@ -23,9 +25,8 @@ def positive(value: float) -> float:
     return value
 
 
-@app.callback()
-def common() -> None:
-    """Keep `bound` a command of its own even when it is the only one."""
+app.command("race")(run_race)
+app.command("datasets")(list_datasets)
 
 
 @app.command()
@@ -44,7 +45,27 @@ def bound(
         table.add_column(name, justify="left" if name in ("algorithm", "") else "right")
     for row in bounds.table1(n, d, classes, radius, input_bound):
         table.add_row(row.algorithm, f"{row.regret:,.4g}", f"{row.regret / n:.3g}", f"{row.cost:.2g}", row.remark)
-    Console(width=None if Console().is_terminal else 120).print(table)
+    console_for().print(table)
+
+
+@app.command()
+def table1(
+    only: Annotated[str | None, typer.Option(help=f"By commas: {', '.join(growth.ALGORITHMS)}.")] = None,
+) -> None:
+    """Measure Table 1 of the paper: how time per step grows with d and K, and regret with n and B; beside what the paper says."""
+    names = list(growth.ALGORITHMS) if only is None else [name.strip() for name in only.split(",")]
+    for name in names:
+        if name not in growth.ALGORITHMS:
+            raise typer.BadParameter(f"no algorithm is called {name!r}; there are {', '.join(growth.ALGORITHMS)}")
+    table = Table(title="exponents fitted to measurements; regret on streams whose best model has norm B")
+    for heading in ("algorithm", "time in d", "in K", "paper: time per step", "regret in n", "in B", "paper: regret"):
+        table.add_column(heading, justify="right" if heading.startswith(("time", "in", "regret")) else "left")
+    console = Console(stderr=True)
+    for name in track(names, description="algorithms", console=console, disable=not console.is_terminal):
+        got = growth.measure(name)
+        exponents = [f"{value:.2f}" for value in got[1:5]]
+        table.add_row(name, exponents[0], exponents[1], got.paper_time, exponents[2], exponents[3], got.paper_regret)
+    console_for().print(table)
 
 
 @app.command()
@@ -73,5 +94,5 @@ def hard_regime(
     for name in hard.FORECASTERS:
         last = {result.eps: result.regret for result in results if result.forecaster == name and result.n == sizes[-1]}
         table.add_row(name, *(f"{last[eps]:.1f}" for eps in hard.EPS))
-    Console(width=None if Console().is_terminal else 120).print(table)
+    console_for().print(table)
     print(f"picture: {out / 'hard-regime.png'}")

@@ -1,0 +1,205 @@
+"""`mixable race` and `mixable datasets`."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from mixable import __version__
+from mixable.experiments import figures, race, report, runs, sources
+
+SMALL = 5000  # rows up to which the paper's grid is the default
+
+
+class Engine(str, Enum):
+    """Where the runs take place."""
+
+    local = "local"
+    dask = "dask"
+
+
+class Scale(str, Enum):
+    """How inputs are scaled."""
+
+    causal = "causal"
+    zscore = "zscore"
+    libsvm = "libsvm"
+    none = "none"
+
+
+def console_for(stream: Any = None) -> Console:
+    """Return a console that does not fold tables where there is no terminal."""
+    console = Console(file=stream)
+    return console if console.is_terminal else Console(file=stream, width=140)
+
+
+def list_datasets() -> None:
+    """List the embedded data sets: sizes and sources."""
+    table = Table(title="data sets that come with mixable (UCI Machine Learning Repository, CC BY 4.0)")
+    for name in ("name", "rows", "features", "classes", "what it is"):
+        table.add_column(name, justify="right" if name in ("rows", "features", "classes") else "left")
+    about = {
+        "vehicle": "Statlog vehicle silhouettes (Turing Institute, Glasgow)",
+        "shuttle": "Statlog shuttle (NASA); heavy tails, one class is 79% of all",
+        "segment": "Statlog image segmentation (Vision Group, University of Massachusetts)",
+    }
+    for name in sources.EMBEDDED:
+        layout = sources.survey(name, None)
+        table.add_row(name, f"{layout.rows:,}", str(layout.n_features), str(len(layout.classes)), about[name])
+    console_for().print(table)
+
+
+def run_race(
+    data: Annotated[
+        list[str], typer.Argument(help="Embedded names (see `mixable datasets`) or CSV, Parquet, JSON-lines, ARFF or LIBSVM files.")
+    ],
+    target: Annotated[str | None, typer.Option(help="The column to forecast; the last one if not given.")] = None,
+    forecasters: Annotated[str, typer.Option(help=f"Which, by commas: {', '.join(runs.FORECASTERS)}.")] = "auto,gaf,folklore,ons,ogd",
+    grid: Annotated[
+        str | None, typer.Option(help="Settings to try: paper, none, or a JSON file {forecaster: [{parameter: value}]}.")
+    ] = None,
+    alphas: Annotated[str, typer.Option(help="Hedge widths of gaf in the grid, by commas; 1 is the paper's.")] = "1",
+    repeats: Annotated[int, typer.Option(min=1, help="Shuffled orders.")] = 5,
+    keep_order: Annotated[bool, typer.Option("--keep-order", help="One pass in the order of the file, read in chunks.")] = False,
+    scale: Annotated[Scale, typer.Option(help="causal: by what came before; zscore, libsvm ([-1, 1]): in hindsight.")] = Scale.causal,
+    jobs: Annotated[int, typer.Option(help="Processes; 0 is one per core.")] = 0,
+    engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.local,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for results; what is finished there is not done again.")] = Path("race"),
+    seed: Annotated[int, typer.Option(min=0, help="The first order's seed; the others follow.")] = 0,
+) -> None:
+    """Run forecasters side by side over streams, one pass each, and show who is ahead and when."""
+    errors = Console(stderr=True, soft_wrap=True)
+
+    def fail(message: str) -> None:
+        errors.print(f"mixable: {message}", style="red", highlight=False, markup=False)
+
+    layouts, failed = {}, False
+    try:
+        names = [name.strip() for name in forecasters.split(",") if name.strip()]
+        for name in names:
+            runs.check_forecaster(name)
+        widths = tuple(float(alpha) for alpha in alphas.split(","))
+        if not all(width > 0 for width in widths):
+            raise sources.BadDataError(f"--alphas must be above 0, got {alphas}")
+        chosen = _grid(grid, names)
+        if engine is Engine.dask and scheduler is None:
+            raise sources.BadDataError("--engine dask needs --scheduler ADDRESS")
+        out.mkdir(parents=True, exist_ok=True)
+        store = race.Store(out)
+        (out / "race.json").touch()
+    except ValueError as error:
+        fail(str(error))
+        raise typer.Exit(2) from None
+    except OSError as error:
+        fail(f"cannot write to {out}: {error.strerror}")
+        raise typer.Exit(2) from None
+    for name in dict.fromkeys(data):
+        try:
+            layout = sources.survey(name, target)
+            for forecaster in names:
+                runs.check_forecaster(forecaster, len(layout.classes))
+            layouts[name] = layout
+        except sources.BadDataError as error:
+            fail(str(error))
+            failed = True
+    if not layouts:
+        raise typer.Exit(2)
+
+    seeds: list[int | None] = [None] if keep_order else [seed + i for i in range(repeats)]
+    tasks = [
+        runs.Task(name, layout, forecaster, tuple(setting.items()), order, scale.value)
+        for name, layout in layouts.items()
+        for order in seeds
+        for forecaster in names
+        for setting in runs.settings(forecaster, chosen or ("paper" if layout.rows <= SMALL else "none"), widths)
+    ]
+    tasks.sort(key=lambda task: -task.layout.rows * task.layout.n_features ** (task.forecaster not in ("ogd",)))
+    done = {task.key: result for task in tasks if (result := store.get(task.key)) is not None}
+    waiting = [task for task in tasks if task.key not in done]
+    if done:
+        errors.print(f"{len(done)} of {len(tasks)} runs were finished before", highlight=False)
+    processes = jobs if jobs > 0 else os.cpu_count() or 1
+    finished = race.on_dask(waiting, scheduler or "") if engine is Engine.dask else race.local(waiting, processes)
+    bar = Progress(
+        TextColumn("runs"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=errors,
+        disable=not errors.is_terminal,
+    )
+    try:
+        with bar:
+            progress = bar.add_task("runs", total=len(tasks), completed=len(done), rate="")
+            for task, result in finished:
+                store.put(task.key, result)
+                done[task.key] = result
+                bar.update(progress, advance=1, rate=f"{1 / result['microseconds']:.2f} M examples/s" if result["microseconds"] else "")
+    except KeyboardInterrupt:
+        fail(f"stopped after {len(done)} of {len(tasks)} runs; the same command goes on from there")
+        raise typer.Exit(130) from None
+
+    best = {name: race.hindsight(layout, store) for name, layout in layouts.items()}
+    results = [done[task.key] for task in tasks]
+    standings = race.standings(results, best)
+    described = {
+        "command": shlex.join(["mixable", *sys.argv[1:]]),
+        "data": list(layouts),
+        "forecasters": names,
+        "grid": chosen if isinstance(chosen, dict) else chosen or f"paper up to {SMALL} rows, else none",
+        "alphas": [width if math.isfinite(width) else "inf" for width in widths],
+        "seeds": seeds,
+        "scale": scale.value,
+        "version": __version__,
+        "rows": {name: layout.rows for name, layout in layouts.items()},
+        "remarks": {name: list(layout.remarks) for name, layout in layouts.items()},
+        "best_in_hindsight": best,
+    }
+    race.write_whole(out / "race.json", json.dumps(described, indent=1))
+    race.table(results).write_parquet(out / "results.parquet")
+    drawn = figures.draw(standings, {name: len(layout.classes) for name, layout in layouts.items()}, out)
+    report.write(out / "report.html", standings, drawn, described)
+    _show(standings, layouts)
+    print(f"{out / 'report.html'}, loss.png, reliability.png, results.parquet, race.json")
+    if failed:
+        raise typer.Exit(2)
+
+
+def _grid(grid: str | None, names: list[str]) -> str | dict[str, list[dict[str, float]]] | None:
+    if grid in (None, "paper", "none"):
+        return grid
+    try:
+        found = json.loads(Path(str(grid)).read_text())
+        return {str(name): [{str(k): float(v) for k, v in setting.items()} for setting in settings] for name, settings in found.items()}
+    except OSError as error:
+        raise sources.BadDataError(f"--grid {grid}: {error.strerror}; it is paper, none or a JSON file") from None
+    except (ValueError, AttributeError, TypeError):
+        raise sources.BadDataError(f'--grid {grid}: must hold {{"gaf": [{{"lam": 0.1, "beta": 1}}, ...], ...}}') from None
+
+
+def _show(standings: list[race.Standing], layouts: dict[str, sources.Layout]) -> None:
+    for name, layout in layouts.items():
+        rows = [row for row in standings if row.data == name]
+        repeats = len(rows[0].results)
+        title = f"{name}: {layout.rows:,} rows, {layout.n_features} features, {len(layout.classes)} classes; "
+        table = Table(title=title + (f"{repeats} orders" if repeats > 1 else "one pass"), caption="; ".join(layout.remarks) or None)
+        for heading in report.HEADINGS:
+            table.add_column(heading, justify="left" if heading in ("forecaster", "best setting") else "right")
+        for row in rows:
+            table.add_row(*report.cells(row))
+        console_for().print(table)
+        if rows[0].regret is None:
+            print(f"regret skipped: {layout.rows:,} rows are too many to fit the best model in hindsight")

@@ -1,0 +1,151 @@
+"""A race: many independent runs, here or on a cluster. Each result is kept as soon as it is there: nothing is done twice or lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixable import regret
+from mixable.experiments import runs, sources
+
+HINDSIGHT_RADIUS = 10.0
+MOST_ROWS_IN_HINDSIGHT = 100_000
+
+
+class Standing(NamedTuple):
+    """A forecaster on a data set, at its best setting in hindsight: quartiles over the repeats, and the runs themselves."""
+
+    data: str
+    forecaster: str
+    setting: dict[str, Any]
+    low: float
+    median: float
+    high: float
+    accuracy: float
+    calibration_error: float
+    microseconds: float
+    regret: float | None
+    results: list[dict[str, Any]]
+
+
+class Store:
+    """A folder that holds one small file for each finished run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "runs"
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return a result, if it is there and whole."""
+        try:
+            found: dict[str, Any] = json.loads((self.folder / f"{key}.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return found
+
+    def put(self, key: str, result: dict[str, Any]) -> None:
+        """Keep a result: all of it or nothing."""
+        write_whole(self.folder / f"{key}.json", json.dumps(result))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file under another name, then rename it."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(name, path)
+
+
+def local(tasks: list[runs.Task], jobs: int) -> Iterator[tuple[runs.Task, dict[str, Any]]]:
+    """Run tasks in processes of this machine, in any order."""
+    if jobs == 1 or len(tasks) == 1:
+        for task in tasks:
+            yield task, runs.run(task)
+        return
+    from joblib import Parallel, delayed
+
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="4 * n_jobs")(delayed(with_task)(task) for task in tasks)
+
+
+def with_task(task: runs.Task) -> tuple[runs.Task, dict[str, Any]]:
+    """Run a task, and say which it was."""
+    return task, runs.run(task)
+
+
+def on_dask(tasks: list[runs.Task], scheduler: str) -> Iterator[tuple[runs.Task, dict[str, Any]]]:
+    """Run tasks on a Dask cluster; those of a worker that dies are run again on another. All workers must be able to read the files."""
+    from distributed import Client, as_completed
+
+    with Client(scheduler, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        futures = {client.submit(runs.run, task, pure=False, retries=3): task for task in tasks}
+        for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call]
+            yield futures[future], future.result()
+
+
+def hindsight(layout: sources.Layout, store: Store) -> float | None:
+    """The least loss in all of a linear model of norm 10 on z-scored features with a constant; None for data too large for memory."""
+    if layout.rows > MOST_ROWS_IN_HINDSIGHT:
+        return None
+    task = runs.Task(layout.name, layout, "hindsight", (), None, "zscore")
+    known = store.get(task.key)
+    if known is None:
+        ((X, y),) = runs.batches(task)
+        best = regret.best_in_hindsight(X, y, HINDSIGHT_RADIUS, n_classes=len(layout.classes), tolerance=1e-6)
+        known = {"loss": best.loss, "gap": best.gap}
+        store.put(task.key, known)
+    return float(known["loss"])
+
+
+def standings(results: list[dict[str, Any]], best: dict[str, float | None]) -> list[Standing]:
+    """Pick each forecaster's best setting, by mean log loss over the repeats, and rank the forecasters of each data set."""
+    out = []
+    for data in dict.fromkeys(result["data"] for result in results):
+        rows = []
+        for forecaster in dict.fromkeys(result["forecaster"] for result in results):
+            groups: dict[str, list[dict[str, Any]]] = {}
+            for result in results:
+                if (result["data"], result["forecaster"]) == (data, forecaster):
+                    groups.setdefault(json.dumps(result["setting"]), []).append(result)
+            if not groups:
+                continue
+            chosen = min(groups.values(), key=lambda group: statistics.fmean(result["log_loss"] for result in group))
+            low, median, high = np.quantile([result["log_loss"] for result in chosen], [0.25, 0.5, 0.75])
+            least = best.get(data)
+
+            def middle(name: str, chosen: list[dict[str, Any]] = chosen) -> float:
+                return float(statistics.median(result[name] for result in chosen))
+
+            rows.append(
+                Standing(
+                    data,
+                    forecaster,
+                    chosen[0]["setting"],
+                    float(low),
+                    float(median),
+                    float(high),
+                    middle("accuracy"),
+                    middle("calibration_error"),
+                    middle("microseconds"),
+                    None if least is None else float(median) * chosen[0]["n"] - least,
+                    sorted(chosen, key=lambda result: (result["seed"] is not None, result["seed"] or 0)),
+                )
+            )
+        out += sorted(rows, key=lambda row: row.median)
+    return out
+
+
+def table(results: list[dict[str, Any]]) -> Any:
+    """All runs as a Polars data frame, one row each."""
+    import polars as pl
+
+    names = ("data", "forecaster", "seed", "n", "log_loss", "brier", "accuracy", "calibration_error", "microseconds")
+    order = sorted(results, key=lambda r: (r["data"], r["forecaster"], json.dumps(r["setting"]), -1 if r["seed"] is None else r["seed"]))
+    columns: dict[str, list[Any]] = {name: [result[name] for result in order] for name in names}
+    return pl.DataFrame({**columns, "setting": [json.dumps(result["setting"]) for result in order]})

@@ -1,0 +1,67 @@
+"""The report of a race: one HTML file that needs nothing else, neither scripts nor a network."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+from mixable.experiments.figures import NAMES, in_words
+from mixable.experiments.race import HINDSIGHT_RADIUS, Standing
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222; background: #fff }
+table { border-collapse: collapse; margin: 1rem 0 } th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #ddd }
+th:first-child, td:first-child, th:last-child, td:last-child { text-align: left }
+figure { margin: 1.5rem 0 } svg { max-width: 100%; height: auto }
+code { background: #f4f4f4; padding: .1rem .3rem } figcaption { color: #555 }
+"""
+CAPTIONS = {
+    "loss": "Averaged log loss over time, each forecaster at its best setting in hindsight; bands are quartiles over the orders. "
+    "The dotted line is the uniform forecast.",
+    "reliability": "Of the forecasts that were so sure, how many were right; on the diagonal is perfect calibration. "
+    "Bins with fewer than 10 forecasts are left out.",
+    "trust": "How AutoGAF's trust is shared among experts with different drift, in the first order.",
+}
+HEADINGS = ("forecaster", "log loss", "quartiles", "accuracy", "calibration error", "regret", "µs per example", "best setting")
+
+
+def cells(row: Standing) -> list[str]:
+    """One line of the table."""
+    return [
+        NAMES[row.forecaster],
+        f"{row.median:.4f}",
+        f"{row.low:.4f} to {row.high:.4f}",
+        f"{row.accuracy:.1%}",
+        f"{row.calibration_error:.3f}",
+        "skipped" if row.regret is None else f"{row.regret:.1f}",
+        f"{row.microseconds:.1f}",
+        in_words(row.setting) or "nothing to set",
+    ]
+
+
+def write(path: Path, standings: list[Standing], figures: list[Path], race: dict[str, Any]) -> None:
+    """Write it."""
+    parts = [
+        f"<h1>mixable race: {html.escape(', '.join(race['data']))}</h1>",
+        f"<p>Made by <code>{html.escape(race['command'])}</code></p>",
+    ]
+    for data in dict.fromkeys(row.data for row in standings):
+        parts.append(f"<h2>{html.escape(data)}</h2>")
+        parts += [f"<p>{html.escape(remark)}</p>" for remark in race["remarks"].get(data, [])]
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in standings if row.data == data
+        )
+        heading = "".join(f"<th>{html.escape(name)}</th>" for name in HEADINGS)
+        parts.append(f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>")
+    parts.append(
+        "<p>Log loss in nats, one pass. Regret: loss in all beyond that of the best linear model in hindsight "
+        f"(norm {HINDSIGHT_RADIUS:g}, z-scored features); skipped for data too large for memory.</p>"
+    )
+    for figure in figures:
+        svg = figure.read_text(encoding="utf-8")
+        svg = svg[svg.index("<svg") :]
+        parts.append(f"<figure>{svg}<figcaption>{html.escape(CAPTIONS[figure.stem])}</figcaption></figure>")
+    icon = '<link rel="icon" href="data:,">'
+    head = f'<head><meta charset="utf-8">{icon}<title>mixable race</title><style>{STYLE}</style></head>'
+    path.write_text(f'<!doctype html><html lang="en">{head}<body>{"".join(parts)}</body></html>\n', encoding="utf-8")

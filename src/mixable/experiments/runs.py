@@ -1,0 +1,164 @@
+"""One run of a race: one forecaster with one setting over one order of the data, in one pass; and what is kept of it."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _core, metrics
+from mixable.experiments import sources
+from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, AutoGAF, Folklore
+
+Array = NDArray[np.float64]
+
+PAPER_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+POINTS = 200  # of a loss curve that are kept
+
+# Name: how to make it, and the parameters that the paper's grid goes over.
+FORECASTERS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "auto": (AutoGAF, ()),
+    "gaf": (GAF, ("lam", "beta")),
+    "plugin": (lambda d, K, **parameters: GAF(d, K, alpha=math.inf, **parameters), ("lam", "beta")),
+    "folklore": (Folklore, ("lam", "beta")),
+    "ons": (ONS, ("lam", "beta")),
+    "ogd": (OGD, ("step",)),
+    "ftrl": (FTRL, ("lam",)),
+    "aioli": (lambda d, K, **parameters: AIOLI(d, **parameters), ("lam",)),
+}
+
+
+def check_forecaster(name: str, n_classes: int | None = None) -> None:
+    """Raise BadDataError for a name that is not known, with the nearest one that is."""
+    if name not in FORECASTERS:
+        near = difflib.get_close_matches(name, FORECASTERS, n=1, cutoff=0.3)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise sources.BadDataError(f"no forecaster is called {name!r}{hint} There are {', '.join(FORECASTERS)}")
+    if name == "aioli" and n_classes is not None and n_classes > 2:
+        raise sources.BadDataError("aioli is for two classes")
+
+
+def settings(name: str, grid: str | dict[str, list[dict[str, float]]], alphas: tuple[float, ...]) -> list[dict[str, float]]:
+    """The settings of a forecaster that a race tries."""
+    if isinstance(grid, dict):
+        return grid.get(name, [{}])
+    out: list[dict[str, float]] = [{}]
+    if grid == "paper":
+        for parameter in FORECASTERS[name][1]:
+            out = [{**setting, parameter: value} for setting in out for value in PAPER_GRID]
+    if name == "gaf" and alphas != (1.0,):
+        out = [{**setting, "alpha": alpha} for setting in out for alpha in alphas]
+    return out
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be run. `seed` shuffles the rows; None keeps their order, and reads files in chunks."""
+
+    data: str
+    layout: sources.Layout
+    forecaster: str
+    setting: tuple[tuple[str, float], ...]
+    seed: int | None
+    scale: str
+
+    @property
+    def key(self) -> str:
+        """A name for the file that holds the result: the same for the same work, whatever the machine."""
+        what = asdict(self)
+        what["layout"] = {name: value for name, value in what["layout"].items() if name not in ("path", "remarks")}
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def run(task: Task) -> dict[str, Any]:
+    """Do it. The result is plain JSON: the loss curve, scores, time per example, and AutoGAF's trust over time.
+
+    With one BLAS thread, so that the numbers are the same wherever it runs.
+    """
+    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return _run(task)
+
+
+def _run(task: Task) -> dict[str, Any]:
+    layout = task.layout
+    K, n = len(layout.classes), layout.rows
+    make = FORECASTERS[task.forecaster][0]
+    forecaster = make(layout.n_features + 1, K, **dict(task.setting))
+    scores = metrics.Scores()
+    marks = np.unique(np.linspace(1, n, min(POINTS, n)).round().astype(int))
+    curve, trust, total, seconds, seen = [], [], 0.0, 0.0, 0
+    piece = min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096  # the trust is noted after each
+    for Z, y in batches(task):
+        for begin in range(0, len(y), piece):
+            rows, labels = Z[begin : begin + piece], y[begin : begin + piece]
+            start = time.perf_counter()
+            p = forecaster.run(rows, labels)
+            seconds += time.perf_counter() - start
+            scores.update_many(p, labels)
+            running = total + np.cumsum(-np.log(p[np.arange(len(labels)), labels]))
+            here = marks[(marks > seen) & (marks <= seen + len(labels))]
+            curve += [[int(mark), float(running[mark - seen - 1] / mark)] for mark in here]
+            total, seen = float(running[-1]), seen + len(labels)
+            if task.forecaster == "auto":
+                trust.append([seen, *_trust(forecaster)])
+    return {
+        "data": task.data,
+        "forecaster": task.forecaster,
+        "setting": {name: value if math.isfinite(value) else str(value) for name, value in task.setting},
+        "seed": task.seed,
+        "n": seen,
+        "log_loss": scores.log_loss,
+        "brier": scores.brier,
+        "accuracy": scores.accuracy,
+        "calibration_error": scores.calibration_error,
+        "reliability": [list(row) for row in scores.reliability()],
+        "microseconds": 1e6 * seconds / seen,
+        "curve": curve,
+        "trust": trust,
+    }
+
+
+def _trust(forecaster: AutoGAF) -> list[float]:
+    """AutoGAF's trust by drift: none, each drift of the grid, the guard."""
+    weights, groups = forecaster.weights * forecaster.awake, trust_groups()
+    each = [
+        sum(w for w, e in zip(weights, forecaster.experts, strict=True) if (e.kind if e.kind == "guard" else f"drift {e.drift:g}") == group)
+        for group in groups
+    ]
+    return [float(value / sum(each)) for value in each]
+
+
+def trust_groups() -> list[str]:
+    """The groups of `trust`, in order."""
+    return [f"drift {drift:g}" for drift in sorted({drift for _, _, drift in AutoGAF.GRID})] + ["guard"]
+
+
+def batches(task: Task) -> Iterator[tuple[Array, Any]]:
+    """Scaled rows with an intercept, and labels."""
+    layout = task.layout
+    if task.seed is None and task.scale in ("causal", "none"):
+        scaler = _core.Scaler(layout.n_features, True, task.scale == "causal", 1)
+        for X, y in sources.chunks(layout):
+            yield scaler.learn(X), y
+        return
+    X, y = sources.table(layout)
+    order = np.arange(len(y)) if task.seed is None else np.random.default_rng(task.seed).permutation(len(y))
+    X, y = X[order], y[order]
+    if task.scale == "zscore":
+        spread = np.nanstd(X, axis=0)
+        X = np.clip((X - np.nanmean(X, axis=0)) / np.where(spread > 0, spread, 1.0), -10, 10)
+    elif task.scale == "libsvm":
+        low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+        X = np.where(high > low, 2 * (X - low) / np.where(high > low, high - low, 1.0) - 1, 0.0)
+    yield _core.Scaler(layout.n_features, True, task.scale == "causal", 1).learn(np.ascontiguousarray(X)), y

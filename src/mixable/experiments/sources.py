@@ -1,0 +1,212 @@
+"""Where a race's data come from: the embedded sets, and files of all kinds, read in chunks so that memory does not grow with the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import datasets
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.int_]
+
+EMBEDDED = {"vehicle": datasets.load_vehicle, "shuttle": datasets.load_shuttle, "segment": datasets.load_segment}
+CHUNK = 50_000
+MOST_CATEGORIES = 50
+
+
+class BadDataError(ValueError):
+    """Data that cannot be raced, with a reason that fits on one line."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a first pass over a file has found: how its columns become numbers."""
+
+    name: str
+    path: str | None
+    target: str
+    numeric: tuple[str, ...]
+    categories: tuple[tuple[str, tuple[str, ...]], ...]
+    classes: tuple[str, ...]
+    rows: int
+    remarks: tuple[str, ...]
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the table of numbers."""
+        return len(self.numeric) + sum(len(values) for _, values in self.categories)
+
+
+def survey(name: str, target: str | None) -> Layout:
+    """Look through an embedded set or a file: columns, classes, rows; raise BadDataError with one line if it can't be raced."""
+    if name in EMBEDDED:
+        X, _, names = _embedded(name)
+        return Layout(name, None, "class", tuple(names.features), (), tuple(names.classes), len(X), ())
+    path = Path(name)
+    if not path.exists():
+        near = f"; the embedded sets are {', '.join(EMBEDDED)}" if path.suffix == "" else ""
+        raise BadDataError(f"{name}: no such file{near}")
+    if path.is_dir():
+        raise BadDataError(f"{name}: is a folder")
+    try:
+        return _survey_file(path, target)
+    except BadDataError:
+        raise
+    except Exception as error:  # readers raise all kinds of things; the user needs one line
+        raise BadDataError(f"{name}: cannot be read: {_one_line(error)}") from error
+
+
+def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
+    """Rows as numbers (n, n_features), NaN where a value is missing, and labels (n,), in the order of the file."""
+    if layout.path is None:
+        X, y, _ = _embedded(layout.name)
+        yield X, y
+        return
+    import polars as pl
+
+    codes = {label: code for code, label in enumerate(layout.classes)}
+    for frame in _frames(Path(layout.path), size):
+        columns = [frame[name].cast(pl.Float64, strict=False).to_numpy() for name in layout.numeric]
+        for name, values in layout.categories:
+            text = frame[name].cast(pl.String)
+            columns += [(text == value).fill_null(False).cast(pl.Float64).to_numpy() for value in values]
+        X = np.column_stack(columns) if columns else np.empty((len(frame), 0))
+        X = np.where(np.isfinite(X), X, np.nan)
+        yield np.ascontiguousarray(X), np.array([codes[label] for label in frame[layout.target].cast(pl.String)], dtype=np.int_)
+
+
+@lru_cache(maxsize=4)
+def table(layout: Layout) -> tuple[Array, Labels]:
+    """All rows at once."""
+    parts = list(chunks(layout))
+    return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+
+
+@lru_cache(maxsize=3)
+def _embedded(name: str) -> datasets.Dataset:
+    return EMBEDDED[name]()
+
+
+def _survey_file(path: Path, target: str | None) -> Layout:
+    import polars as pl
+
+    numeric: dict[str, int] = {}  # values that are there, of columns of numbers
+    text: dict[str, dict[str, int]] = {}
+    classes: dict[str, int] = {}
+    columns: list[str] = []
+    rows = missing = 0
+    for frame in _frames(path, CHUNK):
+        if not columns:
+            columns = frame.columns
+            target = target or columns[-1]
+            if target not in columns:
+                raise BadDataError(f"{path}: has no column {target!r}; its columns are {', '.join(columns)}")
+        labels = frame[target]
+        empty = labels.is_null() | (labels.is_nan() if labels.dtype.is_float() else pl.Series([False] * len(labels)))
+        if empty.any():
+            raise BadDataError(f"{path}: row {rows + int(empty.arg_true()[0]) + 1} has no label in column {target!r}")
+        for label, count in labels.cast(pl.String).value_counts().iter_rows():
+            classes[label] = classes.get(label, 0) + count
+        for name in columns:
+            if name == target:
+                continue
+            series = frame[name]
+            if series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
+                numeric[name] = numeric.get(name, 0) + len(series) - series.null_count()
+                missing += series.null_count()
+            else:
+                counts = text.setdefault(name, {})
+                for value, count in series.cast(pl.String).value_counts().iter_rows():
+                    if value is not None:
+                        counts[value] = counts.get(value, 0) + count
+        rows += len(frame)
+        if len(classes) > 1000:
+            raise BadDataError(f"{path}: column {target!r} has more than 1,000 different labels; is it the target?")
+    if rows == 0:
+        raise BadDataError(f"{path}: has no rows")
+    if len(classes) < 2:
+        raise BadDataError(f"{path}: all {rows} labels in column {target!r} are {next(iter(classes))!r}; there is nothing to forecast")
+    empty_columns = [name for name, count in numeric.items() if count == 0] + [name for name, counts in text.items() if not counts]
+    if empty_columns:
+        raise BadDataError(f"{path}: column {empty_columns[0]!r} has no values at all; remove it")
+    remarks = []
+    categories = []
+    for name, counts in text.items():
+        values = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_CATEGORIES]
+        categories.append((name, tuple(values)))
+        more = f", the {MOST_CATEGORIES} most frequent of {len(counts)}" if len(counts) > MOST_CATEGORIES else ""
+        remarks.append(f"text column {name!r} became {len(values)} columns of 0 and 1{more}")
+    if missing:
+        remarks.append(f"{missing} missing values count as the running mean of their column")
+    if not numeric and not categories:
+        raise BadDataError(f"{path}: has no column besides the target")
+    assert target is not None
+    return Layout(
+        path.name,
+        str(path.resolve()),
+        target,
+        tuple(numeric),
+        tuple(categories),
+        tuple(sorted(classes, key=_sort_key)),
+        rows,
+        tuple(remarks),
+    )
+
+
+def _sort_key(label: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(label), label)
+    except ValueError:
+        return (1, 0.0, label)
+
+
+def _frames(path: Path, size: int) -> Iterator[Any]:
+    """Polars data frames of at most `size` rows."""
+    import polars as pl
+
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = next((suffix for suffix in reversed(suffixes) if suffix not in (".gz", ".zst")), "")
+    if kind in (".csv", ".tsv", ".txt", ".data"):
+        if path.stat().st_size == 0:
+            raise BadDataError(f"{path}: is empty")
+        lazy = pl.scan_csv(
+            path, separator="\t" if kind == ".tsv" else ",", infer_schema_length=None, null_values=["", "NA", "NaN", "nan", "?"]
+        )
+        yield from lazy.collect_batches(chunk_size=size, maintain_order=True)
+    elif kind in (".parquet", ".pq"):
+        yield from pl.scan_parquet(path).collect_batches(chunk_size=size, maintain_order=True)
+    elif kind in (".jsonl", ".ndjson"):
+        yield from pl.scan_ndjson(path, infer_schema_length=None).collect_batches(chunk_size=size, maintain_order=True)
+    elif kind == ".arff":
+        from scipy.io import arff
+
+        records, meta = arff.loadarff(path)
+        kinds = dict(zip(meta.names(), meta.types(), strict=True))
+        yield pl.DataFrame(
+            {
+                name: records[name] if kinds[name] == "numeric" else [None if v == b"?" else v.decode() for v in records[name]]
+                for name in meta.names()
+            }
+        )
+    elif kind in (".libsvm", ".svm", ".svmlight", ".scale"):
+        from sklearn.datasets import load_svmlight_file
+
+        X, y = load_svmlight_file(str(path))
+        dense = X.toarray()
+        labels = [f"{label:g}" for label in y]
+        yield pl.DataFrame({**{f"x{i + 1}": dense[:, i] for i in range(dense.shape[1])}, "label": labels})
+    else:
+        raise BadDataError(f"{path}: its kind is not known; CSV, TSV, Parquet, JSON lines, ARFF and LIBSVM files are, by their extension")
+
+
+def _one_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return re.sub(r"\s+", " ", lines[0])[:200] if lines else type(error).__name__

@@ -1,0 +1,338 @@
+"""`mixable race` as a user meets it: embedded data and files of all kinds, interrupted and gone on with, alone and on a cluster."""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from test_cli import MIXABLE, mixable
+
+from mixable import AutoGAF, _core, datasets
+from mixable.experiments import growth, race, runs, sources
+from mixable.losses import log_loss
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A race over vehicle, and where its results are."""
+    folder = tmp_path_factory.mktemp("small")
+    done = mixable("race", "vehicle", "--forecasters", "auto,gaf,ogd", "--grid", "none", "--repeats", 3, "--out", folder / "out")
+    assert done.returncode == 0, done.stderr
+    return folder / "out", done
+
+
+def test_the_table_and_the_files(small):
+    out, done = small
+    for name in ("AutoGAF", "GAF", "OGD"):
+        assert name in done.stdout
+    assert done.stderr == ""  # no bars where there is no terminal
+    for name in ("loss", "reliability", "trust"):
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (out / f"{name}.svg").read_text()
+    told = json.loads((out / "race.json").read_text())
+    assert told["seeds"] == [0, 1, 2]
+    assert told["command"].startswith("mixable race vehicle")
+    results = pl.read_parquet(out / "results.parquet")
+    assert len(results) == 9
+    assert set(results["forecaster"]) == {"auto", "gaf", "ogd"}
+
+
+def test_the_numbers_are_those_of_the_library(small):
+    out, _ = small
+    results = pl.read_parquet(out / "results.parquet")
+    X, y, _ = datasets.load_vehicle()
+    order = np.random.default_rng(1).permutation(len(y))
+    Z = _core.Scaler(18, True, True, 1).learn(X[order])
+    expected = log_loss(AutoGAF(19, 4).run(Z, y[order]), y[order]).mean()
+    got = results.filter((pl.col("forecaster") == "auto") & (pl.col("seed") == 1))["log_loss"][0]
+    assert got == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_report_needs_nothing_else(small):
+    out, _ = small
+    text = (out / "report.html").read_text()
+    assert text.count("<svg") == 3
+    for word in ("<script", "src=", "@import", "url(http", 'href="http'):
+        assert word not in text
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium here")
+    done = subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom", (out / "report.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0
+    assert "CONSOLE" not in done.stderr
+    assert "AutoGAF" in done.stdout
+
+
+def test_same_numbers_whatever_the_jobs(small, tmp_path):
+    out, _ = small
+    options = ("--forecasters", "auto,gaf,ogd", "--grid", "none", "--repeats", 3, "--out", tmp_path / "two", "--jobs", 2)
+    assert mixable("race", "vehicle", *options).returncode == 0
+    one, two = (pl.read_parquet(folder / "results.parquet").drop("microseconds") for folder in (out, tmp_path / "two"))
+    assert one.equals(two)
+
+
+def test_what_is_finished_is_not_done_again(small):
+    out, _ = small
+    before = {path.name: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
+    more = mixable("race", "vehicle", "--forecasters", "auto,gaf,ogd", "--grid", "none", "--repeats", 4, "--out", out)
+    assert more.returncode == 0
+    assert "9 of 12 runs were finished before" in more.stderr
+    assert {name: stamp for name, stamp in ((p.name, p.stat().st_mtime_ns) for p in (out / "runs").iterdir()) if name in before} == before
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
+    command = [
+        MIXABLE,
+        "race",
+        "shuttle",
+        "--forecasters",
+        "gaf,ogd",
+        "--grid",
+        "none",
+        "--repeats",
+        "40",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(list((tmp_path / "runs").glob("*.json")) if (tmp_path / "runs").exists() else []) < 3:
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.send_signal(how)
+    _, errors = process.communicate(timeout=60)
+    kept = {path.name: path.read_text() for path in (tmp_path / "runs").glob("*.json")}
+    assert 3 <= len(kept) < 80
+    assert "Traceback" not in errors
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "the same command goes on" in errors
+    layout = sources.survey("shuttle", None)
+    tasks = [runs.Task("shuttle", layout, name, (), seed, "causal") for seed in range(2) for name in ("folklore", "ogd")]
+    store = race.Store(tmp_path)
+    for task in tasks:
+        known = store.get(task.key)
+        if known is not None:
+            again = runs.run(task)
+            assert again["log_loss"] == known["log_loss"]
+
+
+HEADER, ROWS = "size,weight,colour,kind", 400
+
+
+def write_table(path):
+    """The same small table in every format."""
+    rng = np.random.default_rng(0)
+    size, weight = rng.normal(size=ROWS).round(3), rng.normal(size=ROWS).round(3)
+    colour = rng.choice(["red", "green", "blue"], ROWS)
+    kind = np.where(size + (colour == "red") + 0.3 * rng.normal(size=ROWS) > 0.3, "big", "small")
+    frame = pl.DataFrame({"size": size, "weight": weight, "colour": colour, "kind": kind})
+    frame = frame.with_columns(pl.when(pl.arange(0, ROWS) % 50 == 7).then(None).otherwise(pl.col("weight")).alias("weight"))
+    if path.suffix == ".csv":
+        frame.write_csv(path)
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(frame.write_csv().encode()))
+    elif path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".jsonl":
+        frame.write_ndjson(path)
+    elif path.suffix == ".arff":
+        lines = ["@relation t", "@attribute size numeric", "@attribute weight numeric", "@attribute colour {red,green,blue}"]
+        lines += ["@attribute kind {big,small}", "@data"]
+        lines += [",".join("?" if value is None else str(value) for value in row) for row in frame.iter_rows()]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        path.write_text("".join(f"{int(k == 'big')} 1:{s} 2:{w}\n" for s, w, k in zip(size, weight, kind, strict=True)))
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.jsonl", "t.arff"])
+def test_files_of_every_kind_are_the_same_data(tmp_path, name):
+    layout = sources.survey(str(write_table(tmp_path / name)), "kind")
+    assert (layout.rows, layout.n_features, layout.classes) == (ROWS, 5, ("big", "small"))
+    X, y = sources.table(layout)
+    reference = sources.table(sources.survey(str(write_table(tmp_path / "reference.csv")), None))
+    np.testing.assert_array_equal(X, reference[0])
+    np.testing.assert_array_equal(y, reference[1])
+    assert any("colour" in remark for remark in layout.remarks)
+    assert np.isnan(X).sum() == 8
+
+
+def test_racing_a_file_says_what_was_done(tmp_path):
+    path = write_table(tmp_path / "t.csv")
+    done = mixable(
+        "race", path, "--target", "kind", "--forecasters", "auto,ogd", "--grid", "none", "--keep-order", "--out", tmp_path / "out"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "text column 'colour' became 3 columns" in done.stdout.replace("\n", " ")
+    assert "one pass" in done.stdout
+    svm = write_table(tmp_path / "t.libsvm")
+    assert mixable("race", svm, "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", tmp_path / "svm").returncode == 0
+
+
+BAD = {
+    "missing.csv": (None, "no such file"),
+    "one.csv": ("a,y\n1,p\n2,p\n", "nothing to forecast"),
+    "empty-column.csv": ("a,b,y\n1,,p\n2,,q\n", "column 'b' has no values"),
+    "ragged.csv": ("a,y\n1,p\n1,2,3,q\n", "cannot be read"),
+    "no-label.csv": ("a,y\n1,p\n2,\n3,q\n", "row 2 has no label"),
+    "binary.csv": (bytes(range(256)) * 20, "cannot be read"),
+    "empty.csv": ("", "is empty"),
+    "only-target.csv": ("y\np\nq\n", "no column besides the target"),
+    "what.xyz": ("a", "its kind is not known"),
+    "not.parquet": ("a,y\n1,2\n", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_are_one_clear_line_and_exit_code_2(tmp_path, name):
+    content, message = BAD[name]
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = mixable("race", path, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("vehicle", "--forecasters", "gfa"), "no forecaster is called 'gfa'; did you mean 'gaf'?"),
+        (("vehicle", "--forecasters", "aioli"), "aioli is for two classes"),
+        (("vehicle", "--grid", "nowhere.json"), "nowhere.json"),
+        (("vehicle", "--engine", "dask"), "needs --scheduler"),
+        (("vehicle", "--alphas", "-1"), "--alphas"),
+        (("vehicel",), "no such file; the embedded sets are vehicle, shuttle, segment"),
+    ],
+)
+def test_bad_options(tmp_path, arguments, message):
+    done = mixable("race", *arguments, "--out", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = mixable("race", "vehicle", "--out", tmp_path / "file" / "out")
+    assert done.returncode == 2
+    assert "cannot write to" in done.stderr
+
+
+def test_missing_target_is_named_and_the_good_files_are_still_raced(tmp_path):
+    good = write_table(tmp_path / "good.csv")
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+    options = ("--target", "kind", "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", tmp_path / "out")
+    done = mixable("race", tmp_path / "bad.csv", good, *options)
+    assert done.returncode == 2
+    assert "has no column 'kind'; its columns are a, b" in done.stderr
+    assert "OGD" in done.stdout
+
+
+def test_a_grid_of_ones_own(tmp_path):
+    (tmp_path / "grid.json").write_text('{"gaf": [{"lam": 0.1}, {"lam": 1}]}')
+    options = ("--forecasters", "gaf", "--grid", tmp_path / "grid.json", "--repeats", 1, "--alphas", "1,inf", "--out", tmp_path / "out")
+    assert mixable("race", "vehicle", *options).returncode == 0
+    assert len(pl.read_parquet(tmp_path / "out" / "results.parquet")) == 2
+
+
+def test_chunks_are_read_in_order_and_make_the_same_run(tmp_path):
+    path = write_table(tmp_path / "t.csv")
+    layout = sources.survey(str(path), None)
+    parts = list(sources.chunks(layout, size=37))
+    assert len(parts) > 5
+    np.testing.assert_array_equal(np.vstack([X for X, _ in parts]), sources.table(layout)[0])
+    kept = runs.run(runs.Task("t", layout, "gaf", (), None, "causal"))
+    assert kept["n"] == ROWS
+
+
+def test_the_best_model_in_hindsight_is_skipped_for_large_data(tmp_path, monkeypatch):
+    monkeypatch.setattr(race, "MOST_ROWS_IN_HINDSIGHT", 100)
+    layout = sources.survey("vehicle", None)
+    assert race.hindsight(layout, race.Store(tmp_path)) is None
+    task = runs.Task("vehicle", layout, "ogd", (), 0, "causal")
+    (row,) = race.standings([runs.run(task)], {"vehicle": None})
+    assert row.regret is None
+
+
+def test_dask_gives_the_same_numbers_though_a_worker_is_killed(tmp_path):
+    from distributed import LocalCluster
+
+    layout = sources.survey("segment", None)
+    tasks = [runs.Task("segment", layout, name, (), seed, "causal") for seed in range(6) for name in ("auto", "ogd")]
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        victim = next(iter(cluster.workers.values())).pid
+        got = {}
+        for task, result in race.on_dask(tasks, cluster.scheduler_address):
+            if not got:
+                os.kill(victim, signal.SIGKILL)
+            got[task] = result["log_loss"]
+    assert len(got) == 12
+    for task in tasks[:3]:
+        assert got[task] == runs.run(task)["log_loss"]
+
+
+def test_generated_streams():
+    X, y = datasets.make_drift(3000, kind="jump")
+    assert X.shape == (3000, 10)
+    assert np.array_equal(datasets.make_drift(3000, kind="jump")[1], y)
+    for bad in ("fast", None):
+        with pytest.raises(ValueError, match="kind must be"):
+            datasets.make_drift(10, kind=bad)
+    X, y = datasets.make_separable(500, 4, 3, margin=0.2)
+    from sklearn.linear_model import LogisticRegression
+
+    assert LogisticRegression(C=1e6, max_iter=10_000, fit_intercept=False).fit(X, y).score(X, y) == 1.0
+
+
+def test_datasets_lists_what_is_embedded():
+    out = mixable("datasets").stdout
+    for name, rows in (("vehicle", "846"), ("shuttle", "58,000"), ("segment", "2,310")):
+        assert name in out
+        assert rows in out
+
+
+def test_table1_measures_exponents():
+    got = growth.measure("OGD", budget=0.01)
+    assert 0.4 < got.time_in_d < 1.4
+    assert got.regret_in_n < 0.8
+    assert mixable("table1", "--only", "nothing").returncode == 2
+
+
+def test_a_large_csv_does_not_need_more_memory(tmp_path):
+    """Peak memory for five times the rows: the same, up to what Polars keeps around."""
+    script = """
+import resource, sys
+from mixable.experiments import runs, sources
+layout = sources.survey(sys.argv[1], None)
+print(runs.run(runs.Task("t", layout, "ogd", (), None, "causal"))["n"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+    peaks = []
+    for n in (60_000, 300_000):
+        rng = np.random.default_rng(0)
+        path = Path(tmp_path / f"{n}.csv")
+        frame = pl.DataFrame({f"x{i}": rng.normal(size=n) for i in range(8)}).with_columns(y=pl.col("x0") > 0)
+        frame.write_csv(path)
+        out = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True).stdout.split()
+        assert int(out[0]) == n
+        peaks.append(int(out[1]))
+        path.unlink()
+    assert peaks[1] < peaks[0] + 250
