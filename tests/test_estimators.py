@@ -197,6 +197,13 @@ def test_classes_told_are_all_there_are():
     assert not hasattr(fresh, "n_features_in_")
 
 
+def test_labels_of_two_kinds_are_refused():
+    model = GAFClassifier().partial_fit([[0.0], [1.0]], [1, 2])
+    with pytest.raises(ValueError, match="'a' does not go with 1"):
+        model.partial_fit([[0.0]], ["a"])
+    assert model.classes_.tolist() == [1, 2]
+
+
 def tables(X, names):
     frame = pd.DataFrame(X, columns=names)
     return {"pandas": frame, "polars": pl.DataFrame(dict(zip(names, X.T, strict=True))), "arrow": pa.Table.from_pandas(frame)}

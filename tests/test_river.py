@@ -123,6 +123,21 @@ def test_bad_features_are_named_and_nothing_is_learned(x, error, message):
     assert model.predict_proba_one({"a": 0.5}) == before
 
 
+@pytest.mark.parametrize(
+    ("y", "w", "error"), [([1], 1.0, TypeError), (None, 1.0, ValueError), (float("nan"), 1.0, ValueError), ("b", -1.0, ValueError)]
+)
+def test_bad_labels_and_weights_take_nothing_in(y, w, error):
+    model = mx.river.GAFClassifier()
+    model.learn_one({"a": 1.0}, "b")
+    with pytest.raises(error):
+        model.learn_one({"a": 1.0, "new": 2.0}, y, w)
+    assert list(model._columns) == ["a"]
+    regressor = mx.river.GAFRegressor()
+    with pytest.raises(TypeError, match="y must be a number"):
+        regressor.learn_one({"a": 1.0}, "text")
+    assert regressor._columns == {}
+
+
 def test_empty_dictionaries():
     model = mx.river.GAFClassifier()
     model.learn_one({}, "a")

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 
+from mixable import _validate
 from mixable._engine import Design, Engine
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class _Dictionaries:
         return self._engine
 
     def _learn_one(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
+        if w != 1.0:
+            w = _validate.weight(w)
         row = self._plain_row(x) if self._engine else None
         if row is not None and self._engine is not None:
             return self._engine.learn_row(row, y, w)
@@ -119,6 +122,15 @@ def _number(name: Hashable, value: Any) -> float:
     if math.isinf(number):
         raise ValueError(f"feature {name!r} is {number}; features must be finite")
     return number
+
+
+def _label(y: Any) -> Hashable:
+    """Refuse what cannot be a class: None, NaN, lists."""
+    if not isinstance(y, Hashable):
+        raise TypeError(f"a label must be hashable, got {y!r:.80}")
+    if y is None or y != y:
+        raise ValueError(f"a label must be a class, got {y!r}")
+    return y
 
 
 class GAFClassifier(_Dictionaries, base.MiniBatchClassifier):
@@ -184,7 +196,7 @@ class GAFClassifier(_Dictionaries, base.MiniBatchClassifier):
 
     def learn_one(self, x: dict[Hashable, Any], y: Hashable, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
-        self._learn_one(x, y, w)
+        self._learn_one(x, _label(y), w)
 
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each class met so far."""
@@ -194,7 +206,7 @@ class GAFClassifier(_Dictionaries, base.MiniBatchClassifier):
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
-        self._learn_many(X, y.tolist())
+        self._learn_many(X, [_label(label) for label in y.tolist()])
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """The probability of each class met so far, for each row."""
@@ -244,7 +256,7 @@ class GAFRegressor(_Dictionaries, base.MiniBatchRegressor):
 
     def learn_one(self, x: dict[Hashable, Any], y: float, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
-        self._learn_one(x, y, w)
+        self._learn_one(x, _validate.target(y), w)
 
     def predict_one(self, x: dict[Hashable, Any]) -> float:
         """The mean of the forecast."""
@@ -259,7 +271,7 @@ class GAFRegressor(_Dictionaries, base.MiniBatchRegressor):
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
-        self._learn_many(X, np.ascontiguousarray(y, dtype=np.float64))
+        self._learn_many(X, _validate.targets(y, len(X)) if len(X) else np.empty(0))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The mean of the forecast for each row."""

@@ -125,9 +125,8 @@ def run_race(
         for forecaster in names
         for setting in runs.settings(forecaster, chosen or ("paper" if layout.rows <= SMALL else "none"), widths)
     ]
-    tasks.sort(key=lambda task: -task.layout.rows * task.layout.n_features ** (task.forecaster not in ("ogd",)))
     done = {task.key: result for task in tasks if (result := store.get(task.key)) is not None}
-    waiting = [task for task in tasks if task.key not in done]
+    waiting = sorted((task for task in tasks if task.key not in done), key=lambda task: -task.layout.rows)  # the longest first
     if done:
         errors.print(f"{len(done)} of {len(tasks)} runs were finished before", highlight=False)
     processes = jobs if jobs > 0 else os.cpu_count() or 1

@@ -113,6 +113,9 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
             if not first and told is not None and set(told) != set(engine.labels or ()):
                 raise ValueError(f"classes={told!r} are not those of the first call: {sorted(engine.labels or (), key=str)!r}")
             values = labels.tolist()
+            known = engine.labels or values
+            if isinstance(values[0], str) != isinstance(known[0], str):
+                raise ValueError(f"y must be labels of one kind: {values[0]!r} does not go with {known[0]!r}")
             unknown = engine.new_labels(values) if engine.closed else ()
             if unknown:
                 raise ValueError(f"y has labels that are not in classes: {unknown!r}")

@@ -76,6 +76,8 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
         repeats = len(rows[0].results)
         spread = f"median and quartiles of {repeats} orders" if repeats > 1 else "one pass"
         axes.set(title=f"{name} ({n_classes[name]} classes), {spread}", xlabel="examples seen")
+        if rows[0].results[0]["n"] > 5000:
+            axes.set(xscale="log", xlim=(10, rows[0].results[0]["n"]))
         axes.legend(frameon=False, fontsize=8)
     panels[0][0].set_ylabel("averaged log loss (nats per example)")
     figure.tight_layout()

@@ -21,7 +21,7 @@ from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, AutoGAF, Folklore
 Array = NDArray[np.float64]
 
 PAPER_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-POINTS = 200  # of a loss curve that are kept
+POINTS = 120  # of a loss curve that are kept, evenly spaced in n, and as many in log n
 
 # Name: how to make it, and the parameters that the paper's grid goes over.
 FORECASTERS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -96,7 +96,7 @@ def _run(task: Task) -> dict[str, Any]:
     make = FORECASTERS[task.forecaster][0]
     forecaster = make(layout.n_features + 1, K, **dict(task.setting))
     scores = metrics.Scores()
-    marks = np.unique(np.linspace(1, n, min(POINTS, n)).round().astype(int))
+    marks = np.unique(np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)]).round().astype(int))
     curve, trust, total, seconds, seen = [], [], 0.0, 0.0, 0
     piece = min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096  # the trust is noted after each
     for Z, y in batches(task):
