@@ -179,7 +179,13 @@ NB_MODULE(MIXABLE_MODULE, m) {
                 return out;
             },
             nb::sig("def moments(self) -> NDArray[np.float64]"), "Mean and standard deviation of each feature: two rows.")
-        .def("adopt", &Scaler::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"), "Takes over the statistics of fewer features.")
+        .def(
+            "adopt",
+            [](Scaler& self, const Scaler& other) {
+                if (other.d > self.d) throw nb::value_error("the other scaler has more features");
+                self.adopt(other);
+            },
+            nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"), "Takes over the statistics of fewer features.")
         .def(
             "state",
             [](Scaler& self) {

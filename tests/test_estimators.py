@@ -254,9 +254,15 @@ def test_weights_that_are_refused(iris):
         GAFClassifier().fit(X, y, sample_weight=-np.ones(150))
     model = GAFClassifier().fit(X, y)
     before = model.predict_proba(X)
-    with pytest.raises(ValueError, match="double precision"):
-        model.partial_fit(X[:1], y[:1], sample_weight=[1e300])
+    for labels, weight in ((y[:1], [1e300]), ([77], [1e300]), ([77], [np.nan])):
+        with pytest.raises(ValueError, match=r"double precision|NaN"):
+            model.partial_fit(X[:1], labels, sample_weight=weight)
     assert np.array_equal(model.predict_proba(X), before)
+    assert model.classes_.tolist() == [0, 1, 2]
+    model.partial_fit(X[:1], y[:1], sample_weight=[0.0])  # as in a larger batch
+    with pytest.raises(ValueError, match="double precision"):
+        model.fit(X, y, sample_weight=np.r_[np.ones(149), 1e300])
+    assert not hasattr(model, "n_features_in_")
 
 
 @pytest.mark.parametrize("kind", [ONS, OGD, Folklore, GAF, FTRL])

@@ -389,7 +389,7 @@ class Posterior {
         accumulate_curvature();
         double largest = 0, jitter = 0;
         for (long i = 0; i < D; ++i) largest = std::max(largest, A[i * ld + i]);
-        for (; jitter <= largest; jitter = std::max(10 * jitter, 1e-16 * largest)) {
+        for (int attempt = 0; attempt < 20 && jitter <= largest; ++attempt, jitter = std::max(10 * jitter, 1e-16 * largest)) {
             for (long i = 0; i < D; ++i) {
                 std::memcpy(Ainv + i * ld, A + i * ld, std::size_t(i + 1) * 8);
                 Ainv[i * ld + i] += jitter;

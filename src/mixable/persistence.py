@@ -122,7 +122,7 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
         raise DamagedFileError(f"{where} is damaged: its header cannot be read") from error
     if "format" not in metadata or "model" not in metadata:
         raise DamagedFileError(f"{where} is a safetensors file, but not one that mixable wrote")
-    if not metadata["format"].isdecimal() or int(metadata["format"]) > FORMAT:
+    if not str(metadata["format"]).isdecimal() or int(metadata["format"]) > FORMAT:
         raise UnknownFormatError(
             f"{where} has format {metadata['format']}, and this version of mixable ({_library_version()}) reads up to {FORMAT}; "
             f"it was written by version {metadata.get('library', '?')}"
@@ -136,7 +136,15 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
         raise DamagedFileError(f"{where} is damaged: {error}") from error
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise DamagedFileError(f"{where} is damaged: its checksum does not fit its contents")
-    return _decode(json.loads(metadata["model"]), tensors)
+    try:
+        model = _decode(json.loads(metadata["model"]), tensors)
+    except (DamagedFileError, MemoryError):
+        raise
+    except Exception as error:
+        raise DamagedFileError(f"{where} is damaged: what it describes is not a model: {error}") from error
+    if _class_name(model) != metadata["class"]:
+        raise DamagedFileError(f"{where} is damaged: it should hold a {metadata['class']}, and holds a {type(model).__name__}")
+    return model
 
 
 def _end_of_tensors(header: dict[str, Any]) -> int:
@@ -167,7 +175,11 @@ def _class_name(value: Any) -> str | None:
     kind = value if isinstance(value, type) else type(value)
     for name in (kind.__name__, f"river.{kind.__name__}"):
         home = HOMES.get(name)
-        if home is not None and kind.__module__.startswith("mixable") and (home == "mixable.river") == (kind.__module__ == "mixable.river"):
+        if (
+            home is not None
+            and kind.__module__.partition(".")[0] == "mixable"
+            and (home == "mixable.river") == (kind.__module__ == "mixable.river")
+        ):
             return name
     return None
 
@@ -205,7 +217,7 @@ def _state(value: Any) -> dict[str, Any]:
     """The attributes of an object, or what it wants to be remembered by."""
     own = next((kind.__dict__["__getstate__"] for kind in type(value).__mro__[:-1] if "__getstate__" in kind.__dict__), None)
     state = own(value) if own else dict(vars(value))
-    return {name: item for name, item in state.items() if name != "_sklearn_version"}
+    return {name: item for name, item in state.items() if name not in ("_sklearn_version", "_metadata_request")}
 
 
 def _decode(value: Any, tensors: dict[str, Any]) -> Any:
@@ -227,9 +239,7 @@ def _decode(value: Any, tensors: dict[str, Any]) -> Any:
         return tensors[value["tensor"]].copy()
     if "array" in value:
         items = _decode(value["array"], tensors)
-        out = np.empty(len(items), dtype=value["dtype"])
-        out[:] = items
-        return out
+        return np.array(items, dtype=object if value["dtype"] == "|O" else np.str_)
     name = value.get("class") or value.get("object")
     if name not in HOMES:
         raise DamagedFileError(f"the file holds a {name!r}, which this version of mixable does not know")

@@ -97,6 +97,12 @@ class _Dictionaries:
     def _learn_many(self, X: pd.DataFrame, y: Any) -> None:
         if not len(X):
             return
+        if len(set(X.columns)) < X.shape[1]:
+            raise ValueError("X has two columns of the same name")
+        if len(y) != len(X):
+            raise ValueError(f"y must have {len(X)} entries to go with X, got {len(y)}")
+        if np.isinf(X.to_numpy(dtype=np.float64, na_value=math.nan)).any():  # refuse before anything is taken in
+            raise ValueError("X has infinite entries")
         engine = self._take_in(X.columns)
         if engine is not None:
             engine.learn(self._table(X), y)

@@ -9,12 +9,15 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mixable._engine import Design, Engine
 from mixable.estimators import tables
 
 Array = NDArray[np.float64]
+
+
+LARGEST_WEIGHT = 1e12
 
 
 class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -49,11 +52,23 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
         return np.ascontiguousarray(check_array(tables.as_matrix(X), dtype=np.float64, order="C", estimator=self, input_name="X"))
 
-    def _weights(self, sample_weight: Any, X: Array) -> Array | None:
-        """Check the weights of the rows; None if there are none."""
+    def _weights(self, sample_weight: Any, X: Array, *, first: bool) -> Array | None:
+        """Check the weights of the rows; None if there are none. The `first` rows of a model must not all have weight 0."""
         if sample_weight is None:
             return None
-        out: Array = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if np.isscalar(sample_weight):
+            sample_weight = np.full(len(X), sample_weight, dtype=np.float64)
+        out: Array = np.ascontiguousarray(column_or_1d(sample_weight), dtype=np.float64)
+        if len(out) != len(X):
+            raise ValueError(f"sample_weight.shape == {out.shape}, expected {(len(X),)}!")
+        if not np.isfinite(out).all():
+            raise ValueError("Input sample_weight contains NaN or infinity.")
+        if (out < 0).any():
+            raise ValueError("Negative values in data passed to `sample_weight`.")
+        if first and not out.any():
+            raise ValueError("Sample weights must contain at least one non-zero number.")
+        if (out > LARGEST_WEIGHT).any():
+            raise ValueError(f"sample_weight must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision")
         return out
 
     def _forget(self) -> None:

@@ -78,11 +78,15 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
         """Forget everything, then learn the rows in turn; all their labels are known from the start."""
         self._forget()
-        rows = self._rows(X, reset=True)
-        labels = self._labels(y, len(rows))
-        weight = self._weights(sample_weight, rows)
-        self.engine_ = Engine(self._design(), rows.shape[1], np.unique(labels).tolist())
-        self._learn(rows, labels.tolist(), weight)
+        try:
+            rows = self._rows(X, reset=True)
+            labels = self._labels(y, len(rows))
+            weight = self._weights(sample_weight, rows, first=True)
+            self.engine_ = Engine(self._design(), rows.shape[1], np.unique(labels).tolist())
+            self._learn(rows, labels.tolist(), weight)
+        except BaseException:
+            self._forget()
+            raise
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> GAFClassifier:
@@ -107,7 +111,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         try:
             rows = self._rows(X, reset=first)
             labels = self._labels(y, len(rows))
-            weight = self._weights(sample_weight, rows)
+            weight = self._weights(sample_weight, rows, first=first)
             told = None if classes is None else np.unique(column_or_1d(np.asarray(classes))).tolist()
             engine = Engine(self._design(), rows.shape[1], told or (), closed=told is not None) if first else self.engine_
             if not first and told is not None and set(told) != set(engine.labels or ()):

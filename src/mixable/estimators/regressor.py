@@ -93,7 +93,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
                 raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(rows)}, {len(targets)}]")
             if not np.isfinite(targets).all():
                 raise ValueError("Input y contains NaN or infinity.")
-            weight = self._weights(sample_weight, rows)
+            weight = self._weights(sample_weight, rows, first=first)
             engine = Engine(self._design(), rows.shape[1], None) if first else self.engine_
         except BaseException:
             if first:

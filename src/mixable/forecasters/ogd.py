@@ -47,6 +47,7 @@ class OGD(CompiledMulticlassForecaster):
             "fixed": bool(fixed),
             "radius": None if radius is None else _validate.real(radius, "radius", above=0),
         }
+        _validate.memory(16.0 * self.n_classes * self.n_features, f"OGD with {self.n_features} features and {self.n_classes} classes")
         self._core = _core.OGD(self.n_features, self.n_classes, self.step, self.fixed, self.radius or 0.0)
 
     @classmethod
