@@ -56,15 +56,17 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
 }
 
 /// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether they are learned.
-nb::object scaled(Scaler& scaler, nb::handle X, bool learns) {
+nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) {
     const bool one = is_plain(X, NPY_DOUBLE, 1);
     const double* x = checked(X, one ? 1 : 2);
     const long n = one ? 1 : length(X), columns = scaler.views * scaler.width;
     if (length(X, one ? 0 : 1) != scaler.d) throw nb::value_error("X has the wrong number of columns");
+    const double* w = weight.is_none() ? nullptr : checked(weight, 1);
+    if (w && length(weight) != n) throw nb::value_error("weight has the wrong length");
     nb::object out = one ? new_array({columns}) : new_array({n, columns});
     double* z = data(out);
     for (long t = 0; t < n; ++t)
-        if (learns)
+        if (learns && (!w || w[t] > 0))
             scaler.learn(x + t * scaler.d, z + t * columns);
         else
             scaler.look(x + t * scaler.d, z + t * columns);
@@ -166,11 +168,12 @@ NB_MODULE(MIXABLE_MODULE, m) {
     nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/scaler.hpp.")
         .def(nb::init<long, bool, bool, long>(), nb::arg("n_features"), nb::arg("intercept"), nb::arg("standardize"), nb::arg("views"))
         .def(
-            "look", [](Scaler& self, nb::handle X) { return scaled(self, X, false); }, nb::arg("X"),
+            "look", [](Scaler& self, nb::handle X) { return scaled(self, X, false, nb::none()); }, nb::arg("X"),
             nb::sig("def look(self, X: NDArray[np.float64]) -> NDArray[np.float64]"), "Each row scaled as if it were the next.")
         .def(
-            "learn", [](Scaler& self, nb::handle X) { return scaled(self, X, true); }, nb::arg("X"),
-            nb::sig("def learn(self, X: NDArray[np.float64]) -> NDArray[np.float64]"), "Each row scaled and learned in turn.")
+            "learn", [](Scaler& self, nb::handle X, nb::handle weight) { return scaled(self, X, true, weight); }, nb::arg("X"), nb::arg("weight") = nb::none(),
+            nb::sig("def learn(self, X: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]"),
+            "Each row scaled and learned in turn; those of weight 0 are only scaled.")
         .def(
             "moments",
             [](const Scaler& self) {
@@ -197,8 +200,13 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "restore",
             [](Scaler& self, const nb::dict& state) {
-                self.visit(StateReader{state, false});
-                self.visit(StateReader{state, true});
+                nb::dict whole;
+                whole["early"] = new_array({self.d, Scaler::kept});  // the first models that were saved did not keep early entries
+                std::fill_n(data(whole["early"]), self.d * Scaler::kept, std::nan(""));
+                whole.update(state);
+                self.visit(StateReader{whole, false, true});
+                self.visit(StateReader{whole, true, true});
+                if (!self.sound()) throw nb::value_error("the saved statistics are not some that a scaler can have");
             },
             nb::arg("state"), nb::sig("def restore(self, state: dict[str, NDArray[np.float64]]) -> None"), "Takes over what state() returned.");
 

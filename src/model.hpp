@@ -143,12 +143,15 @@ struct StateCounters {
 struct StateReader {
     const nb::dict& in;
     bool write;
+    bool may_be_missing = false;  // whether NaN is an entry like others
     template <class Number>
     void operator()(const char*, Number&) {}
     void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
         const nb::object a = in[name];
         const double* p = checked(a, 2);
         if (length(a, 0) != rows || length(a, 1) != columns) throw nb::value_error((std::string("the saved ") + name + " does not fit this model").c_str());
+        if (!std::all_of(p, p + rows * columns, [this](double x) { return std::isfinite(x) || (may_be_missing && std::isnan(x)); }))
+            throw nb::value_error((std::string("the saved ") + name + " does not fit: it has entries that are not finite").c_str());
         if (write)
             for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
     }

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.optimize import minimize
 
+from mixable.datasets import make_drift
+
 
 def logistic_stream(n: int, d: int, K: int, seed: int = 0, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Normal inputs, labels drawn from a softmax of random weights."""
@@ -24,22 +26,10 @@ def shuffled(X, y, seed, n=None):
     return with_intercept(np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1), -10, 10)), y
 
 
-def drifting_stream(kind, n=20_000, d=10, K=4, seed=0):
-    """Weights of variance 36 / d that are redrawn every 2,000 steps ("jump"), wander ("slow"), or wander from the middle on ("late")."""
-    rng = np.random.default_rng([seed, n])
-    X = with_intercept(rng.normal(size=(n, d)))
-
-    def draw():
-        return rng.normal(size=(K, d + 1)) * np.sqrt(36 / d)
-
-    W, y, rho = draw(), np.empty(n, dtype=int), 1 - 1 / 2000
-    for t in range(n):
-        if kind == "jump" and t % 2000 == 0:
-            W = draw()
-        elif kind == "slow" or (kind == "late" and t >= n // 2):
-            W = rho * W + np.sqrt(1 - rho**2) * draw()
-        y[t] = (W @ X[t] + rng.gumbel(size=K)).argmax()
-    return X, y
+def drifting_stream(kind, n=20_000, d=10, K=4):
+    """`make_drift` with an intercept."""
+    X, y = make_drift(n, d, K, kind=kind)
+    return with_intercept(X), y
 
 
 def best_loss_in_ball(X, y, K, radius):

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import logistic_stream, shuffled
 
-from mixable import FTRL, GAF, OGD, ONS, Folklore, GAFClassifier, GAFRegressor, load, save
+from mixable import AIOLI, FTRL, GAF, OGD, ONS, VAW, AutoGAF, Folklore, GAFClassifier, GAFRegressor, load, save
 from mixable.datasets import load_segment, load_shuttle, load_vehicle
 from mixable.losses import log_loss
 
@@ -157,6 +157,27 @@ def test_raw_data(load_data, n, limit):
         assert loss <= limit * log_loss(same, labels).mean()
 
 
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("row 0", lambda X: X.__setitem__(0, 1e6)),
+        ("row 3", lambda X: X.__setitem__(3, 1e6)),
+        ("rows 0 to 2", lambda X: X.__setitem__(slice(0, 3), 1e4 * X[:3])),
+        ("row 9, one feature", lambda X: X.__setitem__((9, 2), -1e12)),
+        ("row 300", lambda X: X.__setitem__(300, 1e9)),
+    ],
+)
+def test_an_outlier_spoils_no_statistics(name, spoil):
+    X, y = logistic_stream(500, 5, 3)
+    clean = log_loss(GAFClassifier().prequential(X, y, classes=[0, 1, 2]), y).mean()
+    spoil(X)
+    assert log_loss(GAFClassifier().prequential(X, y, classes=[0, 1, 2]), y).mean() < clean + 0.08
+    model = GAFRegressor()
+    target = np.random.default_rng(0).normal(size=500) + np.clip(X, -4, 4) @ [1, 2, 3, 0, 0]
+    model.prequential(X, target)
+    assert np.median(model.predict(X[400:], return_std=True)[1]) < 1.5
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-5, 3], [1.0, 2.0]])
 def test_labels_of_any_kind(labels):
     X, y = logistic_stream(200, 3, 2)
@@ -197,6 +218,11 @@ def test_classes_told_are_all_there_are():
     assert not hasattr(fresh, "n_features_in_")
 
 
+def test_truth_and_numbers_are_two_kinds():
+    with pytest.raises(ValueError, match="True does not go with 0"):
+        GAFClassifier().partial_fit([[0.0], [1.0]], [0, 1]).partial_fit([[0.0]], [True])
+
+
 def test_labels_of_two_kinds_are_refused():
     model = GAFClassifier().partial_fit([[0.0], [1.0]], [1, 2])
     with pytest.raises(ValueError, match="'a' does not go with 1"):
@@ -223,6 +249,20 @@ def test_named_columns_are_put_in_order_and_missing_ones_named(iris, kind):
         model.predict_proba(tables(X[:, :3], names[:3])[kind])
     with pytest.raises(ValueError, match=r"(?s)unseen.*- extra"):
         model.predict_proba(tables(np.column_stack([X, y]), [*names, "extra"])[kind])
+
+
+def test_tables_of_truth_and_other_things(iris):
+    names = ["a", "b"]
+    truth = np.array([[True, False], [False, True]] * 20)
+    expected = GAFClassifier().fit(truth.astype(float), [0, 1] * 20).predict_proba(truth.astype(float))
+    arrow = pa.RecordBatch.from_pandas(pd.DataFrame(truth, columns=names))
+    for table in (arrow, pa.Table.from_batches([arrow]), pl.DataFrame(dict(zip(names, truth.T, strict=True)))):
+        assert np.array_equal(GAFClassifier().fit(table, [0, 1] * 20).predict_proba(table), expected)
+    with pytest.raises(TypeError, match="collect"):
+        GAFClassifier().fit(pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1])
+    dates = pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 1, 2), eager=True)
+    with pytest.raises(TypeError, match="'when' holds dates"):
+        GAFClassifier().fit(pl.DataFrame({"a": [1.0, 2.0], "when": dates}), [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -263,6 +303,91 @@ def test_weights_that_are_refused(iris):
     with pytest.raises(ValueError, match="double precision"):
         model.fit(X, y, sample_weight=np.r_[np.ones(149), 1e300])
     assert not hasattr(model, "n_features_in_")
+
+
+def test_rows_of_weight_0_say_only_that_there_is_such_a_label(iris):
+    X, y = iris
+    weight = np.where(np.arange(150) % 3, 1.0, 0.0)
+    outliers = np.where(weight[:, None] > 0, X, 1e6)
+    kept = GAFClassifier().partial_fit(X[weight > 0], y[weight > 0], classes=[0, 1, 2])
+    whole = GAFClassifier().partial_fit(outliers, y, classes=[0, 1, 2], sample_weight=weight)
+    rows_one_by_one = GAFClassifier()
+    for t in range(150):
+        rows_one_by_one.partial_fit(outliers[t : t + 1], y[t : t + 1], classes=[0, 1, 2], sample_weight=weight[t : t + 1])
+    np.testing.assert_array_equal(whole.engine_.scaler.moments(), kept.engine_.scaler.moments())
+    np.testing.assert_allclose(rows_one_by_one.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
+    assert log_loss(whole.predict_proba(X), y).mean() < 0.3
+    assert GAFClassifier().fit(X[:4], ["a", "b", "c", "a"], sample_weight=[1, 1, 0, 1]).classes_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("at", [0, 1, 40, 149])
+def test_after_an_interruption_scaler_and_forecaster_have_learned_the_same_rows(iris, at, monkeypatch):
+    X, y = iris
+    model = GAFClassifier(forecaster=FTRL).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    learn = FTRL.learn
+
+    def interrupted(self, x, label, weight=1.0):
+        if self.steps == 1 + at:
+            raise KeyboardInterrupt
+        learn(self, x, label, weight)
+
+    monkeypatch.setattr(FTRL, "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    monkeypatch.undo()
+    expected = GAFClassifier(forecaster=FTRL).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    if at:
+        expected.partial_fit(X[:at], y[:at])
+    assert model.forecaster_.steps == 1 + at
+    np.testing.assert_array_equal(model.engine_.scaler.moments(), expected.engine_.scaler.moments())
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
+    X, y = line
+    model = GAFRegressor()
+    model._prepare(X, y, None)
+    monkeypatch.setattr(type(model.forecaster_), "run_with_std", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    assert model.engine_.origin is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"forecaster": VAW}, "forecaster must be a multiclass forecaster class"),
+        ({"forecaster": ONS(2, 2)}, "forecaster must be a multiclass forecaster class"),
+        ({"forecaster": AIOLI}, "AIOLI does not"),
+        ({"forecaster": AutoGAF, "lam": 1.0}, "AutoGAF has no parameter lam"),
+        ({"forecaster": OGD, "beta": 1.0}, "OGD has no parameter beta"),
+        ({"standardize": "no"}, "standardize must be True or False"),
+        ({"fit_intercept": 2}, "fit_intercept must be True or False"),
+        ({"n_jobs": "a"}, "n_jobs must be None or an integer"),
+    ],
+)
+def test_parameters_that_are_refused(iris, parameters, message):
+    with pytest.raises(TypeError, match=message):
+        GAFClassifier(**parameters).fit(*iris)
+
+
+@pytest.mark.parametrize("kind", [ONS, OGD, Folklore, GAF, FTRL])
+def test_classes_arrive_whatever_the_forecaster(kind):
+    X, y = logistic_stream(60, 3, 3)
+    model = GAFClassifier(forecaster=kind)
+    for t in range(0, 60, 20):
+        model.partial_fit(X[t : t + 20], np.minimum(y[t : t + 20], t // 20 + 1))
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+def test_deviations_where_there_is_a_posterior(iris):
+    assert GAFClassifier(forecaster=Folklore).fit(*iris).coef_std_.shape == (3, 4)
+    for kind in (OGD, FTRL):
+        model = GAFClassifier(forecaster=kind).fit(*iris)
+        assert model.coef_.shape == (3, 4)
+        assert not hasattr(model, "coef_std_")
+        with pytest.raises(AttributeError, match=f"{kind.__name__} keeps no posterior"):
+            _ = model.coef_std_
 
 
 @pytest.mark.parametrize("kind", [ONS, OGD, Folklore, GAF, FTRL])
@@ -319,6 +444,37 @@ def test_regressor(line):
         model.partial_fit(X[:1], [np.nan])
 
 
+def test_an_offset_of_the_targets_does_not_matter(line):
+    X, y = line
+    mean, std = GAFRegressor().prequential(X, y, return_std=True)
+    shifted, same = GAFRegressor().prequential(X, y + 1e8, return_std=True)
+    assert std[:2].tolist() == same[:2].tolist() == [np.inf, np.inf]
+    np.testing.assert_allclose(shifted[1:] - 1e8, mean[1:], atol=1e-4)
+    np.testing.assert_allclose(same[2:], std[2:], rtol=1e-4)
+    model = GAFRegressor().fit(X, y + 1e8)
+    assert model.intercept_ == pytest.approx(GAFRegressor().fit(X, y).intercept_ + 1e8, abs=1e-3)
+    np.testing.assert_allclose(model.predict_interval(X).mean(axis=1), model.predict(X), atol=0.2)
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_intervals_are_honest_from_the_beginning(d):
+    """90% intervals: in rows 3 to 8 they hold at least 80% of all targets, and one target says nothing of the next."""
+    hits = np.zeros((100, 9))
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(9, d))
+        y = X.sum(axis=1) + 50 + rng.normal(size=9)
+        model = GAFRegressor()
+        for t in range(9):
+            if t:
+                low, high = model.predict_interval(X[t : t + 1])[0]
+                hits[seed, t] = low <= y[t] <= high
+                assert np.isinf(high - low) == (t == 1)
+            model.partial_fit(X[t : t + 1], y[t : t + 1])
+    assert (hits[:, 2:].mean(axis=0) >= 0.8).all()
+    assert hits[:, 2:].mean() <= 0.99
+
+
 def test_parameters_that_are_given_are_fixed(iris):
     X, y = iris
     experts = GAFClassifier(lam=0.5, alpha=4.0).fit(X, y).forecaster_.experts
@@ -348,7 +504,8 @@ def test_any_sequence_of_calls(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     estimator, model = GAFClassifier(), Model()
     for step in range(data.draw(st.integers(2, 10))):
-        action = data.draw(st.sampled_from(["learn", "learn many", "new class", "predict", "save", "bad"])) if step else "learn"
+        actions = ["learn", "learn many", "new class", "new column", "predict", "save", "bad"]
+        action = data.draw(st.sampled_from(actions)) if step else "learn"
         if action in ("learn", "learn many", "new class"):
             n = 5 if action == "learn many" else 1
             X = rng.normal(size=(n, 3)) * [1, 10, 100]
@@ -359,6 +516,9 @@ def test_any_sequence_of_calls(data, tmp_path_factory):
         elif action == "save":
             save(estimator, folder / "m.safetensors")
             estimator = load(folder / "m.safetensors")
+        elif action == "new column":  # scikit-learn's estimators have as many as at the start; river's take them in
+            with pytest.raises(ValueError, match="4 features, but GAFClassifier is expecting 3"):
+                estimator.partial_fit(rng.normal(size=(2, 4)), ["a", "new"])
         elif action == "bad":
             with pytest.raises(ValueError, match="NaN"):
                 estimator.partial_fit([[np.nan, 1.0, 1.0]], ["a"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streams import logistic_stream
 
-from mixable import AIOLI, GAF, OGD, ONS, VAW, AutoGAF, AutoRidge, Folklore
+from mixable import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, AutoGAF, AutoRidge, Folklore, Foster
 from mixable.integrals import helmert
 
 D, K, N = 4, 3, 137
@@ -148,3 +148,19 @@ def test_growing_beyond_memory_leaves_the_forecaster_as_it_was():
         f.add_features(10_000_000)
     assert f.n_features == D
     assert f.predict(X[0]).shape == (K,)
+
+
+@pytest.mark.parametrize("make", [lambda d, K: FTRL(d, K), lambda d, K: SMP(d, K), lambda d, K: Foster(d, K, m=20, radius=3.0)])
+def test_those_who_keep_all_examples_are_as_if_they_had_always_been_larger(make):
+    X, y = logistic_stream(25, 2, 2)
+    grown, large = make(2, 2), make(3, 3)
+    grown.run(X, y)
+    grown.add_class()
+    grown.add_features(1)
+    large.run(np.column_stack([X, np.zeros(25)]), y)
+    assert repr(grown) == repr(large)
+    assert grown.steps == 25
+    np.testing.assert_allclose(grown.predict([0.3, -0.2, 0.5]), large.predict([0.3, -0.2, 0.5]), rtol=1e-8)
+    grown.learn([0.1, 0.2, 0.3], 2)
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        grown.add_features(0)

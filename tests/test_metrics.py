@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from mixable import metrics
+from mixable import GAFClassifier, metrics
 
 
 @pytest.fixture
@@ -76,3 +76,24 @@ def test_bad_input():
     with pytest.raises(TypeError, match="integer"):
         metrics.Scores().update([0.5, 0.5], "a")
     assert np.isnan(metrics.Scores().log_loss)
+
+
+def test_string_labels_and_rows_of_one_who_knew_no_class():
+    p = [[0.0, 0.0], [0.3, 0.7], [0.6, 0.4]]
+    unknown = -np.log(np.finfo(float).eps)
+    assert metrics.log_loss(p, ["a", "b", "c"], classes=["a", "b"]) == pytest.approx((2 * unknown - np.log(0.7)) / 3)
+    assert metrics.accuracy(p, [0, 1, 1]) == pytest.approx(1 / 3)  # zeros are no forecast of the first class
+    assert metrics.log_loss(p[:1], [0]) == pytest.approx(unknown)
+    for classes in (["a"], ["a", "a"], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="2 different labels"):
+            metrics.log_loss(p, ["a", "b", "c"], classes=classes)
+    with pytest.raises(ValueError, match="3 labels to go with p"):
+        metrics.log_loss(p, ["a"], classes=["a", "b"])
+
+
+def test_what_prequential_returns_can_be_scored():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.array(["no", "yes"])[np.arange(60) % 2]
+    model = GAFClassifier()
+    p = model.prequential(X, y)
+    assert p[0].tolist() == [0, 0]
+    assert 0.5 < metrics.log_loss(p, y, classes=model.classes_) < 3

@@ -212,3 +212,79 @@ while True:
 def test_files_get_the_usual_permissions(saved):
     (saved.parent / "plain").write_text("")
     assert saved.stat().st_mode == (saved.parent / "plain").stat().st_mode
+
+
+def test_links_stay_links_and_files_keep_their_permissions(saved):
+    link = saved.parent / "link"
+    link.symlink_to(saved)
+    saved.chmod(0o600)
+    mx.save(mx.GAF(2, 2), link)
+    assert link.is_symlink()
+    assert mx.load(saved).n_classes == 2
+    assert saved.stat().st_mode & 0o777 == 0o600
+    long = saved.parent / ("x" * 250)
+    mx.save(mx.GAF(2, 2), long)
+    assert mx.load(long).n_classes == 2
+
+
+def test_labels_and_names_of_all_kinds(tmp_path):
+    model = mx.river.GAFClassifier()
+    for label in (10**5000, np.int8(3), 2**60, "text", -(10**40)):
+        model.learn_one({1: 0.5, "1": -0.5, ("a", 2): 1.0}, label)
+    mx.save(model, tmp_path / "m")
+    twin = mx.load(tmp_path / "m")
+    assert list(twin._engine.labels) == [10**5000, 3, 2**60, "text", -(10**40)]
+    assert twin.predict_proba_one({1: 1.0, "1": 2.0}) == model.predict_proba_one({1: 1.0, "1": 2.0})
+    model.learn_one({}, np.longdouble(1.5))
+    with pytest.raises(TypeError, match="cannot be saved"):
+        mx.save(model, tmp_path / "m")
+
+
+def test_tensors_of_the_same_name_and_of_no_dimension(saved):
+    tensors = {}
+    value = {"1": np.array(7.0), 1: np.arange(3.0), "1~": np.arange(2)}
+    back = persistence._decode(json.loads(json.dumps(persistence._encode(value, tensors, "m"))), tensors)
+    assert len(tensors) == 3
+    assert back["1"].shape == ()
+    assert all(np.array_equal(back[key], value[key]) for key in value)
+
+
+@pytest.mark.parametrize("name", ["GAF", "OGD", "VAW", "AutoGAF", "GAFClassifier"])
+def test_contents_that_no_model_can_have_are_refused(name):
+    from safetensors.numpy import load, save
+
+    data = (FOLDER / f"{name}.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    metadata = json.loads(data[8 : 8 + size])["__metadata__"]
+    refused = 0
+    for tensor in load(data):
+        tensors = load(data)
+        if tensors[tensor].dtype != np.float64 or not tensors[tensor].size:
+            continue
+        tensors[tensor].flat[0] = np.nan
+        metadata["checksum"] = persistence._checksum(metadata, tensors)
+        with pytest.raises(persistence.DamagedFileError):
+            persistence.from_bytes(save(tensors, metadata))
+        refused += 1
+    assert refused > 0
+
+
+def test_a_scaler_that_cannot_be(saved):
+    from safetensors.numpy import load, save
+
+    data = saved.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    metadata = json.loads(data[8 : 8 + size])["__metadata__"]
+    for count in (-5.0, 2.5, 1e300):
+        tensors = load(data)
+        (name,) = [name for name in tensors if name.endswith("scaler.count")]
+        tensors[name][:] = count
+        metadata["checksum"] = persistence._checksum(metadata, tensors)
+        with pytest.raises(persistence.DamagedFileError, match="statistics"):
+            persistence.from_bytes(save(tensors, metadata))
+
+
+def test_a_header_nested_too_deeply():
+    header = b'{"__metadata__":' + b"[" * 200_000
+    with pytest.raises(persistence.DamagedFileError):
+        persistence.from_bytes(len(header).to_bytes(8, "little") + header)

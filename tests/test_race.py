@@ -93,6 +93,25 @@ def test_what_is_finished_is_not_done_again(small):
     assert {name: stamp for name, stamp in ((p.name, p.stat().st_mtime_ns) for p in (out / "runs").iterdir()) if name in before} == before
 
 
+def test_results_of_a_file_that_has_changed_are_not_used_again(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+
+    def race_over(y):
+        pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}).write_csv(tmp_path / "data.csv")
+        done = mixable("race", tmp_path / "data.csv", "--forecasters", "gaf", "--grid", "none", "--repeats", 1, "--out", tmp_path / "out")
+        assert done.returncode == 0, done.stderr
+        return done.stderr, pl.read_parquet(tmp_path / "out" / "results.parquet")["log_loss"][0]
+
+    _, easy = race_over((X[:, 0] > 0).astype(int))
+    said, hard = race_over(rng.integers(0, 2, 200))
+    assert "finished before" not in said
+    assert easy < 0.4 < 0.6 < hard
+    said, again = race_over((X[:, 0] > 0).astype(int))
+    assert "1 of 1 runs were finished before" in said
+    assert again == easy
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
     command = [
@@ -220,10 +239,18 @@ def test_bad_files_are_one_clear_line_and_exit_code_2(tmp_path, name):
         (("vehicle", "--grid", "nowhere.json"), "nowhere.json"),
         (("vehicle", "--engine", "dask"), "needs --scheduler"),
         (("vehicle", "--alphas", "-1"), "--alphas"),
+        (("vehicle", "--forecasters", "zzz"), "no forecaster is called 'zzz'. There are auto, gaf"),
+        (("vehicle", "--grid", '{"gaf": [{"lambda": 1}]}'), "vehicle: gaf with {'lambda': 1.0}: "),
+        (("vehicle", "--grid", '{"gaf": [{"lam": -1}]}'), "lam must be above 0"),
+        (("vehicle", "--grid", '{"gfa": [{"lam": 1}]}'), "no forecaster is called 'gfa'"),
+        (("vehicle", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
+        (("vehicle", "--engine", "dask", "--scheduler", "nonsense://"), "no Dask scheduler answers at nonsense://"),
         (("vehicel",), "no such file; the embedded sets are vehicle, shuttle, segment"),
     ],
 )
 def test_bad_options(tmp_path, arguments, message):
+    (tmp_path / "grid.json").write_text(arguments[-1])
+    arguments = ["grid.json" if argument.startswith("{") else argument for argument in arguments]
     done = mixable("race", *arguments, "--out", tmp_path / "out", cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr

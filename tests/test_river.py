@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from river import checks, compose, datasets, evaluate, linear_model, metrics, optim, preprocessing
 
 import mixable as mx
@@ -147,3 +149,52 @@ def test_empty_dictionaries():
     bare = mx.river.GAFClassifier(fit_intercept=False)
     bare.learn_one({}, "a")
     assert bare.predict_proba_one({}) == {}
+
+
+def test_a_row_that_cannot_be_learned_takes_no_label_in():
+    model = mx.river.GAFClassifier(standardize=False, lam=0.1, beta=1.0, alpha=1.0, drift=0.0)
+    model.learn_one({"a": 1.0}, "x")
+    model.learn_one({"a": 1.0}, "y")
+    with pytest.raises(ValueError, match="too large"):
+        model.learn_one({"a": 1e200}, "new")
+    assert list(model.predict_proba_one({"a": 1.0})) == ["x", "y"]
+
+
+NAMES = ["a", "b", "c", 4, ("pair", 5)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_sequence_of_calls(data, tmp_path_factory):
+    """Features and classes that come when they like, one by one or in tables, saved and loaded in between: as if learned one by one."""
+    path = tmp_path_factory.mktemp("models") / "m.safetensors"
+    model, history = mx.river.GAFClassifier(), []
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+
+    def example(names):
+        return {name: float(value) for name, value in zip(names, rng.normal(size=len(names)) * 10, strict=True)}
+
+    for _ in range(data.draw(st.integers(1, 8))):
+        action = data.draw(st.sampled_from(["one", "one", "many", "save", "bad"]))
+        names = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
+        if action == "one":
+            history.append((example(names), data.draw(st.sampled_from(["x", "y", "z"]))))
+            model.learn_one(*history[-1])
+        elif action == "many" and names:
+            rows = [(example(names), label) for label in data.draw(st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=4))]
+            table = pd.DataFrame([list(x.values()) for x, _ in rows], columns=pd.Index(names, dtype=object, tupleize_cols=False))
+            model.learn_many(table, pd.Series([label for _, label in rows]))
+            history += rows
+        elif action == "save":
+            mx.save(model, path)
+            model = mx.load(path)
+        elif action == "bad":
+            with pytest.raises(ValueError, match="feature 'new'"):
+                model.learn_one({"new": np.inf}, "w")
+        fresh = mx.river.GAFClassifier()
+        for x, label in history:
+            fresh.learn_one(x, label)
+        question = example(NAMES)
+        expected, given_ = fresh.predict_proba_one(question), model.predict_proba_one(question)
+        assert list(given_) == list(expected)
+        np.testing.assert_allclose(list(given_.values()), list(expected.values()), rtol=0, atol=1e-9)

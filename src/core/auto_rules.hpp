@@ -41,13 +41,14 @@ class RidgeReadings : public Readings<double> {
    public:
     explicit RidgeReadings(std::vector<double> multiples) : multiples_(std::move(multiples)) {}
     long count() const override { return long(multiples_.size()); }
-    void begin(const double* m, const double* G, long) override {
+    void begin(const double* m, const double* G, long step) override {
         m_ = m[0];
         G_ = G[0];
+        step_ = step;
     }
     void read(long j, double* out) override {
         out[0] = m_;
-        out[1] = width(j) * (1 + G_);
+        out[1] = n_ == 0 && step_ < 2 ? HUGE_VAL : width(j) * (1 + G_);  // one target, or none, says nothing of their spread
     }
     void learn(double y, double weight, double* v, double* F) override {
         v[0] = weight * (m_ - y) / (1 + weight * G_);
@@ -60,12 +61,14 @@ class RidgeReadings : public Readings<double> {
         log_size_ += (noted + 1.27 - log_size_) / n_;
     }
     double width(long j) const override { return n_ > 0 ? multiples_[std::size_t(j)] * std::exp(log_size_) : 0.0; }
-    bool settled() const override { return n_ > 0; }
+    bool settled() const override { return n_ >= enough; }
     std::vector<double*> memory() override { return {&n_, &log_size_}; }
 
    private:
     static constexpr double memory_length = 1000;
+    static constexpr double enough = 4;  // misses after which their size is steady enough for read-outs to be judged by it
     std::vector<double> multiples_;
+    long step_ = 0;
     double m_ = 0, G_ = 0, n_ = 0, log_size_ = 0;
 };
 

@@ -5,34 +5,14 @@
 // an expert that never sleeps is at most ln(1 / its prior weight) - n ln(1 - share), whoever else sleeps.
 #pragma once
 
-#include <atomic>
-#include <exception>
 #include <memory>
 #include <string>
-#include <system_error>
-#include <thread>
 
+#include "parallel.hpp"
 #include "posterior.hpp"
+#include "readings.hpp"
 
 namespace MIXABLE_ISA {
-
-/// The rule of a posterior with several read-outs of the same (m, G). A read-out is `width` numbers, as the Family says.
-template <class Outcome_>
-class Readings {
-   public:
-    using Outcome = Outcome_;
-    virtual ~Readings() = default;
-    virtual long count() const = 0;
-    virtual void begin(const double* m, const double* G, long step) = 0;
-    virtual void read(long j, double* out) = 0;
-    virtual void learn(Outcome y, double weight, double* v, double* F) = 0;
-    /// What A^-1 is to be multiplied by to be the covariance of the weights.
-    virtual double width(long j) const = 0;
-    /// Whether what it reads means something yet.
-    virtual bool settled() const { return true; }
-    /// The numbers that it remembers from one step to the next, all 0 at the start.
-    virtual std::vector<double*> memory() { return {}; }
-};
 
 /// Family must have: Outcome, accepts(y), width (numbers of a read-out), outputs (numbers of the forecast), log_likelihood(read-out, y), begin_mix, add,
 /// end_mix, costly_readouts (whether they may rest), trims (whether experts that live on the share alone are left out of the forecast); see auto_rules.hpp.
@@ -479,38 +459,13 @@ class Ensemble {
         member.state->push(member.v, member.F);
     }
 
-    /// f(member, first, end) on every posterior that is awake, over `count` rows; with several threads in two halves, so that all have as much to do.
+    /// f(member, first, end) on every posterior that is awake, over `count` rows.
     template <class F>
     void on_every_member(long count, F&& f) {
         std::vector<Member*> awake;
         for (Member& member : members_)
             if (member.awake) awake.push_back(&member);
-        const std::size_t n = awake.size(), threads = std::min(std::size_t(options_.threads), n), parts = threads > 1 ? 2 : 1;
-        std::atomic<std::size_t> next{0};
-        std::vector<std::atomic<std::size_t>> done(n);  // parts of each posterior's rows
-        std::vector<std::exception_ptr> failed(threads);
-        const auto work = [&](std::size_t who) {
-            for (std::size_t task; (task = next.fetch_add(1)) < n * parts;) {
-                const std::size_t i = task % n, part = task / n;
-                while (done[i].load(std::memory_order_acquire) < part) std::this_thread::yield();
-                try {
-                    f(*awake[i], count * long(part) / long(parts), count * long(part + 1) / long(parts));
-                } catch (...) {
-                    failed[who] = std::current_exception();
-                }
-                done[i].store(part + 1, std::memory_order_release);
-            }
-        };
-        std::vector<std::thread> others;
-        others.reserve(threads);
-        try {
-            for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, i);
-        } catch (const std::system_error&) {  // the system has no more threads to give: do with those at hand
-        }
-        work(0);
-        for (std::thread& other : others) other.join();
-        for (const std::exception_ptr& failure : failed)
-            if (failure) std::rethrow_exception(failure);
+        in_parallel(options_.threads, awake.size(), count, [&](std::size_t i, long first, long end) { f(*awake[i], first, end); });
     }
 
     /// f on the read-outs of a posterior that do not rest; none if it sleeps.

@@ -11,30 +11,38 @@ namespace MIXABLE_ISA {
 
 /// Turns a raw row of d numbers into `views` rows of a forecaster's inputs, one after the other: first the intercept (if wanted), then the features. The first
 /// view is linear, clipped to +-10 standard deviations; the second is linear up to +-1 and grows as the logarithm beyond, for heavy tails. A missing entry
-/// (NaN) is taken to be the mean. An entry more than 10 standard deviations away counts as 10 in the statistics, so that no outlier spoils them.
+/// (NaN) is taken to be the mean. No outlier spoils the statistics: an entry more than 10 standard deviations away counts as 10, where the first 16 entries,
+/// which are kept, are judged all together by their median, and later ones by those before them.
 class Scaler {
    public:
     Scaler(long features, bool intercept, bool standardize, long views)
-        : d(features), width((intercept ? 1 : 0) + features), views(views), intercept_(intercept), standardize_(standardize), count_(d), mean_(d), square_(d) {}
+        : d(features),
+          width((intercept ? 1 : 0) + features),
+          views(views),
+          intercept_(intercept),
+          standardize_(standardize),
+          count_(d),
+          mean_(d),
+          square_(d),
+          early_(d * kept) {
+        std::fill_n(static_cast<double*>(early_), d * kept, std::nan(""));
+    }
 
     const long d, width, views;
+    static constexpr long kept = 16;  // entries of a feature that are kept and judged together
 
     /// z (views x width) of the row x, as if it were the next to be learned.
     void look(const double* x, double* z) const {
         put_intercept(z);
-        for (long i = 0; i < d; ++i) {
-            Feature feature{count_[i], mean_[i], square_[i]};
-            feature.add(x[i]);
-            put(i, x[i], feature, z);
-        }
+        for (long i = 0; i < d; ++i) put(i, x[i], with(i, x[i]), z);
     }
     /// The same, and x is learned.
     void learn(const double* x, double* z) {
         put_intercept(z);
         for (long i = 0; i < d; ++i) {
-            Feature feature{count_[i], mean_[i], square_[i]};
-            feature.add(x[i]);
+            const Feature feature = with(i, x[i]);
             put(i, x[i], feature, z);
+            if (feature.count > count_[i] && feature.count <= kept) early_[i * kept + long(count_[i])] = within_squares(x[i]);
             count_[i] = feature.count;
             mean_[i] = feature.mean;
             square_[i] = feature.square;
@@ -52,6 +60,7 @@ class Scaler {
     void adopt(const Scaler& other) {
         for (auto [mine, theirs] : {std::pair{&count_, &other.count_}, {&mean_, &other.mean_}, {&square_, &other.square_}})
             std::memcpy(*mine, *theirs, std::size_t(other.d) * 8);
+        std::memcpy(early_, other.early_, std::size_t(other.d * kept) * 8);
     }
 
     template <class F>
@@ -59,12 +68,21 @@ class Scaler {
         f("count", count_, 1L, d, d);
         f("mean", mean_, 1L, d, d);
         f("square", square_, 1L, d, d);
+        f("early", early_, d, kept, kept);
+    }
+
+    /// Whether the statistics can be trusted to be some that `learn` made; after `visit` has written them.
+    bool sound() const {
+        for (long i = 0; i < d; ++i)
+            if (!(count_[i] >= 0 && count_[i] < 1e15 && count_[i] == std::floor(count_[i]) && std::isfinite(mean_[i]) && square_[i] >= 0 &&
+                  std::isfinite(square_[i])))
+                return false;
+        return true;
     }
 
    private:
-    static constexpr double reach = 10;   // standard deviations that count, in the statistics and in the linear view
-    static constexpr double bend = 1;     // where the second view ceases to be linear
-    static constexpr double trusted = 5;  // values after which the statistics are good enough to judge outliers by
+    static constexpr double reach = 10;  // standard deviations that count, in the statistics and in the linear view
+    static constexpr double bend = 1;    // where the second view ceases to be linear
 
     struct Feature {
         double count, mean, square;  // Welford's: how many, their mean, their squared distance from it
@@ -72,15 +90,49 @@ class Scaler {
         double sd() const { return std::sqrt(square / std::max(count, 1.0)); }
 
         void add(double x) {
-            if (std::isnan(x)) return;
-            x = std::min(std::max(x, -1e150), 1e150);  // so that squares are finite
-            if (count >= trusted && square > 0) x = std::min(std::max(x, mean - reach * sd()), mean + reach * sd());
             count += 1;
             const double step = x - mean;
             mean += step / count;
             square += step * (x - mean);
         }
+        void add_within(double x, double centre, double distance) { add(std::min(std::max(x, centre - distance), centre + distance)); }
     };
+
+    static double within_squares(double x) { return std::min(std::max(x, -1e150), 1e150); }  // so that squares are finite
+
+    /// The statistics of feature i with one more entry.
+    Feature with(long i, double x) const {
+        Feature feature{count_[i], mean_[i], square_[i]};
+        if (std::isnan(x)) return feature;
+        const long n = long(feature.count);
+        const double* early = early_ + i * kept;
+        // Models saved by version 0.1 before it kept the first entries have none of them: they are judged like later ones.
+        if (n < kept && (n == 0 || !std::isnan(early[n - 1]))) return judged_together(early, n, within_squares(x));
+        if (feature.square > 0)
+            feature.add_within(within_squares(x), feature.mean, reach * feature.sd());
+        else
+            feature.add(within_squares(x));
+        return feature;
+    }
+
+    /// The statistics of n early entries and x, each brought to within `reach` robust deviations of their median.
+    static Feature judged_together(const double* early, long n, double x) {
+        double values[kept], distances[kept];
+        std::copy_n(early, n, values);
+        values[n] = x;
+        const double centre = median(values, n + 1);
+        for (long t = 0; t <= n; ++t) distances[t] = std::fabs(values[t] - centre);
+        const double deviation = median(distances, n + 1) * 1.4826;  // of normal variables, the standard deviation
+        Feature feature{0, 0, 0};
+        for (long t = 0; t < n; ++t) feature.add_within(early[t], centre, deviation > 0 ? reach * deviation : HUGE_VAL);
+        feature.add_within(x, centre, deviation > 0 ? reach * deviation : HUGE_VAL);
+        return feature;
+    }
+
+    static double median(double* values, long n) {
+        std::sort(values, values + n);
+        return 0.5 * (values[(n - 1) / 2] + values[n / 2]);
+    }
 
     void put_intercept(double* z) const {
         if (intercept_)
@@ -100,7 +152,7 @@ class Scaler {
     }
 
     bool intercept_, standardize_;
-    Buffer count_, mean_, square_;
+    Buffer count_, mean_, square_, early_;
 };
 
 }  // namespace MIXABLE_ISA

@@ -5,14 +5,16 @@ It knows neither library. Inputs are plain float64 tables here; NaN stands for a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import inspect
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable import _core
+from mixable import _core, _validate
 from mixable.forecasters import GAF, AutoGAF, AutoRidge
+from mixable.forecasters.base import MulticlassForecaster
 
 Array = NDArray[np.float64]
 
@@ -25,7 +27,8 @@ class Design:
 
     def __init__(self, kind: type, parameters: dict[str, Any], *, standardize: bool, intercept: bool) -> None:
         self.kind, self.parameters = kind, parameters
-        self.standardize, self.intercept = bool(standardize), bool(intercept)
+        self.standardize = _validate.flag(standardize, "standardize")
+        self.intercept = _validate.flag(intercept, "fit_intercept")
 
     @property
     def views(self) -> int:
@@ -45,6 +48,8 @@ class Design:
     def for_classes(cls, kind: type | None, fixed: dict[str, float | None], standardize: bool, intercept: bool, threads: int) -> Design:
         """Mix over whatever is None of lam, beta, alpha and drift; with nothing left to mix over, or another kind, take that forecaster."""
         given = {name: value for name, value in fixed.items() if value is not None}
+        if kind is not None:
+            _check_kind(kind, given)
         if kind is not None or len(given) == len(fixed):
             return cls(kind or GAF, given, standardize=standardize, intercept=intercept)
         parameters: dict[str, Any] = _grid(AutoGAF.GRID, ("lam", "beta", "drift"), given, standardize)
@@ -58,6 +63,18 @@ class Design:
         given = {name: value for name, value in fixed.items() if value is not None}
         parameters = _grid(AutoRidge.GRID, ("lam", "drift"), given, standardize)
         return cls(AutoRidge, {**parameters, "threads": threads}, standardize=standardize, intercept=intercept)
+
+
+def _check_kind(kind: object, given: dict[str, float]) -> None:
+    """Refuse what is not a class of multiclass forecasters, or does not have the parameters."""
+    if not (isinstance(kind, type) and issubclass(kind, MulticlassForecaster)):
+        raise TypeError(f"forecaster must be a multiclass forecaster class of mixable, say mixable.ONS, got {kind!r:.80}")
+    takes = inspect.signature(kind).parameters
+    if "n_classes" not in takes:
+        raise TypeError(f"forecaster must take any number of classes, and {kind.__name__} does not")
+    for name in given:
+        if name not in takes:
+            raise TypeError(f"{kind.__name__} has no parameter {name}; leave it at None")
 
 
 def _grid(grid: Sequence[tuple[float, ...]], names: tuple[str, ...], given: dict[str, float], standardize: bool) -> dict[str, Any]:
@@ -86,6 +103,7 @@ class Engine:
         self.codes: dict[Hashable, int] = {label: code for code, label in enumerate(self.labels or ())}
         # With less than two classes there is a place kept for those to come.
         self.forecaster = design.forecaster(n_features, None if labels is None else max(2, len(self.labels or ())))
+        self.origin: float | None = None  # what numbers are measured from, once the first has come
 
     def add_features(self, k: int) -> None:
         """Take in `k` more features, at the end."""
@@ -109,7 +127,16 @@ class Engine:
     def look(self, X: Array) -> Any:
         """The forecast of one row or of each row of a table; probabilities in the order of `labels`."""
         p = self.forecaster.predict(self.scaler.look(X))
-        return p if self.labels is None else self._known(p)
+        return p + (self.origin or 0.0) if self.labels is None else self._known(p)
+
+    def interval(self, X: Array, level: float) -> tuple[Any, Any]:
+        """The interval that holds the number of one row, or of each row of a table, with probability `level`."""
+        low, high = self.forecaster.interval(self.scaler.look(X), level)
+        return low + (self.origin or 0.0), high + (self.origin or 0.0)
+
+    def deviation(self, X: Array) -> Any:
+        """The standard deviation of the forecast of one row or of each row of a table of numbers."""
+        return self.forecaster.std(self.scaler.look(X))
 
     def learn(self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None = None) -> None:
         """Learn the rows of a table."""
@@ -119,39 +146,63 @@ class Engine:
             self.run(X, y, weight)
 
     def learn_row(self, x: Array, y: Any, weight: float = 1.0) -> None:
-        """Learn one row."""
-        if self.labels is not None:
-            code = self.codes.get(y)
-            if code is None:
-                self.add_label(y)
-                code = self.codes[y]
-            y = code
-        self.forecaster.learn(self.scaler.look(x), y, weight)
-        self.scaler.learn(x)  # once it is known that nothing was refused
+        """Learn one row; one of weight 0 only says that there is such a label."""
+        z = self.scaler.look(x)
+        if self.labels is None:
+            self._set_origin(y, weight)
+            y = y - (self.origin or 0.0)
+        elif y in self.codes:
+            y = self.codes[y]
+        else:
+            self.forecaster.predict(z)  # refuses what cannot be learned, before the class is taken in
+            self.add_label(y)
+            y = self.codes[y]
+        self.forecaster.learn(z, y, weight)
+        if weight > 0:
+            self.scaler.learn(x)  # once it is known that nothing was refused
 
-    def run(
-        self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None, forecast: Callable[[Any, Any, Any], Any] | None = None
-    ) -> Any:
-        """Learn the rows of a table; return the forecasts made before each, 0 for classes that had not been met yet."""
-        with _Undo(self.scaler):
-            Z = self.scaler.learn(X)
-            if self.labels is None:
-                return (forecast or self.forecaster.run)(Z, y, weight)
-            pieces, begin = [], 0
-            for label in self.new_labels(y):  # type: ignore[arg-type]  # labels, not numbers
-                first = next(t for t in range(begin, len(Z)) if y[t] == label)
-                pieces += self._pieces(Z, y, weight, begin, first)
-                pieces.append(self._known(self.forecaster.predict(Z[first]))[None, :])
-                self.add_label(label)
-                self.forecaster.learn(Z[first], self.codes[label], 1.0 if weight is None else float(weight[first]))
-                begin = first + 1
-            pieces += self._pieces(Z, y, weight, begin, len(Z))
-            out = np.zeros((len(Z), len(self.labels)))
-            at = 0
-            for piece in pieces:
-                out[at : at + len(piece), : piece.shape[1]] = piece
-                at += len(piece)
-            return out
+    def run(self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None) -> Any:
+        """Learn the rows of a table; return the forecasts made before each.
+
+        Those are probabilities, 0 for classes that had not been met yet; for numbers, means and standard deviations.
+        """
+        with _InStep(self, X, weight):
+            Z = self.scaler.learn(X, weight)
+            return self._run_numbers(Z, np.asarray(y), weight) if self.labels is None else self._run_labels(Z, y, weight)
+
+    def _run_numbers(self, Z: Array, y: Array, weight: Array | None) -> tuple[Array, Array]:
+        before = len(Z) if self.origin is None else 0  # rows forecast before there was an origin
+        if self.origin is None:
+            counts = np.flatnonzero(np.ones(len(y)) if weight is None else weight)
+            if len(counts):
+                before = int(counts[0]) + 1
+                self._set_origin(float(y[counts[0]]), 1.0)
+        mean, std = self.forecaster.run_with_std(Z, y - (self.origin or 0.0), weight)
+        mean[before:] += self.origin or 0.0
+        return mean, std
+
+    def _set_origin(self, y: float, weight: float) -> None:
+        """Measure targets from the first that counts, so that a large offset is not something to be learned."""
+        if self.origin is None and weight > 0:
+            self.origin = float(y) if self.design.intercept else 0.0
+
+    def _run_labels(self, Z: Array, y: Any, weight: Array | None) -> Array:
+        assert self.labels is not None
+        pieces, begin = [], 0
+        for label in self.new_labels(y):
+            first = next(t for t in range(begin, len(Z)) if y[t] == label)
+            pieces += self._pieces(Z, y, weight, begin, first)
+            pieces.append(self._known(self.forecaster.predict(Z[first]))[None, :])
+            self.add_label(label)
+            self.forecaster.learn(Z[first], self.codes[label], 1.0 if weight is None else float(weight[first]))
+            begin = first + 1
+        pieces += self._pieces(Z, y, weight, begin, len(Z))
+        out = np.zeros((len(Z), len(self.labels)))
+        at = 0
+        for piece in pieces:
+            out[at : at + len(piece), : piece.shape[1]] = piece
+            at += len(piece)
+        return out
 
     def _pieces(self, Z: Array, y: Any, weight: Array | None, begin: int, end: int) -> list[Array]:
         """Run over rows whose labels are all known."""
@@ -172,11 +223,13 @@ class Engine:
         theta = np.atleast_2d(self.forecaster.coef)
         slopes = theta[:, self.design.intercept :] * self._per_unit()
         bias = theta[:, 0] if self.design.intercept else np.zeros(len(theta))
-        return slopes, bias - slopes @ self.scaler.moments()[0]
+        return slopes, bias - slopes @ self.scaler.moments()[0] + (self.origin or 0.0)
 
     def spread(self, contrasts: Array) -> Array:
         """Posterior standard deviations (c, d) of combinations (c, K) of the classes' slopes, or (1, d) for numbers and contrasts [[1]]."""
         k = contrasts.shape[1]
+        if not hasattr(getattr(self.forecaster, "_core", None), "covariance"):
+            raise AttributeError(f"{type(self.forecaster).__name__} keeps no posterior, so its weights have no standard deviations")
         ensemble = isinstance(self.forecaster, (AutoGAF, AutoRidge))
         covariance: Array = self.forecaster._core.covariance() * (1.0 if ensemble else 0.5)
         width = self.n_features + self.design.intercept
@@ -191,20 +244,27 @@ class Engine:
         return {**self.__dict__, "scaler": self.scaler.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({"origin": 0.0, **state})  # the first models that were saved had none
         self.scaler = self.design.scaler(self.n_features)
         self.scaler.restore({name: np.array(values) for name, values in state["scaler"].items()})
 
 
-class _Undo:
-    """Puts a scaler back to where it was if what follows fails."""
+class _InStep:
+    """Sees to it that a scaler has learned the same rows as its forecaster, if what follows stops half-way."""
 
-    def __init__(self, scaler: _core.Scaler) -> None:
-        self.scaler, self.state = scaler, scaler.state()
+    def __init__(self, engine: Engine, X: Array, weight: Array | None) -> None:
+        self.engine, self.X, self.weight = engine, X, weight
+        self.scaler, self.origin, self.steps = engine.scaler.state(), engine.origin, engine.forecaster.steps
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is not None:
-            self.scaler.restore(self.state)
+        if error is None:
+            return
+        self.engine.scaler.restore(self.scaler)
+        learned = self.engine.forecaster.steps - self.steps
+        if learned:
+            self.engine.scaler.learn(self.X[:learned], None if self.weight is None else self.weight[:learned])
+        else:
+            self.engine.origin = self.origin

@@ -74,15 +74,15 @@ def make_drift(
 ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
     """A stream whose truth changes: normal inputs X (n, n_features), labels drawn from a softmax of weights with variance 36 / n_features.
 
-    The weights are redrawn every 2,000 examples (`kind` "jump"), wander so that half of them is new after some 1,400 ("slow"), or stay
-    ("none").
+    The weights are redrawn every 2,000 examples (`kind` "jump"), wander so that half of them is new after some 1,400 ("slow"), do so from
+    the middle of the stream on ("late"), or stay ("none").
 
     >>> X, y = make_drift(5000, kind="jump")
     >>> X.shape, int(y.max())
     ((5000, 10), 3)
     """
-    if kind not in ("jump", "slow", "none"):
-        raise ValueError(f"kind must be 'jump', 'slow' or 'none', got {kind!r}")
+    if kind not in ("jump", "slow", "late", "none"):
+        raise ValueError(f"kind must be 'jump', 'slow', 'late' or 'none', got {kind!r}")
     n, d, K = _validate.count(n, "n"), _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
     rng = np.random.default_rng(seed)
     X, noise = rng.normal(size=(n, d)), rng.gumbel(size=(n, K))
@@ -91,7 +91,7 @@ def make_drift(
     for t in range(n):
         if kind == "jump" and t and t % 2000 == 0:
             W = rng.normal(size=(K, d))
-        elif kind == "slow":
+        elif kind == "slow" or (kind == "late" and t >= n // 2):
             W = rho * W + np.sqrt(1 - rho**2) * rng.normal(size=(K, d))
         y[t] = (6 / np.sqrt(d) * W @ X[t] + noise[t]).argmax()
     return X, y

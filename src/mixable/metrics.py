@@ -16,8 +16,8 @@ else, and never nothing.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple, SupportsIndex
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,17 +70,22 @@ class Scores:
             values = np.array([float(p[label]) for label in labels])
         else:
             values = _validate.as_floats(p, "p")
-            position = _label(y)
+            if values.ndim != 1:
+                raise ValueError(f"p must be one row of probabilities, got shape {values.shape}")
+            position = _validate.label(y, 2**62)
             position = position if position < len(values) else -1
-        if values.ndim != 1:
-            raise ValueError(f"p must be one row of probabilities, got shape {values.shape}")
-        if len(values) and not (np.isfinite(values).all() and values.min() >= 0 and abs(values.sum() - 1) < 1e-6):
-            raise ValueError("p must be probabilities that sum to 1")
+        if not _are_probabilities(values[None, :])[0]:
+            raise ValueError("p must be probabilities that sum to 1, or all 0 if no class was known")
         self._add(values[None, :], np.array([position]), np.array([weight]))
 
-    def update_many(self, p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> None:
-        """Count the forecasts (n, K) of n labels; those outside 0..K-1 count as unknown to the forecaster."""
-        values, positions = _table(p, y)
+    def update_many(
+        self, p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, *, classes: Sequence[Hashable] | None = None
+    ) -> None:
+        """Count the forecasts (n, K) of n labels 0..K-1, or of the labels that `classes` says the columns are for.
+
+        Other labels count as unknown to the forecaster, and a row of zeros as that of one who knew none.
+        """
+        values, positions = _table(p, y, classes)
         weights = _validate.weights(weight, len(values))
         self._add(values, positions, np.ones(len(values)) if weights is None else weights)
 
@@ -93,7 +98,7 @@ class Scores:
         self._loss += float(weight @ -np.log(np.maximum(own, LEAST)))
         self._square += float(weight @ ((p * p).sum(axis=1) - 2 * own + 1))
         sure = p.max(axis=1) if K else np.zeros(n)
-        right = known & (p.argmax(axis=1) == y) if K else np.zeros(n, dtype=bool)
+        right = known & (p.argmax(axis=1) == y) & (sure > 0) if K else np.zeros(n, dtype=bool)
         bins = np.minimum((sure * self.bins).astype(np.int_), self.bins - 1)
         np.add.at(self._count, bins, 1)
         np.add.at(self._sure, bins, weight * sure)
@@ -138,49 +143,66 @@ class Scores:
         ]
 
 
-def scores(p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, bins: int = 10) -> Scores:
-    """All scores of a table of probabilities (n, K) and labels (n,)."""
+def scores(
+    p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, classes: Sequence[Hashable] | None = None, bins: int = 10
+) -> Scores:
+    """All scores of a table of probabilities (n, K) and labels (n,), 0..K-1 or among `classes`, as in `Scores.update_many`."""
     out = Scores(bins)
-    out.update_many(p, y, weight)
+    out.update_many(p, y, weight, classes=classes)
     return out
 
 
-def log_loss(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+def log_loss(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, *, classes: Sequence[Hashable] | None = None) -> float:
     """Mean log loss in nats. See also `losses.log_loss`, which has one for each row."""
-    return scores(p, y, weight=weight).log_loss
+    return scores(p, y, weight=weight, classes=classes).log_loss
 
 
-def brier(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+def brier(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, *, classes: Sequence[Hashable] | None = None) -> float:
     """Mean Brier score."""
-    return scores(p, y, weight=weight).brier
+    return scores(p, y, weight=weight, classes=classes).brier
 
 
-def accuracy(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+def accuracy(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, *, classes: Sequence[Hashable] | None = None) -> float:
     """How often the most probable label was right."""
-    return scores(p, y, weight=weight).accuracy
+    return scores(p, y, weight=weight, classes=classes).accuracy
 
 
-def calibration_error(p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, bins: int = 10) -> float:
+def calibration_error(
+    p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, classes: Sequence[Hashable] | None = None, bins: int = 10
+) -> float:
     """Expected calibration error."""
-    return scores(p, y, weight=weight, bins=bins).calibration_error
+    return scores(p, y, weight=weight, classes=classes, bins=bins).calibration_error
 
 
-def reliability(p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, bins: int = 10) -> list[Bin]:
+def reliability(
+    p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, classes: Sequence[Hashable] | None = None, bins: int = 10
+) -> list[Bin]:
     """Reliability table."""
-    return scores(p, y, weight=weight, bins=bins).reliability()
+    return scores(p, y, weight=weight, classes=classes, bins=bins).reliability()
 
 
-def _label(y: Any) -> int:
-    """A label; what is negative is a mistake, not an unknown class."""
-    return _validate.label(y, 2**62) if isinstance(y, (SupportsIndex, np.bool_)) else _validate.label(y, 2)
+def _are_probabilities(p: Array) -> NDArray[np.bool_]:
+    """Which rows are probabilities: all at least 0, and their sum 1, or 0 where no class was known."""
+    total = p.sum(axis=1)
+    return np.asarray(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & ((np.abs(total - 1) < 1e-6) | (total == 0)))
 
 
-def _table(p: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.int_]]:
+def _table(p: ArrayLike, y: ArrayLike, classes: Sequence[Hashable] | None) -> tuple[Array, NDArray[np.int_]]:
+    """Check a table of probabilities, and find the columns of the labels; -1 for those that have none."""
     values = _validate.as_floats(p, "p")
     if values.ndim != 2 or not len(values):
         raise ValueError(f"p must be a table (n, K) with at least one row, got shape {values.shape}")
-    bad = np.flatnonzero(~(np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1) & (np.abs(values.sum(axis=1) - 1) < 1e-6)))
+    bad = np.flatnonzero(~_are_probabilities(values))
     if len(bad):
-        raise ValueError(f"p[{bad[0]}] is not a row of probabilities that sum to 1")
-    labels = _validate.labels(y, 2**62, len(values))
-    return values, np.where(labels < values.shape[1], labels, -1)
+        raise ValueError(f"p[{bad[0]}] is not a row of probabilities that sum to 1, nor all 0")
+    n, K = values.shape
+    if classes is None:
+        labels = _validate.labels(y, 2**62, n)
+        return values, np.where(labels < K, labels, -1)
+    columns = {label: column for column, label in enumerate(np.asarray(classes).tolist())}
+    if len(columns) != K or len(classes) != K:
+        raise ValueError(f"classes must be the {K} different labels of the columns of p, got {classes!r:.80}")
+    given = np.asarray(y).tolist()
+    if len(given) != n:
+        raise ValueError(f"y must have {n} labels to go with p, got {len(given)}")
+    return values, np.array([columns.get(label, -1) for label in given], dtype=np.int_)

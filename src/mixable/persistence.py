@@ -6,17 +6,17 @@ it), `model` (everything else, as JSON in which tensors are referred to by name)
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
-import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from mixable._files import write_whole
 
 FORMAT = 1
 
@@ -47,6 +47,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     The file is written under another name, brought to the disk, and renamed: whatever happens on the way, `path` holds either the old
     model or the new one. Saving changes nothing in the model.
 
+    >>> import tempfile
     >>> from mixable import GAF
     >>> folder = tempfile.TemporaryDirectory()
     >>> f = GAF(2, 3)
@@ -56,28 +57,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     1
     >>> folder.cleanup()
     """
-    data = to_bytes(model)
-    target = Path(path)
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    write_whole(path, to_bytes(model))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -118,7 +98,7 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     try:
         header = json.loads(data[8 : 8 + size])
         metadata = dict(header.get("__metadata__", {}))
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise DamagedFileError(f"{where} is damaged: its header cannot be read") from error
     if "format" not in metadata or "model" not in metadata:
         raise DamagedFileError(f"{where} is a safetensors file, but not one that mixable wrote")
@@ -188,20 +168,27 @@ def _encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
     """JSON for a value; what JSON has no word for is an object with one key that says what it is."""
     if value is None or isinstance(value, (bool, str)):
         return value
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value, np.longdouble):
         return {"scalar": _encode(value.item(), tensors, path), "dtype": value.dtype.str}
     if isinstance(value, int):
-        return value if abs(value) < 2**53 else {"int": str(value)}
+        return value if abs(value) < 2**53 else {"int": hex(value)}
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, (list, tuple)):
         items = [_encode(item, tensors, f"{path}.{i}") for i, item in enumerate(value)]
         return items if isinstance(value, list) else {"tuple": items}
     if isinstance(value, dict):
-        return {"dict": [[_encode(k, tensors, path), _encode(v, tensors, f"{path}.{k}")] for k, v in value.items()]}
+        return {
+            "dict": [
+                [_encode(k, tensors, path), _encode(v, tensors, f"{path}.{k if isinstance(k, str) else i}")]
+                for i, (k, v) in enumerate(value.items())
+            ]
+        }
     if isinstance(value, np.ndarray):
-        if value.dtype.kind in "fiub" and value.dtype.isnative:
-            tensors[path] = np.ascontiguousarray(value)
+        if value.dtype.kind in "fiub" and value.dtype.isnative and value.dtype.itemsize <= 8:
+            while path in tensors:  # dictionaries may have keys that are not strings
+                path += "~"
+            tensors[path] = np.asarray(value, order="C")
             return {"tensor": path}
         if value.dtype.kind in "UO":
             return {"array": _encode(value.tolist(), tensors, path), "dtype": value.dtype.str}
@@ -228,7 +215,7 @@ def _decode(value: Any, tensors: dict[str, Any]) -> Any:
     if "scalar" in value:
         return np.dtype(value["dtype"]).type(_decode(value["scalar"], tensors))
     if "int" in value:
-        return int(value["int"])
+        return int(value["int"], 0)
     if "float" in value:
         return float(value["float"])
     if "tuple" in value:

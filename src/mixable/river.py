@@ -101,8 +101,7 @@ class _Dictionaries:
             raise ValueError("X has two columns of the same name")
         if len(y) != len(X):
             raise ValueError(f"y must have {len(X)} entries to go with X, got {len(y)}")
-        if np.isinf(X.to_numpy(dtype=np.float64, na_value=math.nan)).any():  # refuse before anything is taken in
-            raise ValueError("X has infinite entries")
+        _finite_or_missing(X.to_numpy(dtype=np.float64, na_value=math.nan))  # refuse before anything is taken in
         engine = self._take_in(X.columns)
         if engine is not None:
             engine.learn(self._table(X), y)
@@ -113,9 +112,13 @@ class _Dictionaries:
         for name in X.columns:
             if name in self._columns:
                 table[:, self._columns[name]] = X[name].to_numpy(dtype=np.float64, na_value=math.nan)
-        if np.isinf(table).any():
-            raise ValueError("X has infinite entries")
-        return table
+        return _finite_or_missing(table)
+
+
+def _finite_or_missing(table: Array) -> Array:
+    if np.isinf(table).any():
+        raise ValueError("X has infinite entries")
+    return table
 
 
 def _number(name: Hashable, value: Any) -> float:
@@ -243,7 +246,7 @@ class GAFRegressor(_Dictionaries, base.MiniBatchRegressor):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), GAFRegressor(), metrics.MAE())  # doctest: +ELLIPSIS
-    MAE: 0.23...
+    MAE: 0.229...
 
     """
 
@@ -272,8 +275,7 @@ class GAFRegressor(_Dictionaries, base.MiniBatchRegressor):
         """The interval that holds the target with probability `level`; all numbers before anything was learned."""
         if self._engine is None:
             return -math.inf, math.inf
-        low, high = self._engine.forecaster.interval(self._engine.scaler.look(self._row(x)), level)
-        return low, high
+        return self._engine.interval(self._row(x), level)
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""

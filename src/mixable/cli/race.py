@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mixable import __version__
+from mixable._files import write_whole
 from mixable.experiments import figures, race, report, runs, sources
 
 SMALL = 5000  # rows up to which the paper's grid is the default
@@ -93,7 +94,7 @@ def run_race(
         widths = tuple(float(alpha) for alpha in alphas.split(","))
         if not all(width > 0 for width in widths):
             raise sources.BadDataError(f"--alphas must be above 0, got {alphas}")
-        chosen = _grid(grid, names)
+        chosen = _grid(grid)
         if engine is Engine.dask and scheduler is None:
             raise sources.BadDataError("--engine dask needs --scheduler ADDRESS")
         out.mkdir(parents=True, exist_ok=True)
@@ -105,11 +106,18 @@ def run_race(
     except OSError as error:
         fail(f"cannot write to {out}: {error.strerror}")
         raise typer.Exit(2) from None
+
+    def settings(layout: sources.Layout, forecaster: str) -> list[tuple[tuple[str, float], ...]]:
+        rows = runs.settings(forecaster, chosen or ("paper" if layout.rows <= SMALL else "none"), widths)
+        return [tuple(setting.items()) for setting in rows]
+
     for name in dict.fromkeys(data):
         try:
             layout = sources.survey(name, target)
             for forecaster in names:
                 runs.check_forecaster(forecaster, len(layout.classes))
+                for setting in settings(layout, forecaster):
+                    runs.Task(name, layout, forecaster, setting, None, scale.value).make()
             layouts[name] = layout
         except sources.BadDataError as error:
             fail(str(error))
@@ -119,11 +127,11 @@ def run_race(
 
     seeds: list[int | None] = [None] if keep_order else [seed + i for i in range(repeats)]
     tasks = [
-        runs.Task(name, layout, forecaster, tuple(setting.items()), order, scale.value)
+        runs.Task(name, layout, forecaster, setting, order, scale.value)
         for name, layout in layouts.items()
         for order in seeds
         for forecaster in names
-        for setting in runs.settings(forecaster, chosen or ("paper" if layout.rows <= SMALL else "none"), widths)
+        for setting in settings(layout, forecaster)
     ]
     done = {task.key: result for task in tasks if (result := store.get(task.key)) is not None}
     waiting = sorted((task for task in tasks if task.key not in done), key=lambda task: -task.layout.rows)  # the longest first
@@ -147,6 +155,9 @@ def run_race(
                 store.put(task.key, result)
                 done[task.key] = result
                 bar.update(progress, advance=1, rate=f"{1 / result['microseconds']:.2f} M examples/s" if result["microseconds"] else "")
+    except sources.BadDataError as error:
+        fail(str(error))
+        raise typer.Exit(2) from None
     except KeyboardInterrupt:
         fail(f"stopped after {len(done)} of {len(tasks)} runs; the same command goes on from there")
         raise typer.Exit(130) from None
@@ -167,7 +178,7 @@ def run_race(
         "remarks": {name: list(layout.remarks) for name, layout in layouts.items()},
         "best_in_hindsight": best,
     }
-    race.write_whole(out / "race.json", json.dumps(described, indent=1))
+    write_whole(out / "race.json", json.dumps(described, indent=1).encode())
     race.table(results).write_parquet(out / "results.parquet")
     drawn = figures.draw(standings, {name: len(layout.classes) for name, layout in layouts.items()}, out)
     report.write(out / "report.html", standings, drawn, described)
@@ -177,16 +188,19 @@ def run_race(
         raise typer.Exit(2)
 
 
-def _grid(grid: str | None, names: list[str]) -> str | dict[str, list[dict[str, float]]] | None:
+def _grid(grid: str | None) -> str | dict[str, list[dict[str, float]]] | None:
     if grid in (None, "paper", "none"):
         return grid
     try:
         found = json.loads(Path(str(grid)).read_text())
-        return {str(name): [{str(k): float(v) for k, v in setting.items()} for setting in settings] for name, settings in found.items()}
+        chosen = {str(name): [{str(k): float(v) for k, v in setting.items()} for setting in settings] for name, settings in found.items()}
     except OSError as error:
         raise sources.BadDataError(f"--grid {grid}: {error.strerror}; it is paper, none or a JSON file") from None
     except (ValueError, AttributeError, TypeError):
         raise sources.BadDataError(f'--grid {grid}: must hold {{"gaf": [{{"lam": 0.1, "beta": 1}}, ...], ...}}') from None
+    for name in chosen:
+        runs.check_forecaster(name)
+    return chosen
 
 
 def _show(standings: list[race.Standing], layouts: dict[str, sources.Layout]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
 
     @property
     def _threads(self) -> int:
+        if self.n_jobs is not None and not isinstance(self.n_jobs, numbers.Integral):
+            raise TypeError(f"n_jobs must be None or an integer, got {self.n_jobs!r:.80}")
         return int(effective_n_jobs(self.n_jobs))
 
     def _rows(self, X: Any, *, reset: bool = False) -> Array:
@@ -52,8 +55,8 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
         return np.ascontiguousarray(check_array(tables.as_matrix(X), dtype=np.float64, order="C", estimator=self, input_name="X"))
 
-    def _weights(self, sample_weight: Any, X: Array, *, first: bool) -> Array | None:
-        """Check the weights of the rows; None if there are none. The `first` rows of a model must not all have weight 0."""
+    def _weights(self, sample_weight: Any, X: Array, *, fit: bool = False) -> Array | None:
+        """Check the weights of the rows; None if there are none. Those of a `fit` must not all be 0."""
         if sample_weight is None:
             return None
         if np.isscalar(sample_weight):
@@ -65,7 +68,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             raise ValueError("Input sample_weight contains NaN or infinity.")
         if (out < 0).any():
             raise ValueError("Negative values in data passed to `sample_weight`.")
-        if first and not out.any():
+        if fit and not out.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         if (out > LARGEST_WEIGHT).any():
             raise ValueError(f"sample_weight must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision")
@@ -82,8 +85,9 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         check_is_fitted(self, "engine_")
         forecaster = self.engine_.forecaster
         text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
-        scaling = "as they come" if not self.standardize else "standardised by running mean and deviation"
-        return f"{text}\nInputs are {scaling}{', with an intercept' if self.fit_intercept else ''}."
+        design = self.engine_.design
+        scaling = "standardised by running mean and deviation" if design.standardize else "as they come"
+        return f"{text}\nInputs are {scaling}{', with an intercept' if design.intercept else ''}."
 
     @property
     def forecaster_(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         scaled by a later one. The mixture also sees the features on a scale that is logarithmic beyond one standard deviation, and
         finds out which is better.
     fit_intercept
-        Whether to add a constant feature.
+        Whether to add a constant feature. Without one, standardised features are still measured from their means: then `intercept_`
+        says what that amounts to.
     n_jobs
         Threads for whole tables, as scikit-learn counts them.
 
@@ -81,9 +83,9 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         try:
             rows = self._rows(X, reset=True)
             labels = self._labels(y, len(rows))
-            weight = self._weights(sample_weight, rows, first=True)
+            weight = self._weights(sample_weight, rows, fit=True)
             self.engine_ = Engine(self._design(), rows.shape[1], np.unique(labels).tolist())
-            self._learn(rows, labels.tolist(), weight)
+            self.engine_.learn(rows, labels.tolist(), weight)
         except BaseException:
             self._forget()
             raise
@@ -91,7 +93,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> GAFClassifier:
         """Learn more rows. Classes that were not there before are taken in, unless the first call told all `classes`."""
-        self._prepare(X, y, sample_weight, classes, run=False)
+        examples = self._prepare(X, y, sample_weight, classes)
+        self.engine_.learn(*examples)
         return self
 
     def prequential(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Array:
@@ -100,25 +103,24 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code. Columns are `classes_` as they are at the
         end; a class that had not been met before a row has 0 there.
         """
-        p = self._prepare(X, y, sample_weight, classes, run=True)
-        out = np.zeros((len(p), len(self.classes_)))
-        out[:, : p.shape[1]] = p
-        return np.ascontiguousarray(out[:, self._order()])
+        examples = self._prepare(X, y, sample_weight, classes)
+        p = self.engine_.run(*examples)
+        return np.ascontiguousarray(p[:, self._order()])
 
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None, run: bool) -> Any:
-        """Check everything, make an engine if there is none, then learn: all or nothing."""
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None) -> tuple[Array, list[Any], Array | None]:
+        """Check rows, labels and weights, and make an engine if there is none; if one is refused, nothing has changed."""
         first = not hasattr(self, "engine_")
         try:
             rows = self._rows(X, reset=first)
             labels = self._labels(y, len(rows))
-            weight = self._weights(sample_weight, rows, first=first)
+            weight = self._weights(sample_weight, rows)
             told = None if classes is None else np.unique(column_or_1d(np.asarray(classes))).tolist()
             engine = Engine(self._design(), rows.shape[1], told or (), closed=told is not None) if first else self.engine_
             if not first and told is not None and set(told) != set(engine.labels or ()):
                 raise ValueError(f"classes={told!r} are not those of the first call: {sorted(engine.labels or (), key=str)!r}")
             values = labels.tolist()
             known = engine.labels or values
-            if isinstance(values[0], str) != isinstance(known[0], str):
+            if _kind(values[0]) is not _kind(known[0]):
                 raise ValueError(f"y must be labels of one kind: {values[0]!r} does not go with {known[0]!r}")
             unknown = engine.new_labels(values) if engine.closed else ()
             if unknown:
@@ -128,10 +130,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
                 self._forget()
             raise
         self.engine_ = engine
-        return engine.run(rows, values, weight) if run else self._learn(rows, values, weight)
-
-    def _learn(self, rows: Array, labels: list[Any], weight: Array | None) -> None:
-        self.engine_.learn(rows, labels, weight)
+        return rows, values, weight
 
     def _labels(self, y: Any, n: int) -> NDArray[Any]:
         """Check labels: a column of integers, strings or booleans, as long as X."""
@@ -204,10 +203,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self, "engine_")
         K = self.engine_.forecaster.n_classes
         basis = helmert(K)
-        contrasts = basis[[1]] - basis[[0]] if K == 2 else basis[self._order()]
-        if K == 2 and self._order()[0] == 1:
-            contrasts = -contrasts
-        return self.engine_.spread(contrasts)
+        return self.engine_.spread(basis[[1]] - basis[[0]] if K == 2 else basis[self._order()])
 
     def _coefficients(self) -> tuple[Array, Array]:
         check_is_fitted(self, "engine_")
@@ -219,3 +215,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
             order = self._order() if len(self.classes_) == 2 else np.arange(2)
             return np.asarray(values[order[[1]]] - values[order[[0]]])
         return np.asarray(values[self._order()])
+
+
+def _kind(label: Any) -> type:
+    """What a label is, as far as labels can be compared: truth, number, or its own type."""
+    return bool if isinstance(label, bool) else numbers.Number if isinstance(label, numbers.Number) else type(label)

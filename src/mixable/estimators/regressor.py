@@ -62,12 +62,14 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Forget everything, then learn the rows in turn."""
         self._forget()
-        return self.partial_fit(X, y, sample_weight)
+        examples = self._prepare(X, y, sample_weight, fit=True)
+        self.engine_.learn(*examples)
+        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Learn more rows."""
-        rows, targets, weight = self._prepare(X, y, sample_weight)
-        self.engine_.learn(rows, targets, weight)
+        examples = self._prepare(X, y, sample_weight)
+        self.engine_.learn(*examples)
         return self
 
     def prequential(
@@ -77,11 +79,11 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
 
         The same as a loop of `predict` and `partial_fit` over the rows, in compiled code.
         """
-        rows, targets, weight = self._prepare(X, y, sample_weight)
-        mean, std = self.engine_.run(rows, targets, weight, self.forecaster_.run_with_std)
+        examples = self._prepare(X, y, sample_weight)
+        mean, std = self.engine_.run(*examples)
         return (mean, std) if return_std else mean
 
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Array, Array, Array | None]:
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, *, fit: bool = False) -> tuple[Array, Array, Array | None]:
         """Check everything, and make an engine if there is none."""
         first = not hasattr(self, "engine_")
         try:
@@ -93,7 +95,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
                 raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(rows)}, {len(targets)}]")
             if not np.isfinite(targets).all():
                 raise ValueError("Input y contains NaN or infinity.")
-            weight = self._weights(sample_weight, rows, first=first)
+            weight = self._weights(sample_weight, rows, fit=fit)
             engine = Engine(self._design(), rows.shape[1], None) if first else self.engine_
         except BaseException:
             if first:
@@ -107,17 +109,15 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """The mean (n,) of each row's forecast; with `return_std`, also its standard deviation: of a target to come, noise and all."""
-        z = self._scaled(X)
-        mean = self.forecaster_.predict(z)
-        return (mean, self.forecaster_.std(z)) if return_std else mean
+        check_is_fitted(self, "engine_")
+        rows = self._rows(X)
+        mean = self.engine_.look(rows)
+        return (mean, self.engine_.deviation(rows)) if return_std else mean
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
         """The lower and upper ends (n, 2) of the central interval that holds each target with probability `level`."""
-        return np.column_stack(self.forecaster_.interval(self._scaled(X), level))
-
-    def _scaled(self, X: Any) -> Array:
         check_is_fitted(self, "engine_")
-        return self.engine_.scaler.look(self._rows(X))
+        return np.column_stack(self.engine_.interval(self._rows(X), level))
 
     @property
     def coef_(self) -> Array:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 def column_names(X: Any) -> list[str] | None:
     """The names of a table's columns, if it has names and all are strings."""
+    if hasattr(X, "collect"):
+        raise TypeError(f"X is a {type(X).__name__}, which is only a plan of a table; collect() it first")
     names = getattr(X, "column_names", None)  # Arrow
     if names is None:
         names = getattr(X, "columns", None)  # pandas, Polars
@@ -27,8 +29,11 @@ def in_order(X: Any, names: list[str]) -> Any:
 def as_matrix(X: Any) -> Any:
     """A table with named columns as an array; anything else as it is."""
     if hasattr(X, "column_names") and hasattr(X, "column"):  # Arrow
-        return np.column_stack([np.asarray(X.column(name).to_numpy()) for name in X.column_names])
+        return np.column_stack([np.asarray(X.column(name)) for name in X.column_names])
     if type(X).__module__.partition(".")[0] == "polars":
+        dates = [name for name, kind in X.schema.items() if kind.is_temporal()]
+        if dates:
+            raise TypeError(f"column {dates[0]!r} holds dates or times; columns must be numbers")
         return X.to_numpy()
     return X
 

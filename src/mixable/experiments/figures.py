@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixable.experiments.race import Standing
-from mixable.experiments.runs import trust_groups
+from mixable.experiments.runs import FORECASTERS, trust_groups
 
 # Colours that differ in lightness too, and a line style each (Okabe and Ito's palette).
 STYLES = [
@@ -21,16 +21,6 @@ STYLES = [
     ("#56B4E9", (0, (1, 1))),
     ("#999999", (0, (7, 2, 1, 2))),
 ]
-NAMES = {
-    "auto": "AutoGAF",
-    "gaf": "GAF",
-    "plugin": "GAF, plug-in",
-    "folklore": "Folklore",
-    "ons": "ONS",
-    "ogd": "OGD",
-    "ftrl": "FTRL",
-    "aioli": "AIOLI",
-}
 
 
 def in_words(setting: dict[str, Any]) -> str:
@@ -50,7 +40,7 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
     )
     data = list(dict.fromkeys(row.data for row in standings))
     order = list(dict.fromkeys(row.forecaster for row in standings))
-    styles = {name: STYLES[i % len(STYLES)] for i, name in enumerate(sorted(order, key=list(NAMES).index))}
+    styles = {name: STYLES[i % len(STYLES)] for i, name in enumerate(sorted(order, key=list(FORECASTERS).index))}
     drawn = []
 
     def finish(figure: Any, name: str) -> None:
@@ -66,7 +56,9 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
             color, style = styles[row.forecaster]
             marks = [mark for mark, _ in row.results[0]["curve"]]
             low, median, high = np.quantile([[value for _, value in result["curve"]] for result in row.results], [0.25, 0.5, 0.75], axis=0)
-            axes.plot(marks, median, color=color, linestyle=style, linewidth=1.6, label=f"{NAMES[row.forecaster]}: {row.median:.3f}")
+            axes.plot(
+                marks, median, color=color, linestyle=style, linewidth=1.6, label=f"{FORECASTERS[row.forecaster].title}: {row.median:.3f}"
+            )
             if len(row.results) > 1:
                 axes.fill_between(marks, low, high, color=color, alpha=0.15, linewidth=0)
         uniform = float(np.log(n_classes[name]))
@@ -89,7 +81,7 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
         for row in (row for row in standings if row.data == name):
             color, style = styles[row.forecaster]
             bins = [b for b in row.results[0]["reliability"] if b[2] >= 10]
-            label = f"{NAMES[row.forecaster]}: {row.calibration_error:.3f}"
+            label = f"{FORECASTERS[row.forecaster].title}: {row.calibration_error:.3f}"
             axes.plot([b[3] for b in bins], [b[4] for b in bins], color=color, linestyle=style, marker="o", markersize=3, label=label)
         axes.set(title=f"{name}: calibration error", xlabel="how sure the forecast was", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(frameon=False, fontsize=8)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixable import regret
+from mixable._files import write_whole
 from mixable.experiments import runs, sources
 
 HINDSIGHT_RADIUS = 10.0
@@ -52,15 +51,7 @@ class Store:
 
     def put(self, key: str, result: dict[str, Any]) -> None:
         """Keep a result: all of it or nothing."""
-        write_whole(self.folder / f"{key}.json", json.dumps(result))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file under another name, then rename it."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(name, path)
+        write_whole(self.folder / f"{key}.json", json.dumps(result).encode())
 
 
 def local(tasks: list[runs.Task], jobs: int) -> Iterator[tuple[runs.Task, dict[str, Any]]]:
@@ -81,11 +72,19 @@ def with_task(task: runs.Task) -> tuple[runs.Task, dict[str, Any]]:
 
 def on_dask(tasks: list[runs.Task], scheduler: str) -> Iterator[tuple[runs.Task, dict[str, Any]]]:
     """Run tasks on a Dask cluster; those of a worker that dies are run again on another. All workers must be able to read the files."""
-    from distributed import Client, as_completed
-
-    with Client(scheduler, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+    try:
+        from distributed import Client, as_completed
+        from distributed.comm.addressing import get_address_host
+    except ImportError:
+        raise sources.BadDataError('--engine dask needs Dask: pip install "mixable[dask]"') from None
+    try:
+        get_address_host(scheduler)  # a client with an address of no known kind could not even be closed
+        client = Client(scheduler, set_as_default=False, timeout=10)  # type: ignore[no-untyped-call]  # Dask is not typed throughout
+    except (OSError, ValueError) as error:
+        raise sources.BadDataError(f"no Dask scheduler answers at {scheduler}: {sources.one_line(error)}") from None
+    with client:
         futures = {client.submit(runs.run, task, pure=False, retries=3): task for task in tasks}
-        for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call]
+        for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call]  # nor is this
             yield futures[future], future.result()
 
 

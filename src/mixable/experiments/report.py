@@ -6,8 +6,9 @@ import html
 from pathlib import Path
 from typing import Any
 
-from mixable.experiments.figures import NAMES, in_words
+from mixable.experiments.figures import in_words
 from mixable.experiments.race import HINDSIGHT_RADIUS, Standing
+from mixable.experiments.runs import FORECASTERS
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222; background: #fff }
@@ -29,7 +30,7 @@ HEADINGS = ("forecaster", "log loss", "quartiles", "accuracy", "calibration erro
 def cells(row: Standing) -> list[str]:
     """One line of the table."""
     return [
-        NAMES[row.forecaster],
+        FORECASTERS[row.forecaster].title,
         f"{row.median:.4f}",
         f"{row.low:.4f} to {row.high:.4f}",
         f"{row.accuracy:.1%}",

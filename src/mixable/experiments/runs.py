@@ -9,12 +9,12 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable import _core, metrics
+from mixable import __version__, _core, metrics
 from mixable.experiments import sources
 from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, AutoGAF, Folklore
 
@@ -23,16 +23,24 @@ Array = NDArray[np.float64]
 PAPER_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 POINTS = 120  # of a loss curve that are kept, evenly spaced in n, and as many in log n
 
-# Name: how to make it, and the parameters that the paper's grid goes over.
-FORECASTERS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "auto": (AutoGAF, ()),
-    "gaf": (GAF, ("lam", "beta")),
-    "plugin": (lambda d, K, **parameters: GAF(d, K, alpha=math.inf, **parameters), ("lam", "beta")),
-    "folklore": (Folklore, ("lam", "beta")),
-    "ons": (ONS, ("lam", "beta")),
-    "ogd": (OGD, ("step",)),
-    "ftrl": (FTRL, ("lam",)),
-    "aioli": (lambda d, K, **parameters: AIOLI(d, **parameters), ("lam",)),
+
+class Entrant(NamedTuple):
+    """A forecaster that can be raced: its name in pictures, how to make it, and the parameters that the paper's grid goes over."""
+
+    title: str
+    make: Callable[..., Any]
+    searched: tuple[str, ...]
+
+
+FORECASTERS = {
+    "auto": Entrant("AutoGAF", AutoGAF, ()),
+    "gaf": Entrant("GAF", GAF, ("lam", "beta")),
+    "plugin": Entrant("GAF, plug-in", lambda d, K, **parameters: GAF(d, K, alpha=math.inf, **parameters), ("lam", "beta")),
+    "folklore": Entrant("Folklore", Folklore, ("lam", "beta")),
+    "ons": Entrant("ONS", ONS, ("lam", "beta")),
+    "ogd": Entrant("OGD", OGD, ("step",)),
+    "ftrl": Entrant("FTRL", FTRL, ("lam",)),
+    "aioli": Entrant("AIOLI", lambda d, K, **parameters: AIOLI(d, **parameters), ("lam",)),
 }
 
 
@@ -40,7 +48,7 @@ def check_forecaster(name: str, n_classes: int | None = None) -> None:
     """Raise BadDataError for a name that is not known, with the nearest one that is."""
     if name not in FORECASTERS:
         near = difflib.get_close_matches(name, FORECASTERS, n=1, cutoff=0.3)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise sources.BadDataError(f"no forecaster is called {name!r}{hint} There are {', '.join(FORECASTERS)}")
     if name == "aioli" and n_classes is not None and n_classes > 2:
         raise sources.BadDataError("aioli is for two classes")
@@ -52,7 +60,7 @@ def settings(name: str, grid: str | dict[str, list[dict[str, float]]], alphas: t
         return grid.get(name, [{}])
     out: list[dict[str, float]] = [{}]
     if grid == "paper":
-        for parameter in FORECASTERS[name][1]:
+        for parameter in FORECASTERS[name].searched:
             out = [{**setting, parameter: value} for setting in out for value in PAPER_GRID]
     if name == "gaf" and alphas != (1.0,):
         out = [{**setting, "alpha": alpha} for setting in out for alpha in alphas]
@@ -70,11 +78,19 @@ class Task:
     seed: int | None
     scale: str
 
+    def make(self) -> Any:
+        """Return the forecaster; BadDataError if there is none with this setting."""
+        try:
+            return FORECASTERS[self.forecaster].make(self.layout.n_features + 1, len(self.layout.classes), **dict(self.setting))
+        except (TypeError, ValueError, MemoryError) as error:
+            raise sources.BadDataError(f"{self.data}: {self.forecaster} with {dict(self.setting)}: {sources.one_line(error)}") from None
+
     @property
     def key(self) -> str:
-        """A name for the file that holds the result: the same for the same work, whatever the machine."""
+        """A name for the file that holds the result: the same for the same work on the same contents, whatever the machine."""
         what = asdict(self)
         what["layout"] = {name: value for name, value in what["layout"].items() if name not in ("path", "remarks")}
+        what["version"] = __version__
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -92,9 +108,8 @@ def run(task: Task) -> dict[str, Any]:
 
 def _run(task: Task) -> dict[str, Any]:
     layout = task.layout
-    K, n = len(layout.classes), layout.rows
-    make = FORECASTERS[task.forecaster][0]
-    forecaster = make(layout.n_features + 1, K, **dict(task.setting))
+    n = layout.rows
+    forecaster = task.make()
     scores = metrics.Scores()
     marks = np.unique(np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)]).round().astype(int))
     curve, trust, total, seconds, seen = [], [], 0.0, 0.0, 0
@@ -131,12 +146,8 @@ def _run(task: Task) -> dict[str, Any]:
 
 def _trust(forecaster: AutoGAF) -> list[float]:
     """AutoGAF's trust by drift: none, each drift of the grid, the guard."""
-    weights, groups = forecaster.weights * forecaster.awake, trust_groups()
-    each = [
-        sum(w for w, e in zip(weights, forecaster.experts, strict=True) if (e.kind if e.kind == "guard" else f"drift {e.drift:g}") == group)
-        for group in groups
-    ]
-    return [float(value / sum(each)) for value in each]
+    names = [expert.kind if expert.kind == "guard" else f"drift {expert.drift:g}" for expert in forecaster.experts]
+    return [float(sum(w for w, name in zip(forecaster.trust, names, strict=True) if name == group)) for group in trust_groups()]
 
 
 def trust_groups() -> list[str]:

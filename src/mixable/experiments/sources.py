@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ class Layout:
     classes: tuple[str, ...]
     rows: int
     remarks: tuple[str, ...]
+    fingerprint: str
 
     @property
     def n_features(self) -> int:
@@ -49,7 +51,7 @@ def survey(name: str, target: str | None) -> Layout:
     """Look through an embedded set or a file: columns, classes, rows; raise BadDataError with one line if it can't be raced."""
     if name in EMBEDDED:
         X, _, names = _embedded(name)
-        return Layout(name, None, "class", tuple(names.features), (), tuple(names.classes), len(X), ())
+        return Layout(name, None, "class", tuple(names.features), (), tuple(names.classes), len(X), (), "embedded")
     path = Path(name)
     if not path.exists():
         near = f"; the embedded sets are {', '.join(EMBEDDED)}" if path.suffix == "" else ""
@@ -61,7 +63,7 @@ def survey(name: str, target: str | None) -> Layout:
     except BadDataError:
         raise
     except Exception as error:  # readers raise all kinds of things; the user needs one line
-        raise BadDataError(f"{name}: cannot be read: {_one_line(error)}") from error
+        raise BadDataError(f"{name}: cannot be read: {one_line(error)}") from error
 
 
 def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
@@ -158,7 +160,17 @@ def _survey_file(path: Path, target: str | None) -> Layout:
         tuple(sorted(classes, key=_sort_key)),
         rows,
         tuple(remarks),
+        _fingerprint(path),
     )
+
+
+def _fingerprint(path: Path) -> str:
+    """A hash of a file's contents."""
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _sort_key(label: str) -> tuple[int, float, str]:
@@ -207,6 +219,7 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
         raise BadDataError(f"{path}: its kind is not known; CSV, TSV, Parquet, JSON lines, ARFF and LIBSVM files are, by their extension")
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """The beginning of an error's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return re.sub(r"\s+", " ", lines[0])[:200] if lines else type(error).__name__

@@ -1,7 +1,8 @@
 """The forecasters, one file each. All speak the same three verbs: `predict`, `learn`, `run`."""
 
 from mixable.forecasters.aioli import AIOLI
-from mixable.forecasters.auto import AutoGAF, AutoRidge
+from mixable.forecasters.auto import AutoGAF
+from mixable.forecasters.auto_ridge import AutoRidge
 from mixable.forecasters.folklore import Folklore
 from mixable.forecasters.foster import Foster
 from mixable.forecasters.ftrl import FTRL

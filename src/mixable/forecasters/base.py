@@ -42,6 +42,18 @@ class Forecaster:
         """Number of examples learned."""
         raise NotImplementedError
 
+    def add_features(self, k: int) -> None:
+        """Let inputs have `k` more features from now on, at the end; nothing learned is lost.
+
+        Past examples say nothing of the newcomers (they count as having been 0), so their weights are 0, and as uncertain as at the
+        start of a stream.
+        """
+        self._grow(n_features=self.n_features + _validate.count(k, "k"))
+
+    def _grow(self, **sizes: int) -> None:
+        """Let sizes be larger from now on, all or nothing."""
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._parameters.items())})"
 
@@ -77,6 +89,15 @@ class MulticlassForecaster(Forecaster):
             out[t] = self.predict(x)
             self.learn(x, int(labels[t]), 1.0 if weights is None else float(weights[t]))
         return out
+
+    def add_class(self) -> None:
+        """Let labels be one more from now on: n_classes grows by 1; nothing learned is lost.
+
+        Means and covariances of the old classes' logit differences stay as they are. The newcomer's logit has the mean of the old
+        ones, as uncertain as at the start of a stream. So a plug-in's probabilities, taken among the old classes, stay too; hedged ones
+        move a little, since the expectation of softmax depends on all logits.
+        """
+        self._grow(n_classes=self.n_classes + 1)
 
     def _largest_square(self) -> float:
         """The largest |x|^2 that can be learned in double precision."""
@@ -118,6 +139,18 @@ class KeepingForecaster(MulticlassForecaster):
         """Return the examples kept so far and one more."""
         return np.vstack([self._X, x]), np.append(self._y, y), np.append(self._w, weight)
 
+    def _grow(self, **sizes: int) -> None:
+        """Learn all examples again, with zeros for the features they did not have."""
+        larger = type(self)(**{**self._parameters, **sizes})
+        X = np.zeros((self.steps, larger.n_features))
+        X[:, : self.n_features] = self._X
+        larger._learn_all(X, self._y, self._w)
+        self.__dict__.update(larger.__dict__)
+
+    def _learn_all(self, X: Array, y: NDArray[np.int_], w: Array) -> None:
+        for example in zip(X, y, w, strict=True):
+            self.learn(*example)
+
 
 class CompiledForecaster(Forecaster):
     """A forecaster whose state lives in the compiled core: copying and pickling."""
@@ -133,14 +166,6 @@ class CompiledForecaster(Forecaster):
     def _row_length(self) -> int:
         """Numbers in an input."""
         return self.n_features
-
-    def add_features(self, k: int) -> None:
-        """Let inputs have `k` more features from now on, at the end; nothing learned is lost.
-
-        Past examples say nothing of the newcomers (they count as having been 0), so their weights are 0, and as uncertain as at the
-        start of a stream.
-        """
-        self._grow(n_features=self.n_features + _validate.count(k, "k"))
 
     def _grow(self, **sizes: int) -> None:
         """Take over a larger forecaster's parameters and core, once it has taken over what this one has learned."""
@@ -183,15 +208,6 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
         labels = _validate.labels(y, self.n_classes, len(X))
         p: Array = self._core.run(X, labels, _validate.weights(weight, len(X)))
         return p
-
-    def add_class(self) -> None:
-        """Let labels be one more from now on: n_classes grows by 1; nothing learned is lost.
-
-        Means and covariances of the old classes' logit differences stay as they are. The newcomer's logit has the mean of the old
-        ones, as uncertain as at the start of a stream. So a plug-in's probabilities, taken among the old classes, stay too; hedged ones
-        move a little, since the expectation of softmax depends on all logits.
-        """
-        self._grow(n_classes=self.n_classes + 1)
 
     @property
     def coef(self) -> Array:

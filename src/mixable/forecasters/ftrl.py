@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mixable import _validate
 from mixable._fit import fit
@@ -68,6 +68,10 @@ class FTRL(KeepingForecaster):
         examples = self._with(*self._checked(x, y, weight))
         V = fit(*examples, self.lam, self._V)
         (self._X, self._y, self._w), self._V = examples, V
+
+    def _learn_all(self, X: Array, y: NDArray[np.int_], w: Array) -> None:
+        self._V = fit(X, y, w, self.lam, self._V)
+        self._X, self._y, self._w = X, y, w
 
     def _largest_square(self) -> float:
         return 1e15 * self.lam

@@ -1,0 +1,43 @@
+"""Writing files so that whatever happens on the way, they are whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file under another name, bring it to the disk, and rename it: `path` holds either what it did or all of `data`.
+
+    A link stays a link to the file that is written, and a file that was there keeps its permissions.
+    """
+    target = Path(os.path.realpath(path))
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".mixable.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, _mode(target))
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _mode(target: Path) -> int:
+    """The permissions of the file that is there, or those of a new one."""
+    with contextlib.suppress(OSError):
+        return target.stat().st_mode & 0o7777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask

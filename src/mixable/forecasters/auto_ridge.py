@@ -1,0 +1,193 @@
+"""Linear regression without knobs: Bayesian regressions over a grid, mixed by how well each has foretold; see `ensemble`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixable import _core, _validate
+from mixable.forecasters.base import Array, Parameter, refuse_if_too_large
+from mixable.forecasters.ensemble import Ensemble, as_list, check_experts, checked_grid, checked_options
+
+
+class NoiseExpert(NamedTuple):
+    """One expert of AutoRidge; `noise` is a variance, as a multiple of the size that the posterior's misses have had."""
+
+    lam: float
+    drift: float
+    noise: float
+
+
+class AutoRidge(Ensemble):
+    """Linear regression with nothing to tune: mean, standard deviation and intervals, one example at a time.
+
+    Bayesian linear regressions over regularisation, drift and noise variance, mixed by Gaussian log loss with fixed share: the regression
+    twin of AutoGAF. A posterior is shared by all noise variances, which are multiples of the size that its own misses have had (their
+    geometric mean, over the last 1,000 or so); experts are judged from the fifth example on, when that size has become steady. Sleep (of
+    posteriors) and scale are as in AutoGAF. The unit of the targets does not matter.
+
+    Parameters
+    ----------
+    n_features
+        Size d. There is no intercept: add a column of ones if you want one.
+    grid
+        The posteriors, (lam, drift) each, in units of the inputs' mean square and of its inverse (drift also of the noise variance).
+    noises
+        The noise variances, as multiples of the size of the posterior's misses.
+    views, share, sleep, threads, scale
+        As in AutoGAF.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(size=(500, 2)), np.ones(500)])
+    >>> y = X @ [1.0, -2.0, 30.0] + 0.5 * rng.normal(size=500)
+    >>> f = AutoRidge(n_features=3)
+    >>> _ = f.run(X, y)
+    >>> round(f.predict([0.0, 0.0, 1.0])), round(f.std([0.0, 0.0, 1.0]), 1)
+    (30, 0.5)
+    >>> low, high = f.interval([0.0, 0.0, 1.0], level=0.9)
+    >>> round(low), round(high)
+    (29, 31)
+    """
+
+    grid = Parameter["tuple[tuple[float, float], ...]"]()
+    noises = Parameter["tuple[float, ...]"]()
+
+    GRID = ((1.0, 0.0), (0.1, 0.0), (0.01, 0.0), (1e-3, 0.0), (1e-5, 0.0), (0.1, 1e-4), (0.1, 1e-3), (0.1, 0.01), (0.01, 0.1))
+    NOISES = tuple(2.0**exponent for exponent in np.arange(-8.0, 8.5, 0.5))
+
+    def __init__(
+        self,
+        n_features: int,
+        *,
+        grid: Iterable[tuple[float, float]] = GRID,
+        noises: Iterable[float] = NOISES,
+        views: Iterable[int] | None = None,
+        share: float = 1e-3,
+        sleep: bool = True,
+        threads: int = 1,
+        scale: float | None = None,
+    ) -> None:
+        self._parameters = {
+            "n_features": _validate.count(n_features, "n_features"),
+            "grid": checked_grid(grid, ("lam", "drift")),
+            "noises": tuple(_validate.scale(noise, "noises") for noise in as_list(noises, "noises")),
+            **checked_options(views, share, sleep, threads, scale),
+        }
+        check_experts(self.grid, self.views, self.noises, "noises")
+        refuse_if_too_large(self, 1, 1, *[drift for _, drift in self.grid])
+        self._core = _core.AutoRidge(
+            self.n_features,
+            self._plans(self.grid),
+            list(self.noises),
+            self.scale or 0.0,
+            self.share,
+            self.sleep,
+            self.threads,
+            self._n_views,
+        )
+
+    @property
+    def experts(self) -> list[NoiseExpert]:
+        """The experts, in the order of `weights`: each setting of the grid at each noise variance."""
+        return [NoiseExpert(lam, drift, noise) for lam, drift in self.grid for noise in self.noises]
+
+    def predict(self, x: ArrayLike) -> float | Array:
+        """The forecast's mean for one input (n_features,), a float; for a table (n, n_features), an array (n,), from the present state."""
+        return self._moment(x, 0)
+
+    def std(self, x: ArrayLike) -> float | Array:
+        """The standard deviation of the forecast, as `predict`: of a target to come, noise and all.
+
+        Mean and standard deviation leave out experts that owe their trust to the share alone: a huge noise variance, trusted to one in a
+        million, would otherwise be all there is to see. `interval` and `log_density` are the mixture's own.
+        """
+        return self._moment(x, 1)
+
+    def _moment(self, x: ArrayLike, which: int) -> float | Array:
+        values = self._core.predict(x)
+        return float(values[which]) if values.ndim == 1 else np.ascontiguousarray(values[:, which])
+
+    def interval(self, x: ArrayLike, level: float = 0.9) -> tuple[float | Array, float | Array]:
+        """The central interval that holds the target with probability `level` under the mixture: its lower and upper ends, as `predict`."""
+        level = _validate.real(level, "level", above=0)
+        if level > 1 - 1e-12:
+            raise ValueError(f"level must be below 1, got {level}")
+        values = _validate.inputs(x, self._row_length)
+        tails = np.array([(1 - level) / 2, (1 + level) / 2])
+        ends = np.vstack([_quantiles(*self._components(piece), tails) for piece in _pieces(values)])
+        return (ends[:, 0], ends[:, 1]) if values.ndim == 2 else (float(ends[0, 0]), float(ends[0, 1]))
+
+    def log_density(self, x: ArrayLike, y: ArrayLike) -> float | Array:
+        """The log of the forecast's density at y, for scoring: one number for one input, or one for each row."""
+        from scipy.special import logsumexp
+
+        values = _validate.inputs(x, self._row_length)
+        targets = _validate.targets(np.atleast_1d(np.asarray(y, dtype=object)), len(values) if values.ndim == 2 else 1)
+        out: list[Array] = []
+        for piece in _pieces(values):
+            weight, mean, sd = self._components(piece)
+            miss = targets[sum(map(len, out)) :][: len(mean), None] - mean
+            out.append(logsumexp(np.log(weight) - np.log(sd) - 0.5 * (miss / sd) ** 2, axis=1) - 0.5 * math.log(2 * math.pi))
+        return np.concatenate(out) if values.ndim == 2 else float(out[0][0])
+
+    def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None:
+        """Learn one example: input x (n_features,), target y, its loss multiplied by `weight`."""
+        self._core.learn(x, y, weight)
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Means (n,) of the forecasts of each row of X (n, n_features), made before its target y (n,) is learned; all is checked first."""
+        return self.run_with_std(X, y, weight)[0]
+
+    def run_with_std(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> tuple[Array, Array]:
+        """The same, and the standard deviations (n,)."""
+        X = _validate.table(X, self._row_length)
+        out = self._core.run(X, _validate.targets(y, len(X)), _validate.weights(weight, len(X)))
+        return np.ascontiguousarray(out[:, 0]), np.ascontiguousarray(out[:, 1])
+
+    @property
+    def coef(self) -> Array:
+        """The mean of the weights (n_features,) under the mixture."""
+        return np.asarray(self._core.mean()[0])
+
+    def report(self) -> str:
+        """What it has settled on, in words and numbers."""
+        return "\n".join(self._head_of_report("Gaussian log"))
+
+    def _components(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Weights (experts awake,), means and standard deviations (n, experts awake) of the mixture that forecasts each row."""
+        each = np.array([self._core.components(row) for row in rows])
+        return each[0, :, 0], each[:, :, 1], np.sqrt(each[:, :, 2])
+
+
+def _pieces(values: Array) -> Iterator[Array]:
+    """Return a table in pieces small enough to hold all experts' forecasts."""
+    rows = np.atleast_2d(values)
+    return (rows[start : start + 256] for start in range(0, len(rows), 256))
+
+
+def _quantiles(weight: Array, mean: Array, sd: Array, q: Array) -> Array:
+    """Return quantiles (n, len(q)) of mixtures of normal distributions, by bisection between the outermost of the components' own."""
+    from scipy.special import ndtr, ndtri
+
+    if np.isinf(sd).any():  # before the first target
+        return np.tile(np.copysign(np.inf, q - 0.5), (len(mean), 1))
+    if not sd.all():  # before anything has been missed
+        return np.repeat(mean[:, :1], len(q), axis=1)
+    heavy = weight > 1e-9 * weight.max()
+    weight, mean, sd = weight[heavy] / weight[heavy].sum(), mean[:, heavy], sd[:, heavy]
+    out = np.empty((len(mean), len(q)))
+    for column, tail in enumerate(q):
+        each = mean + sd * ndtri(tail)
+        low, high = each.min(axis=1), each.max(axis=1)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            below = ndtr((middle[:, None] - mean) / sd) @ weight < tail
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        out[:, column] = 0.5 * (low + high)
+    return out

@@ -1,0 +1,140 @@
+"""What the forecasters without knobs share: many posteriors at once, mixed by how well each has foretold, most of them asleep.
+
+Vovk, V. (1990). Aggregating strategies. COLT. Herbster, M. and Warmuth, M. (1998). Tracking the best expert. Machine Learning 32.
+Freund, Y., Schapire, R., Singer, Y. and Warmuth, M. (1997). Using and combining predictors that specialize. STOC.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _validate
+from mixable.forecasters.base import Array, CompiledForecaster, Parameter
+
+SENTINEL_DRIFT = 0.01
+"""A posterior with this drift never sleeps: it notices when a stream begins to change."""
+
+
+class Ensemble(CompiledForecaster):
+    """What AutoGAF and AutoRidge share: posteriors that sleep, and the trust in their read-outs."""
+
+    views = Parameter["tuple[int, ...] | None"]()
+    share = Parameter[float]()
+    sleep = Parameter[bool]()
+    threads = Parameter[int]()
+    scale = Parameter["float | None"]()
+
+    @property
+    def experts(self) -> Sequence[NamedTuple]:
+        """The experts, in the order of `weights`."""
+        raise NotImplementedError
+
+    @property
+    def _row_length(self) -> int:
+        return self.n_features * self._n_views
+
+    @property
+    def _n_views(self) -> int:
+        return 1 if self.views is None else max(self.views) + 1
+
+    def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
+        """Return each setting with its view, and whether it is the sentinel: the one whose drift is nearest to SENTINEL_DRIFT."""
+        distance = [abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf for *_, drift in grid]
+        nearest = int(np.argmin(distance))
+        views = self.views or (0,) * len(grid)
+        return [
+            (*setting, view, position == nearest and setting[-1] > 0)
+            for position, (setting, view) in enumerate(zip(grid, views, strict=True))
+        ]
+
+    @property
+    def weights(self) -> Array:
+        """The trust in each expert; all together 1. Those asleep keep the trust they had."""
+        return np.asarray(self._core.weights()[0])
+
+    @property
+    def awake(self) -> NDArray[np.bool_]:
+        """Which experts are awake."""
+        return np.asarray(self._core.weights()[1] > 0)
+
+    @property
+    def trust(self) -> Array:
+        """The trust in each expert among those awake: 0 for sleepers, all together 1."""
+        trust = self.weights * self.awake
+        return np.asarray(trust / trust.sum())
+
+    @property
+    def input_scale(self) -> float:
+        """The mean square that inputs are measured by: the parameter `scale`, or what the first input said; 0 before there was one."""
+        return float(self._core.scale)
+
+    def _head_of_report(self, loss: str) -> list[str]:
+        """Return the first lines of a report: who leads, and who is awake."""
+        awake, trust = self.awake, self.trust
+        order = np.argsort(-trust, kind="stable")
+        lines = [
+            f"{type(self).__name__} after {self.steps} examples of {self.n_features} features: "
+            f"{awake.sum()} of {len(awake)} experts are awake.",
+            f"Inputs are measured by a mean square of {self.input_scale:.4g}. Trust is by {loss} loss, with a share of {self.share:g}.",
+            "trust  expert",
+        ]
+        return lines + [f"{trust[i]:5.1%}  {_in_words(self.experts[i])}" for i in order[:5] if trust[i] > 0]
+
+
+def _in_words(expert: NamedTuple) -> str:
+    return ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else str(value) for name, value in expert._asdict().items() if value == value
+    )
+
+
+def as_list(items: Iterable[Any], name: str) -> Iterable[Any]:
+    """Refuse what is not a list of things."""
+    if not isinstance(items, Iterable) or isinstance(items, str):
+        raise TypeError(f"{name} must be a list, got {items!r:.80}")
+    return items
+
+
+def check_experts(grid: Sequence[object], views: Sequence[int] | None, readouts: Sequence[object], name: str) -> None:
+    """Refuse a mixture without read-outs, and views that do not go with the grid."""
+    if not readouts:
+        raise ValueError(f"{name} is empty")
+    if views is not None and len(views) != len(grid):
+        raise ValueError(f"views must have one entry for each of the {len(grid)} settings of the grid, got {len(views)}")
+
+
+def checked_grid(grid: Iterable[Sequence[float]], names: tuple[str, ...]) -> tuple[tuple[float, ...], ...]:
+    """Check the settings of the posteriors."""
+    try:
+        settings = tuple(tuple(setting) for setting in grid)
+    except TypeError:
+        raise TypeError(f"grid must be a list of ({', '.join(names)}), got {grid!r:.80}") from None
+    for position, setting in enumerate(settings):
+        if len(setting) != len(names):
+            raise ValueError(f"grid[{position}] must be ({', '.join(names)}), got {setting!r}")
+    if not settings:
+        raise ValueError("grid is empty")
+    return tuple(
+        tuple(
+            _validate.real(value, f"grid[{position}]: drift", least=0, most=1e3)
+            if name == "drift"
+            else _validate.real(value, f"grid[{position}]: {name}", least=1e-10, most=1e10)
+            for name, value in zip(names, setting, strict=True)
+        )
+        for position, setting in enumerate(settings)
+    )
+
+
+def checked_options(views: Iterable[int] | None, share: float, sleep: bool, threads: int, scale: float | None) -> dict[str, object]:
+    """Check the parameters that all ensembles have."""
+    return {
+        "views": None if views is None else tuple(_validate.count(view, "views", least=0) for view in as_list(views, "views")),
+        "share": _validate.real(share, "share", least=0, most=0.5),
+        "sleep": _validate.flag(sleep, "sleep"),
+        "threads": _validate.count(threads, "threads"),
+        "scale": None if scale is None else _validate.scale(scale, "scale"),
+    }
