@@ -1,4 +1,6 @@
-"""Writes tests/fixtures: one tiny model of each class that can be saved, and what it forecasts. Run it only for classes that have none yet:
+"""Writes tests/fixtures: tiny models of each class that can be saved, and what they forecast. A name is a class, or class-variant.
+
+Run it only for classes that have none yet:
 
     python tests/make_fixtures.py
 
@@ -25,8 +27,8 @@ def learned(model, X=X, y=Y):
     return model
 
 
-def classifier():
-    return mx.GAFClassifier().partial_fit(X3, np.array(["a", "b", "c"])[Y3])
+def classifier(**parameters):
+    return mx.GAFClassifier(**parameters).partial_fit(X3, np.array(["a", "b", "c"])[Y3])
 
 
 def dictionaries(model, labels):
@@ -48,6 +50,7 @@ MODELS = {
     "Foster": lambda: learned(mx.Foster(2, 2, m=5)),
     "GAF": lambda: learned(mx.GAF(2, 3, alpha=4.0, integrator=mx.integrals.Sobol(16)), X3, Y3),
     "GenericGAF": lambda: learned(mx.GenericGAF(Logistic(2), 2)),
+    "KernelGAF": lambda: learned(mx.KernelGAF(Logistic(2), 2)),
     "OGD": lambda: learned(mx.OGD(2, 2)),
     "ONS": lambda: learned(mx.ONS(2, 2)),
     "SMP": lambda: learned(mx.SMP(2, 2)),
@@ -56,6 +59,8 @@ MODELS = {
     "AutoRidge": lambda: learned(mx.AutoRidge(2, grid=[(0.1, 0.0)], noises=[0.01, 1.0]), X, X[:, 0]),
     "Mixture": lambda: learned(mx.Mixture([mx.GAF(2, 2), mx.OGD(2, 2)], share=0.01, history=True)),
     "GAFClassifier": classifier,
+    "GAFClassifier-fourier": lambda: classifier(kernel="rbf", n_components=2, lam=0.1),
+    "GAFClassifier-nystroem": lambda: classifier(kernel="rbf", n_components=2, lam=0.1, method="nystroem"),
     "GAFRegressor": lambda: mx.GAFRegressor(lam=0.1).fit(X, X[:, 0]),
     "Scores": counted,
     "river.GAFClassifier": lambda: dictionaries(mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]),

@@ -10,7 +10,7 @@ import pytest
 
 from mixable import bounds, regret
 from mixable.datasets import make_hazan
-from mixable.experiments import hard_regime
+from mixable.experiments import hard_regime, kernels
 
 MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
 
@@ -80,3 +80,18 @@ def test_without_the_extra_the_command_says_what_to_install(tmp_path):
     done = subprocess.run([sys.executable, "-c", "from mixable.cli import main; main()"], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode != 0
     assert "mixable[cli]" in done.stderr
+
+
+def test_kernels_draws_what_it_measured(tmp_path):
+    done = mixable("kernels", "--out", tmp_path, "--largest", 25, "--n", 60, "--seeds", 1)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "kernels.png").stat().st_size > 10_000
+    assert "effective dimension" in done.stdout
+    references = {each.stream: each for name in kernels.STREAMS for each in kernels.measure(name, [25], 60, 1) if hasattr(each, "exact")}
+    for name, reference in references.items():
+        assert f"{name}: loss {reference.exact:.4f} exactly" in done.stdout
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    done = mixable("kernels", "--out", blocked, "--largest", 10, "--n", 50, "--seeds", 1)
+    assert done.returncode == 2
+    assert "cannot write" in done.stderr

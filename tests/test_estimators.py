@@ -28,7 +28,16 @@ NOT_FOR_STREAMS = {"check_sample_weight_equivalence_on_dense_data": "sample_weig
 
 
 @parametrize_with_checks(
-    [GAFClassifier(), GAFRegressor(), GAFClassifier(lam=0.1, beta=1.0, alpha=4.0, drift=0.0), GAFClassifier(forecaster=Folklore)],
+    [
+        GAFClassifier(),
+        GAFRegressor(),
+        GAFClassifier(lam=0.1, beta=1.0, alpha=4.0, drift=0.0),
+        GAFClassifier(forecaster=Folklore),
+        GAFClassifier(kernel="rbf", n_components=20),
+        GAFClassifier(kernel="rbf", n_components=20, method="nystroem"),
+        GAFRegressor(kernel="rbf", n_components=20),
+        GAFRegressor(kernel="rbf", n_components=20, method="nystroem"),
+    ],
     expected_failed_checks=lambda estimator: NOT_FOR_STREAMS,
 )
 def test_scikit_learns_own_checks(estimator, check):

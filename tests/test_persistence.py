@@ -20,13 +20,14 @@ FORECASTS = json.loads((FOLDER / "forecasts.json").read_text())
 
 def test_every_class_that_can_be_saved_has_a_fixture():
     savable = {name for name, home in persistence.HOMES.items() if home in ("mixable", "mixable.metrics", "mixable.river")}
-    assert set(MODELS) == set(FORECASTS) == savable
+    assert set(MODELS) == set(FORECASTS)
+    assert {name.partition("-")[0] for name in MODELS} == savable
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_files_written_long_ago_load_and_forecast_the_same(name):
     model = mx.load(FOLDER / f"{name}.safetensors")
-    assert type(model).__name__ == name.removeprefix("river.")
+    assert type(model).__name__ == name.removeprefix("river.").partition("-")[0]
     np.testing.assert_allclose(forecast(model), FORECASTS[name], rtol=1e-9, atol=1e-12)
 
 
@@ -42,7 +43,7 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
         if hasattr(f, "learn_one"):
             f.learn_one({"three": 1.0, "one": 2.0}, True if name == "river.GAFClassifier" else 1.0)
         elif hasattr(f, "partial_fit"):
-            f.partial_fit(X3, np.array(["a", "b", "new"])[Y3] if name == "GAFClassifier" else X3[:, 1])
+            f.partial_fit(X3, np.array(["a", "b", "new"])[Y3] if name.startswith("GAFClassifier") else X3[:, 1])
         elif hasattr(f, "learn"):
             f.learn(X[0], 0.5 if name in ("VAW", "AutoRidge") else 1)
         else:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import logistic_stream
 
-from mixable import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, AutoGAF, AutoRidge, Folklore, Foster, GenericGAF, Mixture
+from mixable import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, AutoGAF, AutoRidge, Folklore, Foster, GenericGAF, KernelGAF, Mixture
 from mixable.integrals import Ladder, MonteCarlo
 from mixable.losses import Logistic
 
@@ -24,6 +24,7 @@ FORECASTERS = {
     "GAF ladder": lambda: GAF(D, K, integrator=Ladder(1e-2)),
     "GAF from theory": lambda: GAF.from_theory(D, K, radius=3.0, bound=2.0, horizon=N),
     "GenericGAF": lambda: GenericGAF(Logistic(K), D, lam=0.1),
+    "KernelGAF": lambda: KernelGAF(Logistic(K), D, lam=0.1, gamma=0.1),
     "Folklore": lambda: Folklore(D, K),
     "Folklore drifting": lambda: Folklore(D, K, drift=1e-2, lam=1.0),
     "ONS": lambda: ONS(D, K, beta=0.3),

@@ -13,8 +13,9 @@ from mixable.persistence import load, save
 from mixable.reference import GenericGAF
 
 if TYPE_CHECKING:
-    from mixable import river
+    from mixable import kernels, river
     from mixable.estimators import GAFClassifier, GAFRegressor
+    from mixable.kernels import KernelGAF
 
 __version__ = version("mixable")
 __all__ = [
@@ -32,10 +33,12 @@ __all__ = [
     "GAFClassifier",
     "GAFRegressor",
     "GenericGAF",
+    "KernelGAF",
     "Mixture",
     "bounds",
     "datasets",
     "integrals",
+    "kernels",
     "load",
     "losses",
     "metrics",
@@ -46,15 +49,21 @@ __all__ = [
     "show_config",
 ]
 
-_LATE = {"GAFClassifier": "mixable.estimators", "GAFRegressor": "mixable.estimators", "river": "mixable.river"}
+_LATE = {
+    "GAFClassifier": "mixable.estimators",
+    "GAFRegressor": "mixable.estimators",
+    "KernelGAF": "mixable.kernels",
+    "kernels": "mixable.kernels",
+    "river": "mixable.river",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs scikit-learn or river when it is first asked for."""
+    """Import what takes long to import, or needs river, when it is first asked for."""
     if name not in _LATE:
         raise AttributeError(f"module 'mixable' has no attribute {name!r}")
     module = import_module(_LATE[name])
-    return module if name == "river" else getattr(module, name)
+    return module if module.__name__ == f"mixable.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ It knows neither library. Inputs are plain float64 tables here; NaN stands for a
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,40 @@ from numpy.typing import NDArray
 from mixable import _core, _validate
 from mixable.forecasters import GAF, AutoGAF, AutoRidge
 from mixable.forecasters.base import MulticlassForecaster
+from mixable.kernels import KernelPlan, KernelScaler
 
 Array = NDArray[np.float64]
 
 SQUASHED_LAMS = (0.1, 0.01)
 """The mixture's settings without drift and with these lam are in it once more, for inputs that are squashed beyond one deviation."""
 
+KERNEL_GRID = (
+    (0.03, 1.0, 0.0, None),
+    (0.1, 1.0, 0.01, None),
+    (0.03, 1.0, 0.0, 0.125),
+    (1e-3, 1.0, 0.0, 0.125),
+    (0.03, 1.0, 0.0, 1.0),
+    (1e-3, 1.0, 0.0, 1.0),
+    (0.1, 1.0, 1e-3, 1.0),
+    (0.03, 1.0, 0.0, 16.0),
+    (1e-3, 1.0, 0.0, 16.0),
+)
+"""The mixture over kernels: (lam, beta, drift, bandwidth), None for one that sees linear features only. Few, since each is large."""
+
+
+MOST_NUMBERS = 2**24
+"""Tables are scaled in pieces of at most this many numbers: with a kernel they are many times as wide as they were."""
+
 
 class Design:
     """The forecaster that an estimator's parameters ask for, for sizes not known yet, and how its inputs are to be scaled."""
 
-    def __init__(self, kind: type, parameters: dict[str, Any], *, standardize: bool, intercept: bool) -> None:
-        self.kind, self.parameters = kind, parameters
+    kernel: KernelPlan | None = None  # also of designs that were saved before there were kernels
+
+    def __init__(
+        self, kind: type, parameters: dict[str, Any], *, standardize: bool, intercept: bool, kernel: KernelPlan | None = None
+    ) -> None:
+        self.kind, self.parameters, self.kernel = kind, parameters, kernel
         self.standardize = _validate.flag(standardize, "standardize")
         self.intercept = _validate.flag(intercept, "fit_intercept")
 
@@ -37,32 +59,56 @@ class Design:
 
     def forecaster(self, n_features: int, n_classes: int | None) -> Any:
         """Return a new forecaster."""
-        sizes = (n_features + self.intercept,) if n_classes is None else (n_features + self.intercept, n_classes)
-        return self.kind(*sizes, **self.parameters)
+        width = n_features + self.intercept + (self.kernel.n_components if self.kernel else 0)
+        return self.kind(width, **self.parameters) if n_classes is None else self.kind(width, n_classes, **self.parameters)
 
-    def scaler(self, n_features: int) -> _core.Scaler:
-        """Return a new scaler."""
+    def scaler(self, n_features: int) -> Any:
+        """Return a new scaler, which with a kernel also makes its features."""
+        if self.kernel is not None:
+            return KernelScaler(self.kernel, n_features, self.intercept, self.standardize)
         return _core.Scaler(n_features, self.intercept, self.standardize, self.views)
 
     @classmethod
-    def for_classes(cls, kind: type | None, fixed: dict[str, float | None], standardize: bool, intercept: bool, threads: int) -> Design:
-        """Mix over whatever is None of lam, beta, alpha and drift; with nothing left to mix over, or another kind, take that forecaster."""
+    def for_classes(
+        cls,
+        kind: type | None,
+        fixed: dict[str, float | None],
+        standardize: bool,
+        intercept: bool,
+        threads: int,
+        kernel: KernelPlan | None = None,
+    ) -> Design:
+        """Mix over whatever is None of lam, beta, alpha, drift and the kernel's gamma.
+
+        With nothing left to mix over, or another kind, take that forecaster; it sees one view, of bandwidth 1 if gamma is None.
+        """
         given = {name: value for name, value in fixed.items() if value is not None}
         if kind is not None:
             _check_kind(kind, given)
-        if kind is not None or len(given) == len(fixed):
-            return cls(kind or GAF, given, standardize=standardize, intercept=intercept)
-        parameters: dict[str, Any] = _grid(AutoGAF.GRID, ("lam", "beta", "drift"), given, standardize)
+        if kind is not None or (len(given) == len(fixed) and (kernel is None or kernel.gamma is not None)):
+            return cls(kind or GAF, given, standardize=standardize, intercept=intercept, kernel=kernel)
+        names = ("lam", "beta", "drift")
+        parameters: dict[str, Any]
+        if kernel is None:
+            parameters = _grid(AutoGAF.GRID, names, given, standardize)
+        else:
+            kernel, parameters = _kernel_grid(kernel, names, given)
+            parameters["guard"] = None
         if "alpha" in given:
             parameters["alphas"] = (given["alpha"],)
-        return cls(AutoGAF, {**parameters, "threads": threads}, standardize=standardize, intercept=intercept)
+        return cls(AutoGAF, {**parameters, "threads": threads}, standardize=standardize, intercept=intercept, kernel=kernel)
 
     @classmethod
-    def for_numbers(cls, fixed: dict[str, float | None], standardize: bool, intercept: bool, threads: int) -> Design:
-        """Mix over whatever is None of lam and drift."""
-        given = {name: value for name, value in fixed.items() if value is not None}
-        parameters = _grid(AutoRidge.GRID, ("lam", "drift"), given, standardize)
-        return cls(AutoRidge, {**parameters, "threads": threads}, standardize=standardize, intercept=intercept)
+    def for_numbers(
+        cls, fixed: dict[str, float | None], standardize: bool, intercept: bool, threads: int, kernel: KernelPlan | None = None
+    ) -> Design:
+        """Mix over whatever is None of lam, drift and the kernel's gamma."""
+        given, names = {name: value for name, value in fixed.items() if value is not None}, ("lam", "drift")
+        if kernel is None:
+            parameters = _grid(AutoRidge.GRID, names, given, standardize)
+        else:
+            kernel, parameters = _kernel_grid(kernel, names, given)
+        return cls(AutoRidge, {**parameters, "threads": threads}, standardize=standardize, intercept=intercept, kernel=kernel)
 
 
 def _check_kind(kind: object, given: dict[str, float]) -> None:
@@ -91,6 +137,18 @@ def _grid(grid: Sequence[tuple[float, ...]], names: tuple[str, ...], given: dict
     if given:
         out["scale"] = 1.0
     return out
+
+
+def _kernel_grid(kernel: KernelPlan, names: tuple[str, ...], given: dict[str, float]) -> tuple[KernelPlan, dict[str, Any]]:
+    """Return the kernel's views and the settings that see them, the given parameters fixed; all in absolute units."""
+    bandwidths = tuple(dict.fromkeys(width for *_, width in KERNEL_GRID if width is not None))
+    rows: dict[tuple[Any, ...], None] = {}
+    for lam, beta, drift, width in KERNEL_GRID:
+        setting = {"lam": lam, "beta": beta, "drift": drift, **given}
+        # The first view is linear. With gamma given there is one more.
+        view = 0 if width is None else 1 + (bandwidths.index(width) if kernel.gamma is None else 0)
+        rows[tuple(setting[name] for name in names), view] = None
+    return kernel.mixed(bandwidths), {"grid": [row for row, _ in rows], "views": [view for _, view in rows], "scale": 1.0}
 
 
 class Engine:
@@ -126,17 +184,17 @@ class Engine:
 
     def look(self, X: Array) -> Any:
         """The forecast of one row or of each row of a table; probabilities in the order of `labels`."""
-        p = self.forecaster.predict(self.scaler.look(X))
+        p = self._in_pieces(self.forecaster.predict, X)
         return p + (self.origin or 0.0) if self.labels is None else self._known(p)
 
     def interval(self, X: Array, level: float) -> tuple[Any, Any]:
         """The interval that holds the number of one row, or of each row of a table, with probability `level`."""
-        low, high = self.forecaster.interval(self.scaler.look(X), level)
+        low, high = self._in_pieces(lambda Z: np.array(self.forecaster.interval(Z, level)).T, X).T
         return low + (self.origin or 0.0), high + (self.origin or 0.0)
 
     def deviation(self, X: Array) -> Any:
         """The standard deviation of the forecast of one row or of each row of a table of numbers."""
-        return self.forecaster.std(self.scaler.look(X))
+        return self._in_pieces(self.forecaster.std, X)
 
     def learn(self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None = None) -> None:
         """Learn the rows of a table."""
@@ -166,6 +224,9 @@ class Engine:
 
         Those are probabilities, 0 for classes that had not been met yet; for numbers, means and standard deviations.
         """
+        if len(X) > self._most_rows:
+            parts = [self.run(X[part], y[part], None if weight is None else weight[part]) for part in self._parts(X)]
+            return self._stacked(parts) if self.labels is not None else tuple(map(np.concatenate, zip(*parts, strict=True)))
         with _InStep(self, X, weight):
             Z = self.scaler.learn(X, weight)
             return self._run_numbers(Z, np.asarray(y), weight) if self.labels is None else self._run_labels(Z, y, weight)
@@ -197,12 +258,29 @@ class Engine:
             self.forecaster.learn(Z[first], self.codes[label], 1.0 if weight is None else float(weight[first]))
             begin = first + 1
         pieces += self._pieces(Z, y, weight, begin, len(Z))
-        out = np.zeros((len(Z), len(self.labels)))
+        return self._stacked(pieces)
+
+    def _stacked(self, pieces: list[Array]) -> Array:
+        """Forecasts one below the other, 0 for classes that came later."""
+        out = np.zeros((sum(map(len, pieces)), len(self.labels or ())))
         at = 0
         for piece in pieces:
             out[at : at + len(piece), : piece.shape[1]] = piece
             at += len(piece)
         return out
+
+    @property
+    def _most_rows(self) -> int:
+        return max(MOST_NUMBERS // int(self.forecaster._row_length), 1)
+
+    def _parts(self, X: Array) -> list[slice]:
+        return [slice(at, at + self._most_rows) for at in range(0, len(X), self._most_rows)]
+
+    def _in_pieces(self, forecast: Callable[[Array], Any], X: Array) -> Any:
+        """What a forecaster says of one row, or of the rows of a table."""
+        if X.ndim == 1 or len(X) <= self._most_rows:
+            return forecast(self.scaler.look(X))
+        return np.concatenate([forecast(self.scaler.look(X[part])) for part in self._parts(X)], axis=0)
 
     def _pieces(self, Z: Array, y: Any, weight: Array | None, begin: int, end: int) -> list[Array]:
         """Run over rows whose labels are all known."""
@@ -220,6 +298,7 @@ class Engine:
 
     def coefficients(self) -> tuple[Array, Array]:
         """Slopes (K, d) and intercepts (K,), (1, d) and (1,) for numbers, in the units of the caller's columns where scaling is linear."""
+        self._refuse_with_kernel()
         theta = np.atleast_2d(self.forecaster.coef)
         slopes = theta[:, self.design.intercept :] * self._per_unit()
         bias = theta[:, 0] if self.design.intercept else np.zeros(len(theta))
@@ -227,6 +306,7 @@ class Engine:
 
     def spread(self, contrasts: Array) -> Array:
         """Posterior standard deviations (c, d) of combinations (c, K) of the classes' slopes, or (1, d) for numbers and contrasts [[1]]."""
+        self._refuse_with_kernel()
         k = contrasts.shape[1]
         if not hasattr(getattr(self.forecaster, "_core", None), "covariance"):
             raise AttributeError(f"{type(self.forecaster).__name__} keeps no posterior, so its weights have no standard deviations")
@@ -235,6 +315,20 @@ class Engine:
         width = self.n_features + self.design.intercept
         each = np.einsum("jlml->ljm", covariance.reshape(k, width, k, width))[self.design.intercept :]
         return np.asarray(np.sqrt(np.maximum(np.einsum("cj,ljm,cm->cl", contrasts, each, contrasts), 0.0)) * self._per_unit())
+
+    def widths(self) -> list[tuple[float | None, float]]:
+        """The gamma of each kernel view (None for the linear one) and the trust in the posteriors that see it."""
+        gammas: list[float | None] = [None] if self.design.kernel and self.design.kernel.linear else []
+        gammas += [each.gamma for each in self.scaler.maps]
+        if len(gammas) == 1:
+            return [(gammas[0], 1.0)]
+        trust = self.forecaster.trust.reshape(len(self.forecaster.grid), -1).sum(axis=1)
+        shares = np.bincount(self.forecaster.views, trust, minlength=len(gammas))
+        return list(zip(gammas, shares.tolist(), strict=True))
+
+    def _refuse_with_kernel(self) -> None:
+        if self.design.kernel is not None:
+            raise AttributeError("coef_, intercept_ and coef_std_ are of linear models only: with a kernel there is no weight per column")
 
     def _per_unit(self) -> Array:
         sd = self.scaler.moments()[1]

@@ -97,6 +97,30 @@ def make_drift(
     return X, y
 
 
+def make_shapes(n: int, kind: str = "spirals", *, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    """Two classes in the plane that no linear model tells apart: X (n, 2) and labels y (n,).
+
+    `kind` is "spirals" (two, of one and a half turns each), "circles" (one around the other) or "checkerboard" (4 x 4 cells).
+
+    >>> X, y = make_shapes(1000, "checkerboard")
+    >>> X.shape, int(y.max()), bool(0.45 < y.mean() < 0.55)
+    ((1000, 2), 1, True)
+    """
+    if kind not in ("spirals", "circles", "checkerboard"):
+        raise ValueError(f"kind must be 'spirals', 'circles' or 'checkerboard', got {kind!r}")
+    n, rng = _validate.count(n, "n"), np.random.default_rng(seed)
+    if kind == "checkerboard":
+        X = rng.uniform(size=(n, 2))
+        return X, (np.floor(4 * X).sum(axis=1) % 2).astype(np.int_)
+    y, noise = rng.integers(0, 2, n), rng.normal(size=(n, 2))
+    if kind == "circles":
+        angle, radius, width = rng.uniform(0, 2 * np.pi, n), np.where(y == 1, 1.0, 0.5), 0.05
+    else:
+        radius, width = np.sqrt(rng.uniform(size=n)), 0.01
+        angle = 3 * np.pi * radius + np.pi * y
+    return (radius * np.array([np.cos(angle), np.sin(angle)])).T + width * noise, y
+
+
 def make_separable(
     n: int, n_features: int = 10, n_classes: int = 3, *, margin: float = 0.1, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:

@@ -23,10 +23,11 @@ FORMAT = 1
 # Where the classes are that a file may contain. Nothing else is ever made from one.
 HOMES = {
     **{name: "mixable" for name in ("AIOLI", "FTRL", "GAF", "OGD", "ONS", "SMP", "VAW", "AutoGAF", "AutoRidge", "Folklore", "Foster")},
-    **{name: "mixable" for name in ("GenericGAF", "Mixture", "GAFClassifier", "GAFRegressor")},
+    **{name: "mixable" for name in ("GenericGAF", "KernelGAF", "Mixture", "GAFClassifier", "GAFRegressor")},
     **{name: "mixable.integrals" for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature")},
     **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
     **{name: "mixable._engine" for name in ("Engine", "Design")},
+    "KernelPlan": "mixable.kernels",
     "Scores": "mixable.metrics",
     "river.GAFClassifier": "mixable.river",
     "river.GAFRegressor": "mixable.river",
@@ -74,7 +75,7 @@ def to_bytes(model: Any) -> bytes:
     from safetensors.numpy import save as save_tensors
 
     name = _class_name(model)
-    if name is None or name in ("Engine", "Design") or HOMES[name] in ("mixable.integrals", "mixable.losses"):
+    if name is None or name in ("Engine", "Design", "KernelPlan") or HOMES[name] in ("mixable.integrals", "mixable.losses"):
         raise TypeError(f"{type(model).__name__} cannot be saved: it is not a model of this library")
     tensors: dict[str, np.ndarray[Any, Any]] = {}
     text = json.dumps(_encode(model, tensors, "model"), allow_nan=False, sort_keys=True)

@@ -20,7 +20,90 @@ from mixable.losses import Loss
 Array = NDArray[np.float64]
 
 
-class GenericGAF:
+class SurrogateForecaster:
+    """What forecasters for a loss of any kind share. Subclasses say how the Gaussian looks along an input, and how it learns."""
+
+    def _begin(self, loss: Loss, n_features: int, lam: float, beta: float, alpha: float) -> None:
+        """Check and keep what all have."""
+        if not isinstance(loss, Loss):
+            raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}")
+        self.loss = loss
+        self.n_features = _validate.count(n_features, "n_features")
+        self.lam = _validate.real(lam, "lam", above=0)
+        self.beta = _validate.real(beta, "beta", above=0)
+        self.alpha = _validate.real(alpha, "alpha", above=0, infinite=True)
+        self.steps = 0
+
+    def predict(self, x: ArrayLike) -> Array:
+        """Eq. (4): the substitution rule of the loss, on the Gaussian over Theta x."""
+        m, G, _ = self._project(_validate.row(x, self.n_features))
+        width = 0.0 if math.isinf(self.alpha) else 1 / (2 * self.alpha)
+        return self.loss.substitute(m, width * G, self.alpha, self.steps)
+
+    def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
+        """Eqs. (2) and (3): the next theta, then the surrogate of this loss at it."""
+        row = _validate.row(x, self.n_features)
+        y = self.loss.outcome(y)
+        weight = _validate.weight(weight)
+        m, G, projected = self._project(row)
+        z = self._leader(m, G, y, weight)
+        self._absorb(row, projected, z, weight * self.loss.gradient(z, y), weight * self.loss.hessian(z, y))
+        self.steps += 1
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Predict each row before learning it; returns the predictions, one row each."""
+        X = _validate.table(X, self.n_features)
+        outcomes = np.asarray(y)
+        if len(outcomes) != len(X):
+            raise ValueError(f"y must have {len(X)} rows to go with X, got {len(outcomes)}")
+        w = _validate.weights(weight, len(X))
+        for t, outcome in enumerate(outcomes):
+            try:
+                self.loss.outcome(outcome)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"row {t}: {error}") from None
+        predictions = []
+        for t, x in enumerate(X):
+            predictions.append(self.predict(x))
+            self.learn(x, outcomes[t], 1.0 if w is None else w[t])
+        return np.array(predictions)
+
+    def _project(self, x: Array) -> tuple[Array, Array, Any]:
+        """Mean and width (over 2 alpha) of the linear predictions, and whatever `_absorb` wants to know of x."""
+        raise NotImplementedError
+
+    def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:
+        """Move theta by the gradient g of the loss at z = Theta x, and add the surrogate with Hessian beta H."""
+        raise NotImplementedError
+
+    def _leader(self, m: Array, G: Array, y: Any, weight: float) -> Array:
+        """Linear predictions z of the theta that minimises L~ + weight * loss, Eq. (2).
+
+        The minimiser is theta - A^-1 Phi v / 2 with v the weighted gradient at z = m - G v / 2, a problem in n_outputs
+        dimensions: damped Newton on ``v^T G v / 4 + weight * loss(m - G v / 2)``.
+        """
+        eye = np.eye(len(m))
+        v = np.zeros(len(m))
+
+        def objective(v: Array) -> float:
+            return float(v @ G @ v / 4 + weight * self.loss.value(m - G @ v / 2, y))
+
+        value = objective(v)
+        for _ in range(100):
+            z = m - G @ v / 2
+            residual = weight * self.loss.gradient(z, y) - v
+            step = np.linalg.solve(eye + 0.5 * weight * self.loss.hessian(z, y) @ G, residual)
+            slope = -0.5 * residual @ G @ step
+            fraction = 1.0
+            while (trial := objective(v + fraction * step)) > value + 1e-4 * fraction * slope + 1e-14 * abs(value) and fraction > 1e-12:
+                fraction /= 2
+            v, value = v + fraction * step, trial
+            if np.abs(step).max() <= 1e-13 * np.abs(v).max():
+                break
+        return np.asarray(m - G @ v / 2)
+
+
+class GenericGAF(SurrogateForecaster):
     """The Gaussian Aggregating Forecaster for a loss of your own.
 
     Parameters
@@ -48,15 +131,8 @@ class GenericGAF:
     """
 
     def __init__(self, loss: Loss, n_features: int, *, lam: float = 1.0, beta: float = 1.0, alpha: float = 1.0, drift: float = 0.0) -> None:
-        if not isinstance(loss, Loss):
-            raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}")
-        self.loss = loss
-        self.n_features = _validate.count(n_features, "n_features")
-        self.lam = _validate.real(lam, "lam", above=0)
-        self.beta = _validate.real(beta, "beta", above=0)
-        self.alpha = _validate.real(alpha, "alpha", above=0, infinite=True)
+        self._begin(loss, n_features, lam, beta, alpha)
         self.drift = _validate.real(drift, "drift", least=0)
-        self.steps = 0
         dim = self.n_features * loss.n_outputs
         _validate.memory(4 * 8.0 * dim * dim, f"GenericGAF with {dim} weights")
         self._A = self.lam * np.eye(dim)
@@ -76,76 +152,16 @@ class GenericGAF:
         """b_t: the surrogate objective is theta^T A theta + b^T theta + const, so 2 A theta + b = 0."""
         return self._b.copy()
 
-    def predict(self, x: ArrayLike) -> Array:
-        """Eq. (4): the substitution rule of the loss, on the Gaussian over Theta x."""
-        m, G, _ = self._project(self._phi(_validate.row(x, self.n_features)))
-        width = 0.0 if math.isinf(self.alpha) else 1 / (2 * self.alpha)
-        return self.loss.substitute(m, width * G, self.alpha, self.steps)
+    def _project(self, x: Array) -> tuple[Array, Array, Any]:
+        Phi = np.asarray(np.kron(np.eye(self.loss.n_outputs), x[:, None]), dtype=np.float64)
+        P = np.asarray(np.linalg.solve(self._A, Phi), dtype=np.float64)
+        return Phi.T @ self._theta, Phi.T @ P, (Phi, P)
 
-    def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
-        """Eqs. (2) and (3): the next theta, then the surrogate of this loss at it."""
-        Phi = self._phi(_validate.row(x, self.n_features))
-        y = self.loss.outcome(y)
-        weight = _validate.weight(weight)
-        m, G, P = self._project(Phi)
-        z = self._leader(m, G, y, weight)
-        g, H = weight * self.loss.gradient(z, y), weight * self.loss.hessian(z, y)
+    def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:
+        Phi, P = projected
         self._theta = self._theta - 0.5 * P @ g
         self._A = self._A + 0.5 * self.beta * Phi @ H @ Phi.T
         self._b = self._b + Phi @ (g - self.beta * H @ z)
         if self.drift:
             self._A = np.asarray(np.linalg.inv(np.linalg.inv(self._A) + self.drift * np.eye(len(self._A))), dtype=np.float64)
             self._b = -2 * self._A @ self._theta
-        self.steps += 1
-
-    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Predict each row before learning it; returns the predictions, one row each."""
-        X = _validate.table(X, self.n_features)
-        outcomes = np.asarray(y)
-        if len(outcomes) != len(X):
-            raise ValueError(f"y must have {len(X)} rows to go with X, got {len(outcomes)}")
-        w = _validate.weights(weight, len(X))
-        for t, outcome in enumerate(outcomes):
-            try:
-                self.loss.outcome(outcome)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"row {t}: {error}") from None
-        predictions = []
-        for t, x in enumerate(X):
-            predictions.append(self.predict(x))
-            self.learn(x, outcomes[t], 1.0 if w is None else w[t])
-        return np.array(predictions)
-
-    def _phi(self, x: Array) -> Array:
-        return np.asarray(np.kron(np.eye(self.loss.n_outputs), x[:, None]), dtype=np.float64)
-
-    def _project(self, Phi: Array) -> tuple[Array, Array, Array]:
-        """Mean and width (over 2 alpha) of the linear predictions, and A^-1 Phi."""
-        P = np.asarray(np.linalg.solve(self._A, Phi), dtype=np.float64)
-        return Phi.T @ self._theta, Phi.T @ P, P
-
-    def _leader(self, m: Array, G: Array, y: Any, weight: float) -> Array:
-        """Linear predictions z of the theta that minimises L~ + weight * loss, Eq. (2).
-
-        The minimiser is theta - A^-1 Phi v / 2 with v the weighted gradient at z = m - G v / 2, a problem in n_outputs
-        dimensions: damped Newton on ``v^T G v / 4 + weight * loss(m - G v / 2)``.
-        """
-        eye = np.eye(len(m))
-        v = np.zeros(len(m))
-
-        def objective(v: Array) -> float:
-            return float(v @ G @ v / 4 + weight * self.loss.value(m - G @ v / 2, y))
-
-        value = objective(v)
-        for _ in range(100):
-            z = m - G @ v / 2
-            residual = weight * self.loss.gradient(z, y) - v
-            step = np.linalg.solve(eye + 0.5 * weight * self.loss.hessian(z, y) @ G, residual)
-            slope = -0.5 * residual @ G @ step
-            fraction = 1.0
-            while (trial := objective(v + fraction * step)) > value + 1e-4 * fraction * slope + 1e-14 * abs(value) and fraction > 1e-12:
-                fraction /= 2
-            v, value = v + fraction * step, trial
-            if np.abs(step).max() <= 1e-13 * np.abs(v).max():
-                break
-        return np.asarray(m - G @ v / 2)

@@ -21,6 +21,7 @@ from river import base
 
 from mixable import _validate
 from mixable._engine import Design, Engine
+from mixable.kernels import KernelPlan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,13 @@ class _Dictionaries:
     _engine: Engine | None
     standardize: bool
     fit_intercept: bool
+    kernel: str | None = None  # these four also of models that were saved before there were kernels
+    n_components: int = 200
+    gamma: float | None = None
+    method: str = "fourier"
+
+    def _kernel(self) -> KernelPlan | None:
+        return KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method)
 
     def _design(self) -> Design:
         raise NotImplementedError
@@ -164,6 +172,14 @@ class GAFClassifier(_Dictionaries, base.MiniBatchClassifier):
         Whether to scale each feature by its running mean and standard deviation.
     fit_intercept
         Whether to add a constant feature.
+    kernel
+        None for a linear model, "rbf" for kernel features beside the linear ones; this and the next three as in `mixable.GAFClassifier`.
+    n_components
+        Number of kernel features.
+    gamma
+        The kernel's inverse squared width; None mixes over three.
+    method
+        "fourier" or "nystroem".
 
     Examples
     --------
@@ -182,6 +198,10 @@ class GAFClassifier(_Dictionaries, base.MiniBatchClassifier):
         forecaster: type | None = None,
         standardize: bool = True,
         fit_intercept: bool = True,
+        kernel: str | None = None,
+        n_components: int = 200,
+        gamma: float | None = None,
+        method: str = "fourier",
     ) -> None:
         self.lam = lam
         self.beta = beta
@@ -190,6 +210,10 @@ class GAFClassifier(_Dictionaries, base.MiniBatchClassifier):
         self.forecaster = forecaster
         self.standardize = standardize
         self.fit_intercept = fit_intercept
+        self.kernel = kernel
+        self.n_components = n_components
+        self.gamma = gamma
+        self.method = method
         self._begin()
 
     @property
@@ -198,7 +222,7 @@ class GAFClassifier(_Dictionaries, base.MiniBatchClassifier):
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, 1)
+        return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, 1, self._kernel())
 
     def _labels(self) -> tuple[Hashable, ...]:
         return ()
@@ -241,6 +265,14 @@ class GAFRegressor(_Dictionaries, base.MiniBatchRegressor):
         Whether to scale each feature by its running mean and standard deviation.
     fit_intercept
         Whether to add a constant feature.
+    kernel
+        None for a linear model, "rbf" for kernel features beside the linear ones; this and the next three as in `mixable.GAFRegressor`.
+    n_components
+        Number of kernel features.
+    gamma
+        The kernel's inverse squared width; None mixes over three.
+    method
+        "fourier" or "nystroem".
 
     Examples
     --------
@@ -250,15 +282,29 @@ class GAFRegressor(_Dictionaries, base.MiniBatchRegressor):
 
     """
 
-    def __init__(self, lam: float | None = None, drift: float | None = None, standardize: bool = True, fit_intercept: bool = True) -> None:
+    def __init__(
+        self,
+        lam: float | None = None,
+        drift: float | None = None,
+        standardize: bool = True,
+        fit_intercept: bool = True,
+        kernel: str | None = None,
+        n_components: int = 200,
+        gamma: float | None = None,
+        method: str = "fourier",
+    ) -> None:
         self.lam = lam
         self.drift = drift
         self.standardize = standardize
         self.fit_intercept = fit_intercept
+        self.kernel = kernel
+        self.n_components = n_components
+        self.gamma = gamma
+        self.method = method
         self._begin()
 
     def _design(self) -> Design:
-        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, 1)
+        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, 1, self._kernel())
 
     def _labels(self) -> None:
         return None

@@ -14,6 +14,7 @@ from mixable import bounds
 from mixable.cli.race import console_for, list_datasets, run_race
 from mixable.experiments import growth
 from mixable.experiments import hard_regime as hard
+from mixable.experiments import kernels as kernel_loss
 
 app = typer.Typer(help="Online probabilistic prediction with a bound on the regret.", no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -96,3 +97,48 @@ def hard_regime(
         table.add_row(name, *(f"{last[eps]:.1f}" for eps in hard.EPS))
     console_for().print(table)
     print(f"picture: {out / 'hard-regime.png'}")
+
+
+@app.command()
+def kernels(
+    out: Annotated[Path, typer.Option(help="Folder for kernels.png.")] = Path("kernels"),
+    largest: Annotated[int, typer.Option(min=10, help="Most features.")] = 1600,
+    n: Annotated[
+        int, typer.Option(min=50, help="Examples of each stream, at most; the exact forecaster needs of the order of n^3.")
+    ] = 1000,
+    seeds: Annotated[int, typer.Option(min=1, help="Draws of Fourier features to average over.")] = 3,
+) -> None:
+    """Measure what random Fourier features and Nystroem lose to the exact kernel forecaster, as features grow in number."""
+    sizes = [m for m in (10, 25, 50, 100, 200, 400, 800, 1600) if m <= largest]
+    console = Console(stderr=True)
+    references: list[kernel_loss.Reference] = []
+    results: list[kernel_loss.Result] = []
+    total = len(kernel_loss.STREAMS) * (1 + len(sizes) * len(kernel_loss.METHODS))
+    runs = (each for name in kernel_loss.STREAMS for each in kernel_loss.measure(name, sizes, n, seeds))
+    for each in track(runs, total=total, description="runs", console=console, disable=not console.is_terminal):
+        if isinstance(each, kernel_loss.Reference):
+            references.append(each)
+        else:
+            results.append(each)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        kernel_loss.plot(references, results, out / "kernels.png")
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
+    for reference in references:
+        table = Table(
+            title=f"{reference.stream}: loss {reference.exact:.4f} exactly ({reference.microseconds:,.0f} us per example), "
+            f"linear {reference.linear:.4f}"
+        )
+        for heading in ("features", *(name for method in kernel_loss.METHODS for name in (f"{method}: loss", "regret", "|dlogp|", "us"))):
+            table.add_column(heading, justify="right")
+        for m in sizes:
+            cells = []
+            for each in results:
+                if (each.stream, each.n_components) == (reference.stream, m):
+                    cells += [f"{each.loss:.4f}", f"{each.regret:.2f}", f"{each.difference:.2g}", f"{each.microseconds:.0f}"]
+            table.add_row(str(m), *cells)
+        console_for().print(table)
+        along = [t for t in (50, 100, 200, 400, len(reference.dimension)) if t <= len(reference.dimension)]
+        print("effective dimension: " + ", ".join(f"{reference.dimension[t - 1]:.0f} after {t} examples" for t in along))
+    print(f"picture: {out / 'kernels.png'}")

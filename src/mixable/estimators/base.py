@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from mixable._engine import Design, Engine
 from mixable.estimators import tables
+from mixable.kernels import KernelPlan
 
 Array = NDArray[np.float64]
 
@@ -27,11 +29,18 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
     standardize: bool
     fit_intercept: bool
     n_jobs: int | None
+    kernel: str | None
+    n_components: int
+    gamma: float | None
+    method: str
     n_features_in_: int
     engine_: Engine
 
     def _design(self) -> Design:
         raise NotImplementedError
+
+    def _kernel(self) -> KernelPlan | None:
+        return KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method)
 
     @property
     def _threads(self) -> int:
@@ -87,7 +96,16 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
         design = self.engine_.design
         scaling = "standardised by running mean and deviation" if design.standardize else "as they come"
+        if design.kernel is not None:
+            trust = [f"{share:.0%} in {'linear ones' if gamma is None else f'gamma {gamma:.3g}'}" for gamma, share in self.engine_.widths()]
+            text += f"\nBeside the linear features there are {design.kernel.n_components} of the rbf kernel ({design.kernel.method}). "
+            text += f"Trust in posteriors by what they see: {', '.join(trust)}."
         return f"{text}\nInputs are {scaling}{', with an intercept' if design.intercept else ''}."
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what was saved; parameters that there were not yet have their defaults."""
+        defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
+        super().__setstate__({**defaults, **state})
 
     @property
     def forecaster_(self) -> Any:

@@ -36,6 +36,14 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         says what that amounts to.
     n_jobs
         Threads for whole tables, as scikit-learn counts them.
+    kernel
+        None for a linear model; "rbf" puts features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs, beside the linear ones.
+    n_components
+        Number of kernel features. The cost grows as its square; see docs/kernels.md.
+    gamma
+        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of features (1 with another `forecaster`).
+    method
+        "fourier": orthogonal random features. "nystroem": kernel values at landmarks that are chosen as the stream goes by.
 
     Attributes
     ----------
@@ -44,6 +52,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
     coef_std_ : their posterior standard deviations.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
     forecaster_ : the forecaster behind.
+
+    With a kernel there are no coef_, intercept_ and coef_std_.
 
     Examples
     --------
@@ -67,6 +77,10 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         standardize: bool = True,
         fit_intercept: bool = True,
         n_jobs: int | None = None,
+        kernel: str | None = None,
+        n_components: int = 200,
+        gamma: float | None = None,
+        method: str = "fourier",
     ) -> None:
         self.lam = lam
         self.beta = beta
@@ -76,6 +90,10 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
+        self.kernel = kernel
+        self.n_components = n_components
+        self.gamma = gamma
+        self.method = method
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
         """Forget everything, then learn the rows in turn; all their labels are known from the start."""
@@ -150,7 +168,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, self._threads)
+        return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, self._threads, self._kernel())
 
     @property
     def classes_(self) -> NDArray[Any]:

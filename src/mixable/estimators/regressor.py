@@ -23,7 +23,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
     ----------
     lam, drift
         Regularisation and process noise, as in `mixable.AutoRidge`.
-    standardize, fit_intercept, n_jobs
+    standardize, fit_intercept, n_jobs, kernel, n_components, gamma, method
         As in `GAFClassifier`.
 
     Attributes
@@ -32,6 +32,8 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
     coef_std_ : posterior standard deviations of the weights.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
     forecaster_ : the forecaster behind.
+
+    With a kernel there are no coef_, intercept_ and coef_std_.
 
     Examples
     --------
@@ -52,12 +54,20 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
         standardize: bool = True,
         fit_intercept: bool = True,
         n_jobs: int | None = None,
+        kernel: str | None = None,
+        n_components: int = 200,
+        gamma: float | None = None,
+        method: str = "fourier",
     ) -> None:
         self.lam = lam
         self.drift = drift
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
+        self.kernel = kernel
+        self.n_components = n_components
+        self.gamma = gamma
+        self.method = method
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Forget everything, then learn the rows in turn."""
@@ -105,7 +115,9 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
         return rows, targets, weight
 
     def _design(self) -> Design:
-        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, self._threads)
+        return Design.for_numbers(
+            {"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, self._threads, self._kernel()
+        )
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """The mean (n,) of each row's forecast; with `return_std`, also its standard deviation: of a target to come, noise and all."""

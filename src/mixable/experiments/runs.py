@@ -8,20 +8,45 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixable import __version__, _core, metrics
+from mixable._engine import Design, Engine
 from mixable.experiments import sources
 from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, AutoGAF, Folklore
+from mixable.kernels import KernelPlan
 
 Array = NDArray[np.float64]
 
 PAPER_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 POINTS = 120  # of a loss curve that are kept, evenly spaced in n, and as many in log n
+
+
+class Kernel:
+    """What is behind `GAFClassifier(kernel="rbf")`, for rows that have an intercept."""
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        standardize: bool,
+        n_components: float = 200,
+        gamma: float | None = None,
+        method: str = "fourier",
+    ) -> None:
+        kernel = KernelPlan.of("rbf", int(n_components), gamma, method)
+        design = Design.for_classes(None, dict.fromkeys(("lam", "beta", "alpha", "drift")), standardize, True, 1, kernel)
+        self.engine = Engine(design, n_features - 1, range(n_classes))
+
+    def run(self, X: Array, y: NDArray[np.int_]) -> Array:
+        """Forecast each row before it is learned."""
+        p: Array = self.engine.run(np.ascontiguousarray(X[:, 1:]), y.tolist(), None)
+        return p
 
 
 class Entrant(NamedTuple):
@@ -41,7 +66,11 @@ FORECASTERS = {
     "ogd": Entrant("OGD", OGD, ("step",)),
     "ftrl": Entrant("FTRL", FTRL, ("lam",)),
     "aioli": Entrant("AIOLI", lambda d, K, **parameters: AIOLI(d, **parameters), ("lam",)),
+    "kernel": Entrant("kernel (Fourier)", Kernel, ()),
+    "nystroem": Entrant("kernel (Nystroem)", lambda d, K, **parameters: Kernel(d, K, method="nystroem", **parameters), ()),
 }
+
+KERNELS = ("kernel", "nystroem")
 
 
 def check_forecaster(name: str, n_classes: int | None = None) -> None:
@@ -81,7 +110,8 @@ class Task:
     def make(self) -> Any:
         """Return the forecaster; BadDataError if there is none with this setting."""
         try:
-            return FORECASTERS[self.forecaster].make(self.layout.n_features + 1, len(self.layout.classes), **dict(self.setting))
+            more = {"standardize": self.scale == "causal"} if self.forecaster in KERNELS else {}
+            return FORECASTERS[self.forecaster].make(self.layout.n_features + 1, len(self.layout.classes), **dict(self.setting), **more)
         except (TypeError, ValueError, MemoryError) as error:
             raise sources.BadDataError(f"{self.data}: {self.forecaster} with {dict(self.setting)}: {sources.one_line(error)}") from None
 
@@ -157,6 +187,8 @@ def trust_groups() -> list[str]:
 
 def batches(task: Task) -> Iterator[tuple[Array, Any]]:
     """Scaled rows with an intercept, and labels."""
+    if task.forecaster in KERNELS and task.scale == "causal":  # they see to it themselves
+        task = replace(task, scale="none")
     layout = task.layout
     if task.seed is None and task.scale in ("causal", "none"):
         scaler = _core.Scaler(layout.n_features, True, task.scale == "causal", 1)

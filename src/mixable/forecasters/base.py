@@ -42,6 +42,11 @@ class Forecaster:
         """Number of examples learned."""
         raise NotImplementedError
 
+    @property
+    def _row_length(self) -> int:
+        """Numbers in an input."""
+        return self.n_features
+
     def add_features(self, k: int) -> None:
         """Let inputs have `k` more features from now on, at the end; nothing learned is lost.
 
@@ -161,11 +166,6 @@ class CompiledForecaster(Forecaster):
     def steps(self) -> int:
         """Number of examples learned."""
         return int(self._core.steps)
-
-    @property
-    def _row_length(self) -> int:
-        """Numbers in an input."""
-        return self.n_features
 
     def _grow(self, **sizes: int) -> None:
         """Take over a larger forecaster's parameters and core, once it has taken over what this one has learned."""

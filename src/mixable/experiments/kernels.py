@@ -1,0 +1,139 @@
+"""What is lost by approximating a kernel: loss, regret to the exact kernel forecaster and time, against the number of features."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import datasets
+from mixable.forecasters import GAF
+from mixable.integrals import Quadrature, Sobol
+from mixable.kernels import Fourier, KernelGAF, Nystroem
+from mixable.losses import Logistic, log_loss
+
+Array = NDArray[np.float64]
+
+LAM, ALPHA = 0.01, 4.0  # of all forecasters here
+# Name: the kernel's gamma, for z-scored inputs.
+STREAMS = {"checkerboard": 8.0, "vehicle": 1 / 18}
+METHODS = ("fourier", "nystroem")
+
+
+class Reference(NamedTuple):
+    """What the approximations are compared with: the exact forecaster, a linear one, and the effective dimension after each example."""
+
+    stream: str
+    exact: float
+    linear: float
+    dimension: Array
+    microseconds: float
+
+
+class Result(NamedTuple):
+    """One approximation: log loss per example, regret to the exact forecaster in all, mean |difference of log p|, time per example."""
+
+    stream: str
+    method: str
+    n_components: int
+    loss: float
+    regret: float
+    difference: float
+    microseconds: float
+
+
+def stream(name: str, n: int) -> tuple[Array, NDArray[np.int_]]:
+    """Return z-scored inputs and labels, in random order."""
+    X, y = datasets.make_shapes(n, name) if name != "vehicle" else datasets.load_vehicle()[:2]
+    order = np.random.default_rng(0).permutation(len(y))[:n]
+    return ((X - X.mean(axis=0)) / X.std(axis=0))[order], y[order]
+
+
+def timed(forecaster: GAF | KernelGAF, X: Array, y: NDArray[np.int_]) -> tuple[Array, float]:
+    """Forecasts, and seconds per example."""
+    start = time.perf_counter()
+    p = forecaster.run(X, y)
+    return p, (time.perf_counter() - start) / len(y)
+
+
+def features(method: str, X: Array, n_components: int, gamma: float, seed: int) -> tuple[Array, float]:
+    """Return features of the rows, causally, and seconds per example."""
+    d = X.shape[1]
+    start = time.perf_counter()
+    kernel = Fourier(d, n_components, gamma=gamma, seed=seed) if method == "fourier" else Nystroem(d, n_components, gamma=gamma)
+    phi, _ = kernel.learn(X)
+    return phi, (time.perf_counter() - start) / len(X)
+
+
+def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
+    """Run a stream: first what the others are compared with, then each method with each number of features.
+
+    Means over the seeds, which only Fourier features have a use for, and the shortest time. With one BLAS thread.
+    """
+    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield from _measure(name, sizes, n, seeds)
+
+
+def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
+    X, y = stream(name, n)
+    K, gamma = int(y.max()) + 1, STREAMS[name]
+    dual = KernelGAF(Logistic(K, Quadrature() if K == 2 else Sobol(128)), X.shape[1], gamma=gamma, lam=LAM, alpha=ALPHA)
+    exact, seconds = timed(dual, X, y)
+    linear = GAF(X.shape[1] + 1, K, lam=LAM, alpha=ALPHA).run(np.column_stack([np.ones(len(X)), X]), y)
+    yield Reference(
+        name,
+        float(log_loss(exact, y).mean()),
+        float(log_loss(linear, y).mean()),
+        dual.effective_dimension(),
+        1e6 * seconds,
+    )
+    for m in sizes:
+        for method in METHODS:
+            runs = []
+            for seed in range(seeds):
+                phi, making = features(method, X, m, gamma, seed)
+                p, running = timed(GAF(m, K, lam=LAM, alpha=ALPHA, mu=0.0), phi, y)
+                each = log_loss(p, y)
+                total = float(each.sum() - log_loss(exact, y).sum())
+                runs.append((float(each.mean()), total, float(np.abs(np.log(p) - np.log(exact)).mean()), 1e6 * (making + running)))
+            loss, regret, difference, _ = np.mean(runs, axis=0).tolist()
+            yield Result(name, method, m, loss, regret, difference, min(microseconds for *_, microseconds in runs))
+
+
+def plot(references: list[Reference], results: list[Result], path: Path) -> None:
+    """One row of panels for each stream: loss, regret, difference of log p, time."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, rows = plt.subplots(len(references), 4, figsize=(15, 3.6 * len(references)), dpi=150, squeeze=False)
+    names = ("loss", "regret", "difference", "microseconds")
+    titles = ("log loss per example", "regret to exact (nats)", "mean |difference of log p|", "microseconds per example")
+    for reference, panels in zip(references, rows, strict=True):
+        for axes, name, title in zip(panels, names, titles, strict=True):
+            for method, marker in zip(METHODS, "os", strict=True):
+                chosen = [result for result in results if (result.stream, result.method) == (reference.stream, method)]
+                values = [getattr(result, name) for result in chosen]
+                axes.plot([result.n_components for result in chosen], values, marker=marker, markersize=4, linewidth=1.2, label=method)
+            axes.set(xscale="log", xlabel="n_components")
+            axes.set_title(f"{reference.stream}: {title}", fontsize=10)
+        panels[0].axhline(reference.exact, color="black", linewidth=0.9, label="exact kernel")
+        panels[0].axhline(reference.linear, color="0.5", linewidth=0.9, linestyle="--", label="linear")
+        panels[0].axvline(reference.dimension[-1], color="0.7", linewidth=0.9, linestyle=":", label="effective dimension")
+        panels[1].axhline(0, color="0.6", linewidth=0.8)
+        panels[1].set_yscale("symlog", linthresh=1)
+        panels[2].set_yscale("log")
+        panels[3].set_yscale("log")
+        panels[3].axhline(reference.microseconds, color="black", linewidth=0.9)
+        panels[0].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path)
+    plt.close(figure)

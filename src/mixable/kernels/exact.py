@@ -1,0 +1,114 @@
+"""GAF in a reproducing kernel Hilbert space, exactly: the reference that feature maps are compared with. For some thousand examples.
+
+Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass logistic regression. NeurIPS. Section 5.
+Rasmussen, C. and Williams, C. (2006). Gaussian processes for machine learning. MIT Press. Section 3.4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+
+from mixable import _validate
+from mixable.kernels.nystroem import rbf
+from mixable.losses import Loss
+from mixable.reference import SurrogateForecaster
+
+Array = NDArray[np.float64]
+
+
+def effective_dimension(K: ArrayLike, lam: float) -> Array:
+    """d_eff = tr K_t (K_t + lam I)^-1 (n,) of the first t = 1, ..., n examples, K (n, n) the kernel matrix of all.
+
+    The paper's bound has it in place of the dimension. The inverse of a Cholesky factor's leading block is the leading block of the
+    factor's inverse, so that one factorisation serves all t.
+
+    >>> effective_dimension(np.eye(3), lam=1.0)
+    array([0.5, 1. , 1.5])
+    """
+    K = np.asarray(K, dtype=np.float64)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"K must be a square matrix, got shape {K.shape}")
+    lam = _validate.real(lam, "lam", above=0)
+    L = np.linalg.cholesky(K + lam * np.eye(len(K)))
+    inverse = solve_triangular(L, np.eye(len(K)), lower=True)
+    return np.asarray(np.arange(1, len(K) + 1) - lam * np.cumsum(np.square(inverse).sum(axis=1)))
+
+
+class KernelGAF(SurrogateForecaster):
+    """`GenericGAF` on the features of a kernel, of which there may be infinitely many, in its dual form. It keeps all examples.
+
+    The posterior's covariance is A^-1 with A = lam I + sum Phi_s C_s Phi_s^T. With C_s = F_s F_s^T, K the kernel matrix and
+    B = lam I + F^T K F = L L^T, the forecast at x needs only the kernel row k of x: with v = L^-1 F^T k, G = (k(x, x) - v^T v) / lam.
+    A step costs of the order of (t p)^2, p the loss's number of outputs.
+
+    Parameters
+    ----------
+    loss
+        What `mixable.losses.Loss` describes; `Logistic(K)` forecasts classes.
+    n_features
+        Length of the inputs.
+    gamma
+        Of the kernel exp(-gamma |x - x'|^2). None: the linear kernel, and the same as GenericGAF.
+    lam, beta, alpha
+        As in GenericGAF.
+
+    Examples
+    --------
+    >>> from mixable.losses import Logistic
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    >>> f = KernelGAF(Logistic(2), 2, gamma=2.0, lam=0.01)
+    >>> p = f.run(X, y)
+    >>> bool((p[100:].argmax(axis=1) == y[100:]).mean() > 0.9), round(float(f.effective_dimension()[-1]))
+    (True, 36)
+    """
+
+    def __init__(
+        self, loss: Loss, n_features: int, *, gamma: float | None = 1.0, lam: float = 1.0, beta: float = 1.0, alpha: float = 1.0
+    ) -> None:
+        self._begin(loss, n_features, lam, beta, alpha)
+        self.gamma = None if gamma is None else _validate.scale(gamma, "gamma")
+        p = loss.n_outputs
+        self._X: Array = np.empty((0, self.n_features))
+        self._F: Array = np.empty((0, p, p))
+        self._L: Array = np.empty((0, 0))  # (t p, t p)
+        self._dual: Array = np.empty((0, p))  # Theta = sum dual_s phi(x_s)^T
+
+    def kernel(self, A: Array, B: Array) -> Array:
+        """The kernel matrix between the rows of A and those of B."""
+        return np.asarray(A @ B.T) if self.gamma is None else rbf(A, B, self.gamma)
+
+    @property
+    def coef(self) -> Array:
+        """Theta (n_outputs, steps) in terms of the examples: Theta phi(x) = sum over s of coef[:, s] k(x_s, x)."""
+        return np.asarray(self._dual.T.copy())
+
+    def effective_dimension(self) -> Array:
+        """d_eff(lam) (n,) after each of the examples learned so far."""
+        return effective_dimension(self.kernel(self._X, self._X), self.lam)
+
+    def _project(self, x: Array) -> tuple[Array, Array, Any]:
+        p, t = self.loss.n_outputs, len(self._X)
+        k = self.kernel(self._X, x[None, :])[:, 0]
+        own = float(self.kernel(x[None, :], x[None, :])[0, 0])
+        w = (k[:, None, None] * self._F.transpose(0, 2, 1)).reshape(t * p, p)
+        v = solve_triangular(self._L, w, lower=True, check_finite=False) if t else w
+        return self._dual.T @ k, (own * np.eye(p) - v.T @ v) / self.lam, (own, v)
+
+    def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:
+        p, t = self.loss.n_outputs, len(self._X)
+        own, v = projected
+        # A^-1 Phi(x) = (Phi(x) - Phi F B^-1 F^T k) / lam, in terms of the examples.
+        back = solve_triangular(self._L, v, lower=True, trans=1, check_finite=False).reshape(t, p, p) if t else np.empty((0, p, p))
+        step = np.vstack([-self._F @ back @ g, g]) if t else g[None, :]
+        self._dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
+        values, vectors = np.linalg.eigh(0.5 * self.beta * H)
+        F = vectors * np.sqrt(np.maximum(values, 0.0))
+        corner = np.linalg.cholesky(self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F)
+        self._L = np.block([[self._L, np.zeros((t * p, p))], [F.T @ v.T, corner]])
+        self._F = np.concatenate([self._F, F[None]])
+        self._X = np.vstack([self._X, x])

@@ -1,0 +1,96 @@
+"""Random Fourier features with orthogonal frequencies: they need no data.
+
+Rahimi, A. and Recht, B. (2007). Random features for large-scale kernel machines. NeurIPS.
+Yu, F., Suresh, A., Choromanski, K., Holtmann-Rice, D. and Kumar, S. (2016). Orthogonal random features. NeurIPS.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _validate
+
+Array = NDArray[np.float64]
+
+
+class Fourier:
+    """Cosine and sine of random frequencies, whose inner products come close to exp(-gamma |x - x'|^2).
+
+    Frequencies come in blocks of n_features orthogonal ones, with the lengths of normal vectors: a smaller error than with independent
+    ones, as in scikit-learn's `RBFSampler`. Cosine and sine of each, so that every |phi(x)|^2 is exactly 1 (if n_components is even).
+
+    Parameters
+    ----------
+    n_features
+        Length of the inputs.
+    n_components
+        Number of features: cosines first, then sines.
+    gamma
+        Inverse squared width of the kernel.
+    seed
+        Seeds the frequencies.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0], [0.5, 0.5]])
+    >>> phi = Fourier(2, 1000, gamma=1.0).look(x)
+    >>> round(float(phi[0] @ phi[1]), 1), round(math.exp(-0.5), 1)
+    (0.6, 0.6)
+    """
+
+    def __init__(self, n_features: int, n_components: int, *, gamma: float, seed: int = 0) -> None:
+        d = _validate.count(n_features, "n_features", least=0)
+        self.n_components = _validate.count(n_components, "n_components")
+        self.gamma = _validate.scale(gamma, "gamma")
+        self.seed = _validate.count(seed, "seed", least=0)
+        rng = np.random.default_rng(self.seed)
+        pairs, odd = divmod(self.n_components, 2)
+        blocks = [_orthogonal(rng, d) for _ in range(math.ceil((pairs + odd) / max(d, 1)))]
+        self.frequencies = self._pairs(np.hstack(blocks)[:, : pairs + odd])  # (d, n_components)
+        # A cosine without its sine has a random phase, or it would favour inputs near 0.
+        self.phases = np.concatenate([np.zeros(pairs), rng.uniform(0, 2 * math.pi, odd), np.full(pairs, -math.pi / 2)])
+
+    def look(self, Z: Array) -> Array:
+        """Features (n, n_components) of the rows of Z (n, n_features)."""
+        return np.asarray(math.sqrt(2 / self.n_components) * np.cos(Z @ self.frequencies + self.phases))
+
+    def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Fourier]:
+        """The same, and the map afterwards: there is nothing to learn."""
+        return self.look(Z), self
+
+    def add_features(self, k: int) -> Fourier:
+        """The map for inputs that have `k` more features, at the end; where these are 0 it is the same."""
+        larger = copy.copy(self)
+        rng = np.random.default_rng([self.seed, len(self.frequencies)])
+        larger.frequencies = np.vstack([self.frequencies, self._pairs(rng.normal(size=(k, (self.n_components + 1) // 2)))])
+        return larger
+
+    def state(self) -> dict[str, Array]:
+        """Everything that it knows, for `restore`."""
+        return {"gamma": np.array([self.gamma]), "frequencies": self.frequencies, "phases": self.phases}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` gave; ValueError if that is not for a map of this size."""
+        for name in ("frequencies", "phases"):
+            wanted, found = getattr(self, name).shape, state[name]
+            if found.shape != wanted or not np.isfinite(found).all():
+                raise ValueError(f"{name} must be finite numbers of shape {wanted}, got shape {found.shape}")
+        self.gamma = _validate.scale(float(state["gamma"][0]), "gamma")
+        self.frequencies, self.phases = state["frequencies"], state["phases"]
+
+    def _pairs(self, normal: Array) -> Array:
+        """Frequencies, in units of the kernel's width, for the cosines and then again for the sines."""
+        return np.asarray(math.sqrt(2 * self.gamma) * np.hstack([normal, normal])[:, : self.n_components])
+
+
+def _orthogonal(rng: np.random.Generator, d: int) -> Array:
+    """Columns (d, d) that are orthogonal, and each distributed as a standard normal vector; of no features, one column."""
+    if d == 0:
+        return np.empty((0, 1))
+    # The signs make QR's orthogonal matrix uniform over all of them.
+    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
+    return np.asarray(Q * np.sign(np.diag(R)) * np.sqrt(rng.chisquare(d, size=d)))

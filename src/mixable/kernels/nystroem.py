@@ -1,0 +1,125 @@
+"""Nystroem's method with landmarks chosen as the stream goes by: a partial Cholesky factor of the kernel matrix.
+
+Williams, C. and Seeger, M. (2001). Using the Nystroem method to speed up kernel machines. NeurIPS.
+Engel, Y., Mannor, S. and Meir, R. (2004). The kernel recursive least-squares algorithm. IEEE Transactions on Signal Processing 52.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import cdist
+
+from mixable import _validate
+
+Array = NDArray[np.float64]
+
+
+def rbf(A: Array, B: Array, gamma: float) -> Array:
+    """The kernel matrix exp(-gamma |a - b|^2) between the rows of A and those of B."""
+    return np.asarray(np.exp(-gamma * cdist(A, B, "sqeuclidean")))
+
+
+class Nystroem:
+    """Features of x whose inner products are those of the kernel's projection on the landmarks taken in so far.
+
+    With landmarks l_1, ..., l_r and their kernel matrix L L^T, phi(x) = L^-1 (k(l_1, x), ..., k(l_r, x)), then zeros. What the landmarks
+    leave unexplained of x is the residual k(x, x) - |phi(x)|^2, between 0 and 1: its leverage. If that is large the row becomes a landmark
+    itself, L grows by one row, and there is one more feature: old features, of all inputs, stay as they are. The features of a row count
+    itself if it is to become a landmark.
+
+    Parameters
+    ----------
+    n_features
+        Length of the inputs.
+    n_components
+        The most landmarks, and the number of features.
+    gamma
+        Inverse squared width of the kernel exp(-gamma |x - x'|^2).
+    tolerance
+        A row becomes a landmark if its residual is above this, as long as there is room. Below 1e-10 rounding would decide.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(500, 2))
+    >>> phi, later = Nystroem(2, 50, gamma=0.5).learn(x)
+    >>> phi.shape, len(later.landmarks), bool(abs(later.look(x) @ later.look(x).T - rbf(x, x, 0.5)).mean() < 1e-3)
+    ((500, 50), 50, True)
+    """
+
+    BLOCK = 256  # rows that are looked at together
+
+    def __init__(self, n_features: int, n_components: int, *, gamma: float, tolerance: float = 1e-3) -> None:
+        d = _validate.count(n_features, "n_features", least=0)
+        self.n_components = _validate.count(n_components, "n_components")
+        self.gamma = _validate.scale(gamma, "gamma")
+        self.tolerance = _validate.real(tolerance, "tolerance", least=1e-10, most=1)
+        self.landmarks: Array = np.empty((0, d))
+        self.factor: Array = np.empty((0, 0))  # L
+
+    def look(self, Z: Array) -> Array:
+        """Features (n, n_components) of the rows of Z (n, n_features), each as if it were the next to be learned."""
+        out, residual = self._project(Z)
+        r = len(self.landmarks)
+        if r < self.n_components:
+            out[:, r] = np.where(residual > self.tolerance, np.sqrt(residual), 0.0)
+        return out
+
+    def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Nystroem]:
+        """Features of the rows, one after the other, and the map after them; rows that do not count (n,) never become landmarks."""
+        counts = np.ones(len(Z), dtype=bool) if counts is None else counts
+        later, out = copy.copy(self), np.empty((len(Z), self.n_components))
+        for begin in range(0, len(Z), self.BLOCK):
+            block = slice(begin, begin + self.BLOCK)
+            out[block] = later._take(Z[block], counts[block])
+        return out, later
+
+    def add_features(self, k: int) -> Nystroem:
+        """The map for inputs that have `k` more features, at the end; the landmarks have 0 there."""
+        larger = copy.copy(self)
+        larger.landmarks = np.hstack([self.landmarks, np.zeros((len(self.landmarks), k))])
+        return larger
+
+    def state(self) -> dict[str, Array]:
+        """Everything that it knows, for `restore`."""
+        return {"gamma": np.array([self.gamma]), "landmarks": self.landmarks, "factor": self.factor}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` gave; ValueError if that is not for a map of this size."""
+        landmarks, factor = state["landmarks"], state["factor"]
+        r = len(landmarks)
+        if landmarks.shape != (r, self.landmarks.shape[1]) or factor.shape != (r, r) or r > self.n_components:
+            raise ValueError(f"landmarks of shape {landmarks.shape} and their factor of shape {factor.shape} do not fit")
+        if not (np.isfinite(landmarks).all() and np.isfinite(factor).all() and (np.diag(factor) > 0).all()):
+            raise ValueError("landmarks must be finite numbers, and their factor one with a positive diagonal")
+        self.gamma, self.landmarks, self.factor = _validate.scale(float(state["gamma"][0]), "gamma"), landmarks, factor
+
+    def _project(self, Z: Array) -> tuple[Array, Array]:
+        """Features by the landmarks there are, and residuals (n,)."""
+        out, r = np.zeros((len(Z), self.n_components)), len(self.landmarks)
+        if r:
+            out[:, :r] = solve_triangular(self.factor, rbf(self.landmarks, Z, self.gamma), lower=True, check_finite=False).T
+        return out, np.maximum(1.0 - np.einsum("ij,ij->i", out, out), 0.0)
+
+    def _take(self, Z: Array, counts: NDArray[np.bool_]) -> Array:
+        """Features of the rows one after the other; landmarks are taken in. A new one is a step of Cholesky's on the rows that follow."""
+        out, residual = self._project(Z)
+        at = 0
+        while len(self.landmarks) < self.n_components:
+            above = np.flatnonzero(residual[at:] > self.tolerance)
+            if not len(above):
+                break
+            at, r = at + int(above[0]), len(self.landmarks)
+            out[at, r] = pivot = np.sqrt(residual[at])
+            at += 1
+            if not counts[at - 1]:
+                continue
+            self.factor = np.block([[self.factor, np.zeros((r, 1))], [out[at - 1, None, :r], pivot]])
+            self.landmarks = np.vstack([self.landmarks, Z[at - 1]])
+            rest = slice(at, None)
+            out[rest, r] = (rbf(Z[rest], Z[at - 1 : at], self.gamma)[:, 0] - out[rest, :r] @ out[at - 1, :r]) / pivot
+            residual[rest] = np.maximum(residual[rest] - out[rest, r] ** 2, 0.0)
+        return out

@@ -1,0 +1,341 @@
+"""Feature maps, the exact kernel forecaster, and the estimators that use a kernel."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.kernel_approximation import Nystroem as BatchNystroem
+from sklearn.kernel_approximation import RBFSampler
+
+import mixable as mx
+from mixable.datasets import make_drift, make_shapes
+from mixable.kernels import Fourier, KernelGAF, Nystroem, effective_dimension, rbf
+from mixable.losses import Logistic, Squared, log_loss
+
+RNG = np.random.default_rng(0)
+MAPS = {"fourier": Fourier, "nystroem": Nystroem}
+
+
+def rings(n, seed=0):
+    """Two classes, noisy in a way that no linear model sees."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, (np.abs(X).sum(axis=1) + 0.3 * rng.normal(size=n) > 1.5).astype(int)
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_looking_is_pure_and_learning_is_looking_row_by_row(kind):
+    Z = RNG.normal(size=(600, 3))
+    start = MAPS[kind](3, 20, gamma=0.3)
+    before = pickle.dumps(start)
+    together, after = start.learn(Z)
+    each, one = [], start
+    for z in Z:
+        each.append(one.look(z[None, :])[0])
+        features, one = one.learn(z[None, :])
+        assert np.array_equal(features[0], each[-1])
+    np.testing.assert_allclose(together, each, atol=1e-12)
+    np.testing.assert_allclose(after.look(Z), one.look(Z), atol=1e-12)
+    assert pickle.dumps(start) == before
+    parts = start
+    for piece in np.split(Z, [1, 7, 300, 599]):
+        _, parts = parts.learn(piece)
+    np.testing.assert_allclose(parts.look(Z), after.look(Z), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_a_map_goes_on_from_its_state_and_refuses_another(kind):
+    Z = RNG.normal(size=(50, 3))
+    _, learned = MAPS[kind](3, 20, gamma=0.3).learn(Z)
+    twin = MAPS[kind](3, 20, gamma=7.0)
+    twin.restore(learned.state())
+    assert np.array_equal(twin.look(Z), learned.look(Z))
+    with pytest.raises(ValueError, match=r"shape"):
+        MAPS[kind](2, 20, gamma=0.3).restore(learned.state())
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_new_features_that_are_zero_change_nothing(kind):
+    Z = RNG.normal(size=(50, 3))
+    _, learned = MAPS[kind](3, 20, gamma=0.3).learn(Z)
+    larger = learned.add_features(2)
+    np.testing.assert_allclose(larger.look(np.hstack([Z, np.zeros((50, 2))])), learned.look(Z), atol=1e-14)
+    assert not np.allclose(larger.look(np.hstack([Z, np.ones((50, 2))])), learned.look(Z))
+
+
+def test_fourier_features_have_norm_1_and_are_closer_to_the_kernel_than_independent_ones():
+    Z = RNG.normal(size=(200, 8))
+    exact = rbf(Z, Z, 0.1)
+    own, theirs = [], []
+    for seed in range(10):
+        phi = Fourier(8, 64, gamma=0.1, seed=seed).look(Z)
+        np.testing.assert_allclose((phi**2).sum(axis=1), 1, atol=1e-12)
+        own.append(np.mean((phi @ phi.T - exact) ** 2))
+        phi = RBFSampler(gamma=0.1, n_components=64, random_state=seed).fit_transform(Z)
+        theirs.append(np.mean((phi @ phi.T - exact) ** 2))
+    assert np.mean(own) < 0.5 * np.mean(theirs)
+
+
+def test_nystroem_is_the_kernels_projection_on_the_landmarks():
+    Z = RNG.normal(size=(300, 3))
+    _, learned = Nystroem(3, 40, gamma=0.3).learn(Z)
+    assert len(learned.landmarks) == 40
+    batch = BatchNystroem(gamma=0.3, n_components=40).fit(learned.landmarks)
+    theirs = batch.transform(Z)
+    np.testing.assert_allclose(learned.look(Z) @ learned.look(Z).T, theirs @ theirs.T, atol=1e-6)
+
+
+def test_nystroem_takes_in_no_more_than_it_needs_and_never_changes_old_features():
+    Z = np.repeat(RNG.normal(size=(7, 2)), 30, axis=0)[RNG.permutation(210)]
+    features, learned = Nystroem(2, 40, gamma=1.0).learn(Z)
+    assert len(learned.landmarks) == 7
+    half, early = Nystroem(2, 40, gamma=1.0).learn(Z[:5])
+    r = len(early.landmarks)
+    np.testing.assert_allclose(learned.look(Z)[:, :r], early.look(Z)[:, :r], atol=1e-12)
+    np.testing.assert_allclose(features[:5], half, atol=1e-12)
+
+
+def test_rows_that_do_not_count_never_become_landmarks():
+    Z = RNG.normal(size=(100, 2))
+    counts = RNG.random(100) < 0.5
+    features, learned = Nystroem(2, 30, gamma=1.0).learn(Z, counts)
+    each, without = [], Nystroem(2, 30, gamma=1.0)
+    for z, counted in zip(Z, counts, strict=True):
+        each.append(without.look(z[None, :])[0])
+        without = without.learn(z[None, :])[1] if counted else without
+    np.testing.assert_allclose(features, each, atol=1e-12)
+    np.testing.assert_allclose(learned.landmarks, without.landmarks)
+
+
+@pytest.mark.parametrize("make", [*MAPS.values(), lambda d, m, **_: KernelGAF(Logistic(2), d, gamma=m)])
+def test_bad_sizes_are_refused(make):
+    with pytest.raises((ValueError, TypeError), match=r"n_components|gamma"):
+        make(2, 0, gamma=1.0)
+    with pytest.raises((ValueError, TypeError), match=r"n_components|gamma"):
+        make(2, "many", gamma=1.0)
+    with pytest.raises((ValueError, TypeError), match=r"n_features"):
+        make(-1, 2, gamma=1.0)
+
+
+def test_an_odd_number_of_fourier_features_is_unbiased_too():
+    Z = RNG.normal(size=(20, 2))
+    each = [Fourier(2, 3, gamma=0.5, seed=seed).look(Z) for seed in range(2000)]
+    np.testing.assert_allclose(np.mean([phi @ phi.T for phi in each], axis=0), rbf(Z, Z, 0.5), atol=0.06)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_exact_with_a_linear_kernel_is_gaf(K):
+    X, y = RNG.normal(size=(120, 3)), RNG.integers(0, K, 120)
+    parameters = {"lam": 0.3, "beta": 0.7, "alpha": 2.0}
+    weight = RNG.random(120)
+    exact = KernelGAF(Logistic(K), 3, gamma=None, **parameters)
+    np.testing.assert_allclose(exact.run(X, y, weight), mx.GenericGAF(Logistic(K), 3, **parameters).run(X, y, weight), atol=1e-8)
+    if K == 2:
+        exact = KernelGAF(Logistic(K), 3, gamma=None, **parameters)
+        np.testing.assert_allclose(exact.run(X, y), mx.GAF(3, K, mu=0.0, **parameters).run(X, y), atol=1e-8)
+
+
+def test_exact_with_squared_loss_is_the_same_as_explicit_features():
+    X = RNG.normal(size=(80, 2))
+    y = np.sin(X[:, 0])
+    exact = KernelGAF(Squared(), 2, gamma=None, lam=0.5).run(X, y)
+    np.testing.assert_allclose(exact, mx.GenericGAF(Squared(), 2, lam=0.5).run(X, y), atol=1e-8)
+
+
+@pytest.mark.parametrize("causally", [False, True])
+@pytest.mark.parametrize("gamma", [0.5, 50.0])
+def test_nystroem_with_all_points_as_landmarks_is_exact(causally, gamma):
+    X, y = rings(300)
+    exact = KernelGAF(Logistic(2), 2, gamma=gamma, lam=0.1).run(X, y)
+    features, all_of_them = Nystroem(2, 300, gamma=gamma, tolerance=1e-10).learn(X)
+    assert gamma < 1 or len(all_of_them.landmarks) == 300  # a smooth kernel has no more than some 130 directions in double precision
+    phi = features if causally else all_of_them.look(X)
+    p = mx.GAF(300, 2, lam=0.1, mu=0.0).run(phi, y)
+    np.testing.assert_allclose(np.log(p), np.log(exact), atol=1e-5 if causally else 1e-6)
+
+
+def test_fourier_forecasts_approach_the_exact_ones_as_the_square_root():
+    X, y = rings(500)
+    exact = np.log(KernelGAF(Logistic(2), 2, gamma=0.5, lam=0.1).run(X, y))
+    sizes, errors = [32, 128, 512, 2000], []
+    for m in sizes:
+        seeds = range(8 if m < 500 else 3)
+        runs = [mx.GAF(m, 2, lam=0.1, mu=0.0).run(Fourier(2, m, gamma=0.5, seed=seed).look(X), y) for seed in seeds]
+        errors.append(np.mean([np.abs(np.log(p) - exact).mean() for p in runs]))
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert -0.65 < slope < -0.35, (slope, errors)
+    assert errors[-1] < 0.03
+
+
+def test_a_landmark_that_was_kept_room_for_is_as_good_as_one_that_add_features_makes_room_for():
+    X, y = rings(200)
+    features, _ = Nystroem(2, 30, gamma=0.5).learn(X)
+    reserved = mx.GAF(30, 2, lam=0.1).run(features, y)
+    seen = np.maximum.accumulate((features != 0).cumsum(axis=1).argmax(axis=1)) + 1  # landmarks at each row
+    grown, p = mx.GAF(1, 2, lam=0.1), []
+    for phi, label, r in zip(features, y, seen, strict=True):
+        if r > grown.n_features:
+            grown.add_features(int(r) - grown.n_features)
+        p.append(grown.predict(phi[:r]))
+        grown.learn(phi[:r], label)
+    np.testing.assert_allclose(p, reserved, atol=1e-9)
+
+
+def test_effective_dimension_along_the_stream():
+    X, _ = rings(60)
+    K = rbf(X, X, 0.5)
+    by_hand = [np.trace(K[:t, :t] @ np.linalg.inv(K[:t, :t] + 0.1 * np.eye(t))) for t in range(1, 61)]
+    np.testing.assert_allclose(effective_dimension(K, 0.1), by_hand, atol=1e-9)
+    f = KernelGAF(Logistic(2), 2, gamma=0.5, lam=0.1)
+    f.run(X, [0, 1] * 30)
+    np.testing.assert_allclose(f.effective_dimension(), by_hand, atol=1e-9)
+    with pytest.raises(ValueError, match="square"):
+        effective_dimension(K[:3], 0.1)
+
+
+@pytest.mark.parametrize("kind", ["spirals", "circles", "checkerboard"])
+@pytest.mark.parametrize("method", MAPS)
+def test_shapes_that_no_linear_model_sees(kind, method):
+    X, y = make_shapes(4000, kind)
+    late = slice(3000, 4000)
+    p = mx.GAFClassifier(kernel="rbf", method=method).prequential(X, y, classes=[0, 1])
+    assert log_loss(p[late], y[late]).mean() < (0.12 if kind == "checkerboard" else 0.03)
+    p = mx.GAFClassifier().prequential(X, y, classes=[0, 1])
+    assert log_loss(p[late], y[late]).mean() > 0.5
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_vehicle_is_foretold_better_than_by_a_linear_model(method):
+    X, y, _ = mx.datasets.load_vehicle()
+    order = np.random.default_rng(0).permutation(len(y))
+    p = mx.GAFClassifier(kernel="rbf", method=method).prequential(X[order], y[order], classes=range(4))
+    assert log_loss(p, y[order]).mean() < 0.52  # linear: .546
+
+
+def test_where_a_linear_model_is_right_little_is_lost():
+    X, y = make_drift(1500, n_features=5, n_classes=3, kind="none")
+    linear = log_loss(mx.GAFClassifier().prequential(X, y, classes=range(3)), y)
+    kernel = log_loss(mx.GAFClassifier(kernel="rbf", n_components=60).prequential(X, y, classes=range(3)), y)
+    assert kernel[500:].mean() < linear[500:].mean() + 0.01
+
+
+def test_regression_beyond_linear():
+    X = RNG.uniform(-3, 3, size=(1500, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=1500) + 100
+    for method in MAPS:
+        model = mx.GAFRegressor(kernel="rbf", n_components=100, method=method)
+        mean, std = model.prequential(X, y, return_std=True)
+        miss = mean[1000:] - y[1000:]
+        assert np.sqrt(np.mean(miss**2)) < 0.25 < 0.25 * y.std()
+        assert 0.8 < np.mean(np.abs(miss) < 1.645 * std[1000:]) < 0.98
+        low, high = model.predict_interval(X[:5]).T
+        assert (low < high).all()
+
+
+def small(method, kind=mx.GAFClassifier, **more):
+    return kind(kernel="rbf", n_components=10, method=method, **more)
+
+
+@pytest.mark.parametrize("method", MAPS)
+@pytest.mark.parametrize(
+    "more", [{}, {"gamma": 0.5}, {"gamma": 0.5, "lam": 0.1, "beta": 1.0, "alpha": 4.0, "drift": 0.0}, {"forecaster": mx.ONS}]
+)
+def test_however_a_stream_is_cut_the_forecasts_are_the_same(method, more):
+    X, y = rings(300)
+    X[7, 0] = 1e6
+    whole = small(method, **more).prequential(X, y, classes=[0, 1])
+    pieces = small(method, **more)
+    cut = [pieces.prequential(X[i:j], y[i:j], classes=[0, 1]) for i, j in ((0, 3), (3, 150), (150, 151), (151, 300))]
+    np.testing.assert_allclose(np.vstack(cut), whole, atol=1e-9)
+    single, each = small(method, **more).partial_fit(X[:1], y[:1], classes=[0, 1]), []
+    for x, label in zip(X[1:], y[1:], strict=True):
+        p = single.predict_proba(x[None, :])
+        assert np.array_equal(p, single.predict_proba(x[None, :]))  # pure
+        each.append(p[0])
+        single.partial_fit(x[None, :], [label])
+    np.testing.assert_allclose(each, whole[1:], atol=1e-9)
+    np.testing.assert_allclose(single.predict_proba(X), [single.predict_proba(x[None, :])[0] for x in X], atol=1e-9)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_long_tables_are_learned_and_forecast_in_pieces(method, monkeypatch):
+    X, y = rings(300)
+    whole = small(method).fit(X, y)
+    numbers = small(method, mx.GAFRegressor).fit(X, y)
+    monkeypatch.setattr("mixable._engine.MOST_NUMBERS", 2000)
+    np.testing.assert_allclose(small(method).fit(X, y).predict_proba(X), whole.predict_proba(X), atol=1e-9)
+    pieces = small(method, mx.GAFRegressor).fit(X, y)
+    np.testing.assert_allclose(pieces.predict(X, return_std=True), numbers.predict(X, return_std=True), atol=1e-9)
+    np.testing.assert_allclose(pieces.predict_interval(X), numbers.predict_interval(X), atol=1e-9)
+    np.testing.assert_allclose(
+        small(method).prequential(X, y + (X[:, 0] > 2)), whole.__class__(**whole.get_params()).prequential(X, y + (X[:, 0] > 2)), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_saved_copied_or_pickled_it_goes_on_the_same(method, tmp_path):
+    X, y = rings(120)
+    model = small(method).fit(X[:60], y[:60])
+    mx.save(model, tmp_path / "m")
+    twins = [mx.load(tmp_path / "m"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
+    expected = model.prequential(X[60:], y[60:])
+    for twin in twins:
+        assert np.array_equal(twin.prequential(X[60:], y[60:]), expected)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_refused_rows_leave_no_trace(method):
+    X, y = rings(60)
+    model = small(method).fit(X, y)
+    before = model.predict_proba(X)
+    for bad in (np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.zeros((2, 3))):
+        with pytest.raises(ValueError, match=r"NaN|infinity|features"):
+            model.partial_fit(bad, [0, 1])
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.partial_fit(X[:2], [0, 1], sample_weight=[1.0, -1.0])
+    assert np.array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": "poly"}, "kernel must be None or 'rbf'"),
+        ({"kernel": "rbf", "method": "magic"}, "method must be 'fourier' or 'nystroem'"),
+        ({"kernel": "rbf", "gamma": -1.0}, "gamma"),
+        ({"kernel": "rbf", "n_components": 0}, "n_components"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    X, y = rings(10)
+    for kind in (mx.GAFClassifier, mx.GAFRegressor):
+        model = kind(**parameters)
+        with pytest.raises((ValueError, TypeError), match=message):
+            model.fit(X, y)
+        assert not hasattr(model, "engine_")
+
+
+def test_a_kernel_model_has_no_coefficients():
+    X, y = rings(30)
+    for model in (small("fourier").fit(X, y), small("nystroem", mx.GAFRegressor).fit(X, y)):
+        for name in ("coef_", "intercept_", "coef_std_"):
+            assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match="with a kernel there is no weight per column"):
+            _ = model.coef_
+        assert "rbf" in model.report()
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_new_classes_and_in_river_new_features_turn_up(method):
+    X, y = rings(200)
+    y = y + (X[:, 0] > 1.5)
+    model = mx.river.GAFClassifier(kernel="rbf", n_components=20, method=method)
+    numbers = mx.river.GAFRegressor(kernel="rbf", n_components=20, method=method)
+    for t, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        row = dict(enumerate(x if t > 50 else x[:1]))
+        p = model.predict_proba_one(row)
+        assert not p or abs(sum(p.values()) - 1) < 1e-9
+        model.learn_one(row, label)
+        numbers.learn_one(row, float(label))
+    assert set(model.predict_proba_one({0: 1.0, 1: 0.2})) == {0, 1, 2}
+    assert 0 < numbers.predict_one({0: 0.0, 1: 3.0}) < 2.5
