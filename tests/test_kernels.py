@@ -10,6 +10,7 @@ from sklearn.kernel_approximation import RBFSampler
 
 import mixable as mx
 from mixable.datasets import make_drift, make_shapes
+from mixable.experiments import runs, sources
 from mixable.kernels import Fourier, KernelGAF, Nystroem, effective_dimension, rbf
 from mixable.losses import Logistic, Squared, log_loss
 
@@ -339,3 +340,50 @@ def test_new_classes_and_in_river_new_features_turn_up(method):
         numbers.learn_one(row, float(label))
     assert set(model.predict_proba_one({0: 1.0, 1: 0.2})) == {0, 1, 2}
     assert 0 < numbers.predict_one({0: 0.0, 1: 3.0}) < 2.5
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_what_stops_half_way_leaves_the_map_in_step_with_the_forecaster(method):
+    X, y = rings(80)
+    stopped, other = (small(method).partial_fit(X[:20], y[:20]) for _ in range(2))
+    weight = np.ones(60)
+    weight[33] = 1e13  # more than can be learned
+    with pytest.raises((ValueError, RuntimeError), match="weight"):
+        stopped.engine_.run(X[20:], y[20:].tolist(), weight)
+    learned = stopped.forecaster_.steps
+    assert 20 < learned <= 53
+    other.partial_fit(X[20:learned], y[20:learned])
+    np.testing.assert_allclose(stopped.predict_proba(X), other.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_rows_of_weight_0_count_for_nothing(method):
+    X, y = rings(120)
+    weight = (RNG.random(120) < 0.5).astype(float)
+    whole, some = (small(method).partial_fit(X[:5], y[:5]) for _ in range(2))
+    whole.partial_fit(X[5:], y[5:], sample_weight=weight[5:])
+    counts = np.flatnonzero(weight[5:]) + 5
+    some.partial_fit(X[counts], y[counts])
+    ours, theirs = whole.engine_.scaler.state(), some.engine_.scaler.state()
+    for name in ours:
+        np.testing.assert_allclose(ours[name], theirs[name], atol=1e-12)
+
+
+def test_a_race_runs_what_the_estimator_runs():
+    layout = sources.survey("vehicle", None)
+    X, y, _ = mx.datasets.load_vehicle()
+    order = np.random.default_rng(3).permutation(len(y))
+    for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
+        result = runs.run(runs.Task("vehicle", layout, name, (("n_components", 10.0),), 3, "causal"))
+        p = small(method).prequential(X[order], y[order], classes=range(4))
+        assert result["log_loss"] == pytest.approx(log_loss(p, y[order]).mean(), abs=1e-9)
+    with pytest.raises(sources.BadDataError, match="n_components"):
+        runs.Task("vehicle", layout, "kernel", (("n_components", 0.0),), 3, "causal").make()
+
+
+def test_a_crafted_state_is_refused():
+    X, y = rings(40)
+    scaler = small("nystroem").fit(X, y).engine_.scaler
+    for name, value in (("map0.factor", np.zeros((2, 2))), ("map0.landmarks", np.full((3, 2), np.nan)), ("amplitude", np.array([np.nan]))):
+        with pytest.raises(ValueError, match=r"factor|amplitude"):
+            scaler.restore({**scaler.state(), name: value})
