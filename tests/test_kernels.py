@@ -316,6 +316,13 @@ def test_bad_parameters(parameters, message):
         assert not hasattr(model, "engine_")
 
 
+def test_too_many_components_are_refused_at_once():
+    X, y = rings(10)
+    for method in MAPS:
+        with pytest.raises(MemoryError, match="bytes are available"):
+            mx.GAFClassifier(kernel="rbf", n_components=10**9, method=method).fit(X, y)
+
+
 def test_a_kernel_model_has_no_coefficients():
     X, y = rings(30)
     for model in (small("fourier").fit(X, y), small("nystroem", mx.GAFRegressor).fit(X, y)):

@@ -156,11 +156,11 @@ class Engine:
 
     def __init__(self, design: Design, n_features: int, labels: Sequence[Hashable] | None, *, closed: bool = False) -> None:
         self.design, self.n_features, self.closed = design, n_features, closed
-        self.scaler = design.scaler(n_features)
         self.labels: list[Hashable] | None = None if labels is None else list(labels)
         self.codes: dict[Hashable, int] = {label: code for code, label in enumerate(self.labels or ())}
         # With less than two classes there is a place kept for those to come.
         self.forecaster = design.forecaster(n_features, None if labels is None else max(2, len(self.labels or ())))
+        self.scaler = design.scaler(n_features)  # after the forecaster, which refuses to be too large
         self.origin: float | None = None  # what numbers are measured from, once the first has come
 
     def add_features(self, k: int) -> None:

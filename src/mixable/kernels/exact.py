@@ -105,10 +105,10 @@ class KernelGAF(SurrogateForecaster):
         # A^-1 Phi(x) = (Phi(x) - Phi F B^-1 F^T k) / lam, in terms of the examples.
         back = solve_triangular(self._L, v, lower=True, trans=1, check_finite=False).reshape(t, p, p) if t else np.empty((0, p, p))
         step = np.vstack([-self._F @ back @ g, g]) if t else g[None, :]
-        self._dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
         values, vectors = np.linalg.eigh(0.5 * self.beta * H)
         F = vectors * np.sqrt(np.maximum(values, 0.0))
-        corner = np.linalg.cholesky(self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F)
+        corner = np.linalg.cholesky(self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F)  # nothing has changed, should it fail
+        self._dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
         self._L = np.block([[self._L, np.zeros((t * p, p))], [F.T @ v.T, corner]])
         self._F = np.concatenate([self._F, F[None]])
         self._X = np.vstack([self._X, x])

@@ -47,6 +47,7 @@ class Fourier:
         self.n_components = _validate.count(n_components, "n_components")
         self.gamma = _validate.scale(gamma, "gamma")
         self.seed = _validate.count(seed, "seed", least=0)
+        _validate.memory(16.0 * max(d, 1) * self.n_components, f"Fourier with {self.n_components} components")
         rng = np.random.default_rng(self.seed)
         pairs, odd = divmod(self.n_components, 2)
         blocks = [_orthogonal(rng, d) for _ in range(math.ceil((pairs + odd) / max(d, 1)))]

@@ -64,8 +64,7 @@ class KernelPlan:
         if method not in METHODS:
             raise ValueError(f"method must be 'fourier' or 'nystroem', got {method!r:.80}")
         gamma = None if gamma is None else _validate.scale(gamma, "gamma")
-        METHODS[method](1, n_components, gamma=1.0)  # refuses what it cannot make
-        return cls(method, int(n_components), gamma)
+        return cls(method, _validate.count(n_components, "n_components"), gamma)
 
     def mixed(self, bandwidths: tuple[float, ...]) -> KernelPlan:
         """The same with a view for each bandwidth (or for gamma, if that is given), after a linear one."""
