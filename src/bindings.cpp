@@ -204,9 +204,10 @@ NB_MODULE(MIXABLE_MODULE, m) {
                 whole["early"] = new_array({self.d, Scaler::kept});  // the first models that were saved did not keep early entries
                 std::fill_n(data(whole["early"]), self.d * Scaler::kept, std::nan(""));
                 whole.update(state);
-                self.visit(StateReader{whole, false, true});
-                self.visit(StateReader{whole, true, true});
-                if (!self.sound()) throw nb::value_error("the saved statistics are not some that a scaler can have");
+                Scaler saved = self.empty();
+                saved.visit(StateReader{whole, true, true});
+                if (!saved.sound()) throw nb::value_error("the saved statistics are not some that a scaler can have");
+                self.adopt(saved);
             },
             nb::arg("state"), nb::sig("def restore(self, state: dict[str, NDArray[np.float64]]) -> None"), "Takes over what state() returned.");
 

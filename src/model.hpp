@@ -12,8 +12,10 @@
 #include <numpy/arrayobject.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include "core/expectation.hpp"
@@ -175,7 +177,7 @@ class Model {
           largest_(forecaster_.largest_square()) {}
 
     nb::object predict(nb::handle x) {
-        Use use(*this);
+        Use use(*this, Job::predict);
         if (const double* row = plain_row(x)) return predict_row(row);
         const nb::object clean = validate("inputs")(x, d_);
         const bool one = is_plain(clean, NPY_DOUBLE, 1);
@@ -309,12 +311,21 @@ class Model {
     }
 
    private:
+    enum class Job { predict, other };
+
+    /// Forecasts wait for each other; everything else needs the model to itself.
     struct Use {
-        explicit Use(Model& model) : busy(model.busy_) {
-            if (busy.test_and_set(std::memory_order_acquire)) throw std::runtime_error("this model is being used by another thread; use one model per thread");
+        explicit Use(Model& model, Job job = Job::other) : model(model) {
+            while (model.busy_.test_and_set(std::memory_order_acquire)) {
+                if (job == Job::other || !model.predicts_)
+                    throw std::runtime_error("this model is being used by another thread; it learns in one thread at a time, and predicts meanwhile in none");
+                nb::gil_scoped_release release;
+                std::this_thread::sleep_for(std::chrono::microseconds(20));
+            }
+            model.predicts_ = job == Job::predict;
         }
-        ~Use() { busy.clear(std::memory_order_release); }
-        std::atomic_flag& busy;
+        ~Use() { model.busy_.clear(std::memory_order_release); }
+        Model& model;
     };
 
     Outcome outcome_from(nb::handle y) const {
@@ -398,6 +409,7 @@ class Model {
     long slice_;      // rows between two looks for Ctrl-C
     double largest_;  // of |x|^2
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+    std::atomic<bool> predicts_{false};
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -187,6 +188,16 @@ def test_an_outlier_spoils_no_statistics(name, spoil):
     assert np.median(model.predict(X[400:], return_std=True)[1]) < 1.5
 
 
+@pytest.mark.parametrize("outlier", [99, 9999])
+def test_an_outlier_spoils_no_feature_that_is_mostly_one_value(outlier):
+    rng = np.random.default_rng(0)
+    X = (rng.random((500, 4)) < 0.3).astype(float)
+    y = (X @ [4.0, -4.0, 3.0, 0.0] + rng.logistic(size=500) > 0).astype(int)
+    clean = log_loss(GAFClassifier().prequential(X, y, classes=[0, 1]), y).mean()
+    X[3] = outlier
+    assert log_loss(GAFClassifier().prequential(X, y, classes=[0, 1]), y).mean() < clean + 0.08
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-5, 3], [1.0, 2.0]])
 def test_labels_of_any_kind(labels):
     X, y = logistic_stream(200, 3, 2)
@@ -232,6 +243,12 @@ def test_truth_and_numbers_are_two_kinds():
         GAFClassifier().partial_fit([[0.0], [1.0]], [0, 1]).partial_fit([[0.0]], [True])
 
 
+def test_labels_of_two_kinds_in_one_column():
+    for learn in (GAFClassifier().fit, GAFClassifier().partial_fit):
+        with pytest.raises(ValueError, match="1 does not go with 'a'"):
+            learn([[0.0], [1.0]], np.array(["a", 1], dtype=object))
+
+
 def test_labels_of_two_kinds_are_refused():
     model = GAFClassifier().partial_fit([[0.0], [1.0]], [1, 2])
     with pytest.raises(ValueError, match="'a' does not go with 1"):
@@ -258,6 +275,15 @@ def test_named_columns_are_put_in_order_and_missing_ones_named(iris, kind):
         model.predict_proba(tables(X[:, :3], names[:3])[kind])
     with pytest.raises(ValueError, match=r"(?s)unseen.*- extra"):
         model.predict_proba(tables(np.column_stack([X, y]), [*names, "extra"])[kind])
+
+
+def test_columns_of_any_name():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    names = ["collect", "column_names", "select", "columns"]
+    frame = pd.DataFrame(X, columns=names)
+    model = GAFClassifier().fit(frame, [0, 1] * 10)
+    assert model.feature_names_in_.tolist() == names
+    assert np.array_equal(model.predict_proba(frame[names[::-1]]), model.predict_proba(frame))
 
 
 def test_tables_of_truth_and_other_things(iris):
@@ -324,6 +350,7 @@ def test_rows_of_weight_0_say_only_that_there_is_such_a_label(iris):
     for t in range(150):
         rows_one_by_one.partial_fit(outliers[t : t + 1], y[t : t + 1], classes=[0, 1, 2], sample_weight=weight[t : t + 1])
     np.testing.assert_array_equal(whole.engine_.scaler.moments(), kept.engine_.scaler.moments())
+    np.testing.assert_allclose(whole.predict_proba(X), kept.predict_proba(X), rtol=0, atol=1e-9)
     np.testing.assert_allclose(rows_one_by_one.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
     assert log_loss(whole.predict_proba(X), y).mean() < 0.3
     assert GAFClassifier().fit(X[:4], ["a", "b", "c", "a"], sample_weight=[1, 1, 0, 1]).classes_.tolist() == ["a", "b", "c"]
@@ -352,6 +379,57 @@ def test_after_an_interruption_scaler_and_forecaster_have_learned_the_same_rows(
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("make", [GAFClassifier, GAFRegressor])
+def test_interrupted_after_a_row_was_learned_the_scaler_has_learned_it_too(make, iris, monkeypatch):
+    X, y = iris
+    model = make().partial_fit(X[:10], y[:10])
+    kind = type(model.forecaster_)
+    learn = kind.learn
+
+    def interrupted(self, *example):
+        learn(self, *example)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kind, "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[10:11], y[10:11])
+    monkeypatch.undo()
+    expected = make().partial_fit(X[:11], y[:11])
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(model.engine_.scaler.moments(), expected.engine_.scaler.moments())
+
+
+@pytest.mark.parametrize("make", [GAFClassifier, GAFRegressor])
+def test_a_first_call_that_is_refused_leaves_nothing(make):
+    model = make(standardize=False)
+    for learn in (model.partial_fit, model.prequential, model.fit):
+        for n in (1, 3):
+            with pytest.raises(ValueError, match="too large"):
+                learn([[1e200]] * n, [0, 1, 2][:n])
+            assert not hasattr(model, "n_features_in_")
+            with pytest.raises(NotFittedError):
+                model.predict([[1.0]])
+
+
+def test_a_batch_that_is_refused_has_changed_nothing():
+    X, y = logistic_stream(20, 2, 2)
+    y[10] = 2
+    X[15] = 1e200
+    model = GAFClassifier(standardize=False).partial_fit(X[:5], y[:5])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="too large"):
+        model.partial_fit(X, y)
+    assert pickle.dumps(model) == before
+    regressor = GAFRegressor(standardize=False).partial_fit(X[:5], y[:5])
+    with pytest.raises(ValueError, match="too large"):
+        regressor.fit(X, y)
+    assert not hasattr(regressor, "engine_")
+    for target in (1e200, -1e150):
+        with pytest.raises(ValueError, match="double precision"):
+            regressor.partial_fit(X[:1], [target])
+    assert not hasattr(regressor, "engine_")
+
+
 def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
     X, y = line
     model = GAFRegressor()
@@ -359,7 +437,7 @@ def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
     monkeypatch.setattr(type(model.forecaster_), "run_with_std", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
-    assert model.engine_.origin is None
+    assert not hasattr(model, "engine_")
 
 
 @pytest.mark.parametrize(
@@ -451,6 +529,21 @@ def test_regressor(line):
     assert "AutoRidge" in model.report()
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(X[:1], [np.nan])
+
+
+@pytest.mark.parametrize("weight", [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1.0] + [0.0] * 40])
+def test_rows_of_weight_0_make_nothing_certain(weight):
+    X = np.random.default_rng(0).normal(size=(len(weight), 2))
+    model = GAFRegressor().partial_fit(X, np.arange(len(weight)) + 3.0, sample_weight=weight)
+    assert model.predict_interval(X[:1])[0].tolist() == [-np.inf, np.inf]
+
+
+def test_equal_targets_are_believed_in_after_a_while():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    for n in (2, 5, 15):
+        assert GAFRegressor().fit(X[:n], [7.0] * n).predict(X[:1], return_std=True)[1] == np.inf
+    mean, std = GAFRegressor().fit(X, [7.0] * 40).predict(X[:1], return_std=True)
+    assert (mean[0], std[0]) == (7.0, 0.0)
 
 
 def test_an_offset_of_the_targets_does_not_matter(line):

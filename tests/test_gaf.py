@@ -240,6 +240,21 @@ def test_the_gil_is_released_and_a_second_thread_on_the_same_model_is_refused():
     assert np.isfinite(f.predict(X[0])).all()
 
 
+def test_forecasts_may_be_asked_for_by_several_threads():
+    X, y = logistic_stream(4000, 40, 4)
+    f = GAF(40, 4)
+    f.run(X, y)
+    expected = f.predict(X)
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(f.predict(X))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 6
+    assert all(np.array_equal(p, expected) for p in results)
+
+
 def test_ctrl_c_stops_a_run_between_two_rows():
     code = """
 import numpy as np, mixable

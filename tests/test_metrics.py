@@ -84,6 +84,9 @@ def test_string_labels_and_rows_of_one_who_knew_no_class():
     assert metrics.log_loss(p, ["a", "b", "c"], classes=["a", "b"]) == pytest.approx((2 * unknown - np.log(0.7)) / 3)
     assert metrics.accuracy(p, [0, 1, 1]) == pytest.approx(1 / 3)  # zeros are no forecast of the first class
     assert metrics.log_loss(p[:1], [0]) == pytest.approx(unknown)
+    assert metrics.log_loss([[0.5, 0.5]] * 2, [0, "x"], classes=[0, 1]) == pytest.approx((np.log(2) + unknown) / 2)
+    with pytest.raises(ValueError, match="y must be a column of labels"):
+        metrics.log_loss(p, [["a"], ["b"], ["c"]], classes=["a", "b"])
     for classes in (["a"], ["a", "a"], ["a", "b", "c"]):
         with pytest.raises(ValueError, match="2 different labels"):
             metrics.log_loss(p, ["a", "b", "c"], classes=classes)

@@ -41,24 +41,27 @@ class RidgeReadings : public Readings<double> {
    public:
     explicit RidgeReadings(std::vector<double> multiples) : multiples_(std::move(multiples)) {}
     long count() const override { return long(multiples_.size()); }
-    void begin(const double* m, const double* G, long step) override {
+    void begin(const double* m, const double* G, long) override {
         m_ = m[0];
         G_ = G[0];
-        step_ = step;
     }
     void read(long j, double* out) override {
         out[0] = m_;
-        out[1] = n_ == 0 && step_ < 2 ? HUGE_VAL : width(j) * (1 + G_);  // one target, or none, says nothing of their spread
+        out[1] = n_ == 0 && log_size_ < convincing ? HUGE_VAL : width(j) * (1 + G_);  // as long as nothing was missed, its size is not known
     }
     void learn(double y, double weight, double* v, double* F) override {
         v[0] = weight * (m_ - y) / (1 + weight * G_);
         F[0] = std::sqrt(weight);
         const double size = (y - m_) * (y - m_) / (1 + G_);
-        if (weight == 0 || (n_ == 0 && size < 1e-280)) return;
+        if (weight == 0) return;
+        if (n_ == 0 && size < 1e-280) {
+            log_size_ = std::min(log_size_ + 1, convincing);
+            return;
+        }
         // The mean of log of a squared normal variable is that of its variance, less 1.27. The logarithm, for no outlier to matter much.
         const double noted = n_ == 0 ? std::log(size) : std::max(std::log(std::max(size, 1e-280)), log_size_ - 1.27 - 30);
         n_ = std::min(n_ + 1, memory_length);
-        log_size_ += (noted + 1.27 - log_size_) / n_;
+        log_size_ += (noted + 1.27 - log_size_) / n_;  // the first time, whatever it was before
     }
     double width(long j) const override { return n_ > 0 ? multiples_[std::size_t(j)] * std::exp(log_size_) : 0.0; }
     bool settled() const override { return n_ >= enough; }
@@ -68,8 +71,9 @@ class RidgeReadings : public Readings<double> {
     static constexpr double memory_length = 1000;
     static constexpr double enough = 4;  // misses after which their size is steady enough for read-outs to be judged by it
     std::vector<double> multiples_;
-    long step_ = 0;
-    double m_ = 0, G_ = 0, n_ = 0, log_size_ = 0;
+    static constexpr double convincing = 16;  // hits without a miss after which it is believed that there is no noise
+    double m_ = 0, G_ = 0;
+    double n_ = 0, log_size_ = 0;  // misses that the size is the mean of; as long as there are none, log_size_ counts the hits
 };
 
 /// Read-outs and forecasts are probabilities of the classes.

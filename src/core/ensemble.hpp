@@ -88,8 +88,14 @@ class Ensemble {
         }
     }
 
+    /// An example of weight 0 leaves no trace but in the number of steps.
     void learn(const double* x, Outcome y, double weight) {
         if (!acceptable(y, weight)) refuse();
+        if (weight == 0) {
+            forget_reading();
+            ++steps_;
+            return call_roll_if_due();
+        }
         look(x);
         if (readings_are_settled()) reweigh(0, y, weight);
         if (settle_scale(x, y, weight)) look(x);
@@ -109,6 +115,7 @@ class Ensemble {
             for (long i = 0; i < count; ++i)
                 if (!acceptable(y[t + i], weight ? weight[t + i] : 1.0)) count = i;
             if (count == 0) refuse();
+            if (weight) count = std::max(1L, long(std::find(weight + t, weight + t + count, 0.0) - (weight + t)));  // those of weight 0 by themselves
             if (count == 1) {
                 predict(X + t * row, out + t * outputs());
                 learn(X + t * row, y[t], weight ? weight[t] : 1.0);

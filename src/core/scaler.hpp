@@ -42,7 +42,7 @@ class Scaler {
         for (long i = 0; i < d; ++i) {
             const Feature feature = with(i, x[i]);
             put(i, x[i], feature, z);
-            if (feature.count > count_[i] && feature.count <= kept) early_[i * kept + long(count_[i])] = within_squares(x[i]);
+            if (feature.count > count_[i] && are_kept(i)) early_[i * kept + long(count_[i])] = within_squares(x[i]);
             count_[i] = feature.count;
             mean_[i] = feature.mean;
             square_[i] = feature.square;
@@ -56,6 +56,9 @@ class Scaler {
             sd[i] = standardize_ ? std::sqrt(square_[i] / std::max(count_[i], 1.0)) : 1.0;
         }
     }
+
+    /// One like this that has learned nothing.
+    Scaler empty() const { return Scaler(d, intercept_, standardize_, views); }
 
     void adopt(const Scaler& other) {
         for (auto [mine, theirs] : {std::pair{&count_, &other.count_}, {&mean_, &other.mean_}, {&square_, &other.square_}})
@@ -71,12 +74,14 @@ class Scaler {
         f("early", early_, d, kept, kept);
     }
 
-    /// Whether the statistics can be trusted to be some that `learn` made; after `visit` has written them.
+    /// Whether the statistics can be some that `learn` made; after `visit` has written them.
     bool sound() const {
-        for (long i = 0; i < d; ++i)
-            if (!(count_[i] >= 0 && count_[i] < 1e15 && count_[i] == std::floor(count_[i]) && std::isfinite(mean_[i]) && square_[i] >= 0 &&
-                  std::isfinite(square_[i])))
-                return false;
+        for (long i = 0; i < d; ++i) {
+            if (!(count_[i] >= 0 && count_[i] < 1e15 && count_[i] == std::floor(count_[i]) && std::isfinite(mean_[i]) && square_[i] >= 0)) return false;
+            const double *begin = early_ + i * kept, *end = begin + std::min(long(count_[i]), kept);
+            const long missing = std::count_if(begin, end, [](double x) { return std::isnan(x); });
+            if (missing != 0 && missing != end - begin) return false;
+        }
         return true;
     }
 
@@ -100,14 +105,15 @@ class Scaler {
 
     static double within_squares(double x) { return std::min(std::max(x, -1e150), 1e150); }  // so that squares are finite
 
+    /// Whether all entries of feature i so far are kept. Not so for more than that; nor in models that were saved before early entries were: there all
+    /// are judged like later ones.
+    bool are_kept(long i) const { return count_[i] < kept && (count_[i] == 0 || !std::isnan(early_[i * kept + long(count_[i]) - 1])); }
+
     /// The statistics of feature i with one more entry.
     Feature with(long i, double x) const {
         Feature feature{count_[i], mean_[i], square_[i]};
         if (std::isnan(x)) return feature;
-        const long n = long(feature.count);
-        const double* early = early_ + i * kept;
-        // Models saved by version 0.1 before it kept the first entries have none of them: they are judged like later ones.
-        if (n < kept && (n == 0 || !std::isnan(early[n - 1]))) return judged_together(early, n, within_squares(x));
+        if (are_kept(i)) return judged_together(early_ + i * kept, long(feature.count), within_squares(x));
         if (feature.square > 0)
             feature.add_within(within_squares(x), feature.mean, reach * feature.sd());
         else
@@ -122,10 +128,15 @@ class Scaler {
         values[n] = x;
         const double centre = median(values, n + 1);
         for (long t = 0; t <= n; ++t) distances[t] = std::fabs(values[t] - centre);
-        const double deviation = median(distances, n + 1) * 1.4826;  // of normal variables, the standard deviation
+        double deviation = median(distances, n + 1);
+        if (deviation == 0) {  // mostly one value (counts, 0 and 1): the others alone say how far entries go
+            double *end = distances + n + 1, *others = std::upper_bound(distances, end, 0.0);
+            if (others != end) deviation = median(others, end - others);
+        }
+        const double distance = reach * 1.4826 * deviation;  // that many standard deviations of normal variables
         Feature feature{0, 0, 0};
-        for (long t = 0; t < n; ++t) feature.add_within(early[t], centre, deviation > 0 ? reach * deviation : HUGE_VAL);
-        feature.add_within(x, centre, deviation > 0 ? reach * deviation : HUGE_VAL);
+        for (long t = 0; t < n; ++t) feature.add_within(early[t], centre, distance);
+        feature.add_within(x, centre, distance);
         return feature;
     }
 

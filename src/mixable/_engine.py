@@ -6,6 +6,7 @@ It knows neither library. Inputs are plain float64 tables here; NaN stands for a
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -38,6 +39,22 @@ KERNEL_GRID = (
 
 MOST_NUMBERS = 2**24
 """Tables are scaled in pieces of at most this many numbers: with a kernel they are many times as wide as they were."""
+
+
+LARGEST_WEIGHT = 1e12
+LARGEST_TARGET = 1e99
+
+
+def check_weights(weight: Array | float) -> None:
+    """Refuse weights that cannot be learned in double precision."""
+    if np.max(weight) > LARGEST_WEIGHT:
+        raise ValueError(f"sample_weight must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision")
+
+
+def check_targets(y: Array | float) -> None:
+    """Refuse numbers that cannot be learned in double precision."""
+    if np.max(np.abs(y)) > LARGEST_TARGET:
+        raise ValueError(f"y must be at most {LARGEST_TARGET:g} in size: more cannot be learned in double precision")
 
 
 class Design:
@@ -171,12 +188,16 @@ class Engine:
         self.scaler, self.n_features = scaler, self.n_features + k
 
     def add_label(self, label: Hashable) -> None:
-        """Take in a class that was not there."""
+        """Take in a class that was not there, all or nothing."""
         assert self.labels is not None
-        if len(self.labels) >= 2:
-            self.forecaster.add_class()
         self.codes[label] = len(self.labels)
         self.labels.append(label)
+        try:
+            if len(self.labels) > 2:
+                self.forecaster.add_class()
+        finally:
+            if self.forecaster.n_classes < len(self.labels):
+                del self.codes[self.labels.pop()]
 
     def new_labels(self, y: Sequence[Hashable]) -> list[Hashable]:
         """Labels among y that have not been met, in the order in which they appear."""
@@ -185,12 +206,12 @@ class Engine:
     def look(self, X: Array) -> Any:
         """The forecast of one row or of each row of a table; probabilities in the order of `labels`."""
         p = self._in_pieces(self.forecaster.predict, X)
-        return p + (self.origin or 0.0) if self.labels is None else self._known(p)
+        return p + self.offset if self.labels is None else self._known(p)
 
     def interval(self, X: Array, level: float) -> tuple[Any, Any]:
         """The interval that holds the number of one row, or of each row of a table, with probability `level`."""
         low, high = self._in_pieces(lambda Z: np.array(self.forecaster.interval(Z, level)).T, X).T
-        return low + (self.origin or 0.0), high + (self.origin or 0.0)
+        return low + self.offset, high + self.offset
 
     def deviation(self, X: Array) -> Any:
         """The standard deviation of the forecast of one row or of each row of a table of numbers."""
@@ -205,19 +226,23 @@ class Engine:
 
     def learn_row(self, x: Array, y: Any, weight: float = 1.0) -> None:
         """Learn one row; one of weight 0 only says that there is such a label."""
-        z = self.scaler.look(x)
+        z, origin, steps = self.scaler.look(x), self.origin, self.forecaster.steps
         if self.labels is None:
             self._set_origin(y, weight)
-            y = y - (self.origin or 0.0)
+            y = y - self.offset
         elif y in self.codes:
             y = self.codes[y]
         else:
             self.forecaster.predict(z)  # refuses what cannot be learned, before the class is taken in
             self.add_label(y)
             y = self.codes[y]
-        self.forecaster.learn(z, y, weight)
-        if weight > 0:
-            self.scaler.learn(x)  # once it is known that nothing was refused
+        try:
+            self.forecaster.learn(z, y, weight)
+        finally:  # also Ctrl-C, which may come when the row has been learned
+            if self.forecaster.steps == steps:
+                self.origin = origin
+            elif weight > 0:
+                self.scaler.learn(x)
 
     def run(self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None) -> Any:
         """Learn the rows of a table; return the forecasts made before each.
@@ -238,9 +263,14 @@ class Engine:
             if len(counts):
                 before = int(counts[0]) + 1
                 self._set_origin(float(y[counts[0]]), 1.0)
-        mean, std = self.forecaster.run_with_std(Z, y - (self.origin or 0.0), weight)
-        mean[before:] += self.origin or 0.0
+        mean, std = self.forecaster.run_with_std(Z, y - self.offset, weight)
+        mean[before:] += self.offset
         return mean, std
+
+    @property
+    def offset(self) -> float:
+        """What is added to the forecaster's numbers."""
+        return self.origin or 0.0
 
     def _set_origin(self, y: float, weight: float) -> None:
         """Measure targets from the first that counts, so that a large offset is not something to be learned."""
@@ -249,8 +279,11 @@ class Engine:
 
     def _run_labels(self, Z: Array, y: Any, weight: Array | None) -> Array:
         assert self.labels is not None
-        pieces, begin = [], 0
-        for label in self.new_labels(y):
+        pieces, begin, newcomers = [], 0, self.new_labels(y)
+        if newcomers:  # the pieces are checked one by one: refuse what any of them would, before the first is learned
+            with np.errstate(over="ignore"):
+                self.forecaster.predict(Z[(Z * Z).sum(axis=1).argmax()])
+        for label in newcomers:
             first = next(t for t in range(begin, len(Z)) if y[t] == label)
             pieces += self._pieces(Z, y, weight, begin, first)
             pieces.append(self._known(self.forecaster.predict(Z[first]))[None, :])
@@ -292,9 +325,7 @@ class Engine:
     def _known(self, p: Array) -> Array:
         """Leave out the place kept for a class to come."""
         known = len(self.labels or ())
-        if known == p.shape[-1]:
-            return p
-        return np.ones((*p.shape[:-1], known))
+        return p if known == p.shape[-1] else np.ones((*p.shape[:-1], min(known, 1)))
 
     def coefficients(self) -> tuple[Array, Array]:
         """Slopes (K, d) and intercepts (K,), (1, d) and (1,) for numbers, in the units of the caller's columns where scaling is linear."""
@@ -302,7 +333,7 @@ class Engine:
         theta = np.atleast_2d(self.forecaster.coef)
         slopes = theta[:, self.design.intercept :] * self._per_unit()
         bias = theta[:, 0] if self.design.intercept else np.zeros(len(theta))
-        return slopes, bias - slopes @ self.scaler.moments()[0] + (self.origin or 0.0)
+        return slopes, bias - slopes @ self.scaler.moments()[0] + self.offset
 
     def spread(self, contrasts: Array) -> Array:
         """Posterior standard deviations (c, d) of combinations (c, K) of the classes' slopes, or (1, d) for numbers and contrasts [[1]]."""
@@ -341,6 +372,12 @@ class Engine:
         self.__dict__.update({"origin": 0.0, **state})  # the first models that were saved had none
         self.scaler = self.design.scaler(self.n_features)
         self.scaler.restore({name: np.array(values) for name, values in state["scaler"].items()})
+        if self.labels is None:
+            sound = isinstance(self.forecaster, AutoRidge) and (self.origin is None or math.isfinite(self.origin))
+        else:
+            sound = self.forecaster.n_classes == max(2, len(self.labels)) and self.codes == {y: i for i, y in enumerate(self.labels)}
+        if not sound:
+            raise ValueError("labels and forecaster do not go together")
 
 
 class _InStep:
@@ -357,8 +394,9 @@ class _InStep:
         if error is None:
             return
         self.engine.scaler.restore(self.scaler)
-        learned = self.engine.forecaster.steps - self.steps
-        if learned:
-            self.engine.scaler.learn(self.X[:learned], None if self.weight is None else self.weight[:learned])
-        else:
+        learned = slice(self.engine.forecaster.steps - self.steps)
+        weight = None if self.weight is None else self.weight[learned]
+        if len(self.X[learned]):
+            self.engine.scaler.learn(self.X[learned], weight)
+        if not len(self.X[learned]) or (weight is not None and not weight.any()):
             self.engine.origin = self.origin

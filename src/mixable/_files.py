@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -14,6 +15,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     A link stays a link to the file that is written, and a file that was there keeps its permissions.
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is not a file that could be replaced", os.fspath(path))
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".mixable.", suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -38,6 +41,6 @@ def _mode(target: Path) -> int:
     """The permissions of the file that is there, or those of a new one."""
     with contextlib.suppress(OSError):
         return target.stat().st_mode & 0o7777
-    umask = os.umask(0)
+    umask = os.umask(0o077)  # which can only be asked for by setting it
     os.umask(umask)
     return 0o666 & ~umask

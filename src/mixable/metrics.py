@@ -199,10 +199,18 @@ def _table(p: ArrayLike, y: ArrayLike, classes: Sequence[Hashable] | None) -> tu
     if classes is None:
         labels = _validate.labels(y, 2**62, n)
         return values, np.where(labels < K, labels, -1)
-    columns = {label: column for column, label in enumerate(np.asarray(classes).tolist())}
+    columns = {label: column for column, label in enumerate(_plain(classes, "classes"))}
     if len(columns) != K or len(classes) != K:
         raise ValueError(f"classes must be the {K} different labels of the columns of p, got {classes!r:.80}")
-    given = np.asarray(y).tolist()
+    given = _plain(y, "y")
     if len(given) != n:
         raise ValueError(f"y must have {n} labels to go with p, got {len(given)}")
     return values, np.array([columns.get(label, -1) for label in given], dtype=np.int_)
+
+
+def _plain(labels: Any, name: str) -> list[Hashable]:
+    """Labels as a list, each as it is."""
+    out = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if not all(isinstance(label, Hashable) for label in out):
+        raise ValueError(f"{name} must be a column of labels, got {out!r:.80}")
+    return out

@@ -103,9 +103,9 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
         raise DamagedFileError(f"{where} is damaged: its header cannot be read") from error
     if "format" not in metadata or "model" not in metadata:
         raise DamagedFileError(f"{where} is a safetensors file, but not one that mixable wrote")
-    if not str(metadata["format"]).isdecimal() or int(metadata["format"]) > FORMAT:
+    if str(metadata["format"]) not in map(str, range(1, FORMAT + 1)):
         raise UnknownFormatError(
-            f"{where} has format {metadata['format']}, and this version of mixable ({_library_version()}) reads up to {FORMAT}; "
+            f"{where} has format {metadata['format']!s:.20}, and this version of mixable ({_library_version()}) reads up to {FORMAT}; "
             f"it was written by version {metadata.get('library', '?')}"
         )
     try:
@@ -123,8 +123,8 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
         raise
     except Exception as error:
         raise DamagedFileError(f"{where} is damaged: what it describes is not a model: {error}") from error
-    if _class_name(model) != metadata["class"]:
-        raise DamagedFileError(f"{where} is damaged: it should hold a {metadata['class']}, and holds a {type(model).__name__}")
+    if _class_name(model) != metadata.get("class"):
+        raise DamagedFileError(f"{where} is damaged: it should hold a {metadata.get('class')}, and holds a {type(model).__name__}")
     return model
 
 

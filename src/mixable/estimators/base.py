@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from mixable._engine import Design, Engine
+from mixable._engine import Design, Engine, check_weights
 from mixable.estimators import tables
 from mixable.kernels import KernelPlan
 
 Array = NDArray[np.float64]
-
-
-LARGEST_WEIGHT = 1e12
 
 
 class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -79,9 +77,17 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             raise ValueError("Negative values in data passed to `sample_weight`.")
         if fit and not out.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
-        if (out > LARGEST_WEIGHT).any():
-            raise ValueError(f"sample_weight must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision")
+        check_weights(out)
         return out
+
+    def _teach(self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False) -> Any:
+        """Let the engine learn; what it returns. If that fails and nothing (or, of a `whole`, not everything) was learned, forget all."""
+        try:
+            return teach(self.engine_, *examples)
+        except BaseException:
+            if whole or self.engine_.forecaster.steps == 0:
+                self._forget()
+            raise
 
     def _forget(self) -> None:
         """Drop what was learned."""

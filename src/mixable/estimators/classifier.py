@@ -103,16 +103,15 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
             labels = self._labels(y, len(rows))
             weight = self._weights(sample_weight, rows, fit=True)
             self.engine_ = Engine(self._design(), rows.shape[1], np.unique(labels).tolist())
-            self.engine_.learn(rows, labels.tolist(), weight)
         except BaseException:
             self._forget()
             raise
+        self._teach(Engine.learn, (rows, labels.tolist(), weight), whole=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> GAFClassifier:
         """Learn more rows. Classes that were not there before are taken in, unless the first call told all `classes`."""
-        examples = self._prepare(X, y, sample_weight, classes)
-        self.engine_.learn(*examples)
+        self._teach(Engine.learn, self._prepare(X, y, sample_weight, classes))
         return self
 
     def prequential(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Array:
@@ -121,8 +120,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code. Columns are `classes_` as they are at the
         end; a class that had not been met before a row has 0 there.
         """
-        examples = self._prepare(X, y, sample_weight, classes)
-        p = self.engine_.run(*examples)
+        p = self._teach(Engine.run, self._prepare(X, y, sample_weight, classes))
         return np.ascontiguousarray(p[:, self._order()])
 
     def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None) -> tuple[Array, list[Any], Array | None]:
@@ -137,9 +135,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
             if not first and told is not None and set(told) != set(engine.labels or ()):
                 raise ValueError(f"classes={told!r} are not those of the first call: {sorted(engine.labels or (), key=str)!r}")
             values = labels.tolist()
-            known = engine.labels or values
-            if _kind(values[0]) is not _kind(known[0]):
-                raise ValueError(f"y must be labels of one kind: {values[0]!r} does not go with {known[0]!r}")
+            _check_kinds(values[:1], (engine.labels or values)[0])
             unknown = engine.new_labels(values) if engine.closed else ()
             if unknown:
                 raise ValueError(f"y has labels that are not in classes: {unknown!r}")
@@ -161,6 +157,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
                 raise ValueError("Input y contains NaN or infinity.")
             if values.dtype == object and any(item is None or item != item for item in values):
                 raise ValueError("Input y contains NaN or None.")
+            if values.dtype == object and len(values):
+                _check_kinds(values.tolist(), values[0])
             check_classification_targets(values)
         if len(values) != n:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]")
@@ -233,6 +231,13 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
             order = self._order() if len(self.classes_) == 2 else np.arange(2)
             return np.asarray(values[order[[1]]] - values[order[[0]]])
         return np.asarray(values[self._order()])
+
+
+def _check_kinds(labels: list[Any], known: Any) -> None:
+    """Refuse labels that are not of the same kind as one that is known."""
+    for label in labels:
+        if type(label) is not type(known) and _kind(label) is not _kind(known):
+            raise ValueError(f"y must be labels of one kind: {label!r} does not go with {known!r}")
 
 
 def _kind(label: Any) -> type:

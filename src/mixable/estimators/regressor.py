@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mixable._engine import Design, Engine
+from mixable._engine import Design, Engine, check_targets
 from mixable.estimators.base import Array, StreamEstimator
 
 
@@ -72,14 +72,12 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Forget everything, then learn the rows in turn."""
         self._forget()
-        examples = self._prepare(X, y, sample_weight, fit=True)
-        self.engine_.learn(*examples)
+        self._teach(Engine.learn, self._prepare(X, y, sample_weight, fit=True), whole=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Learn more rows."""
-        examples = self._prepare(X, y, sample_weight)
-        self.engine_.learn(*examples)
+        self._teach(Engine.learn, self._prepare(X, y, sample_weight))
         return self
 
     def prequential(
@@ -89,8 +87,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
 
         The same as a loop of `predict` and `partial_fit` over the rows, in compiled code.
         """
-        examples = self._prepare(X, y, sample_weight)
-        mean, std = self.engine_.run(*examples)
+        mean, std = self._teach(Engine.run, self._prepare(X, y, sample_weight))
         return (mean, std) if return_std else mean
 
     def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, *, fit: bool = False) -> tuple[Array, Array, Array | None]:
@@ -105,6 +102,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
                 raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(rows)}, {len(targets)}]")
             if not np.isfinite(targets).all():
                 raise ValueError("Input y contains NaN or infinity.")
+            check_targets(targets)
             weight = self._weights(sample_weight, rows, fit=fit)
             engine = Engine(self._design(), rows.shape[1], None) if first else self.engine_
         except BaseException:

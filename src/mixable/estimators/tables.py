@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 def column_names(X: Any) -> list[str] | None:
     """The names of a table's columns, if it has names and all are strings."""
-    if hasattr(X, "collect"):
+    kind = type(X)  # a pandas table has its columns as attributes, whatever they are called
+    if hasattr(kind, "collect"):
         raise TypeError(f"X is a {type(X).__name__}, which is only a plan of a table; collect() it first")
-    names = getattr(X, "column_names", None)  # Arrow
-    if names is None:
-        names = getattr(X, "columns", None)  # pandas, Polars
+    names = X.column_names if hasattr(kind, "column_names") else getattr(X, "columns", None)  # Arrow; pandas, Polars
     if names is None or callable(names):
         return None
     names = list(names)
@@ -23,12 +22,12 @@ def column_names(X: Any) -> list[str] | None:
 
 def in_order(X: Any, names: list[str]) -> Any:
     """The same table with its columns in the given order."""
-    return X.select(names) if hasattr(X, "select") else X[names]
+    return X.select(names) if hasattr(type(X), "select") else X[names]
 
 
 def as_matrix(X: Any) -> Any:
     """A table with named columns as an array; anything else as it is."""
-    if hasattr(X, "column_names") and hasattr(X, "column"):  # Arrow
+    if hasattr(type(X), "column_names"):  # Arrow
         return np.column_stack([np.asarray(X.column(name)) for name in X.column_names])
     if type(X).__module__.partition(".")[0] == "polars":
         dates = [name for name, kind in X.schema.items() if kind.is_temporal()]
