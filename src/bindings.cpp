@@ -6,6 +6,7 @@
 #include "core/ons.hpp"
 #include "core/scalar_rules.hpp"
 #include "core/scaler.hpp"
+#include "events.hpp"
 #include "model.hpp"
 
 namespace {
@@ -42,6 +43,10 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
         .def("state", &M::state, nb::sig("def state(self) -> dict[str, int | float | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
         .def("restore", &M::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
              "Takes over what state() of a model of the same shape returned.");
+    if constexpr (labels)
+        model.def("follow", &M::follow, nb::arg("scaler"), nb::arg("X"), nb::arg("y"),
+                  nb::sig("def follow(self, scaler: Scaler, X: NDArray[np.float64], y: NDArray[np.int_]) -> tuple[NDArray[np.float64], int, str | None]"),
+                  "Predicts raw rows one after the other and learns those with a label >= 0; returns forecasts, rows done, why it stopped before the end.");
     if constexpr (M::has_posterior || M::is_ensemble)
         model.def("covariance", &M::covariance, nb::sig("def covariance(self) -> NDArray[np.float64]"), "A^-1 (D, D); of ensembles, the weights' covariance.");
     if constexpr (M::has_posterior)
@@ -211,6 +216,17 @@ NB_MODULE(MIXABLE_MODULE, m) {
             },
             nb::arg("state"), nb::sig("def restore(self, state: dict[str, NDArray[np.float64]]) -> None"), "Takes over what state() returned.");
 
+    nb::class_<CsvParser>(m, "CsvParser", "Lines of CSV to numbers; see core/csv.hpp.")
+        .def(nb::init<std::vector<long>, std::vector<std::string>>(), nb::arg("roles"), nb::arg("names"),
+             nb::sig("def __init__(self, roles: list[int], names: list[str]) -> None"))
+        .def("parse", &parse_block, nb::arg("block"), nb::arg("begin"), nb::arg("end"), nb::arg("most"),
+             nb::sig("def parse(self, block: bytes, begin: int, end: int, most: int) -> tuple[NDArray[np.float64], list[str | None], list[str | None], "
+                     "NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, str]], int, int]"),
+             "At most `most` lines that are not blank: features, labels, ids, where each line begins, its number from 0; (number, begin, reason) of those "
+             "refused; where to go on, how many lines were passed.");
+    m.def("format_rows", &format_rows, nb::arg("P"), nb::arg("heads"), nb::arg("separators"), nb::arg("end"),
+          nb::sig("def format_rows(P: NDArray[np.float64], heads: list[bytes], separators: list[str], end: str) -> bytes"),
+          "Row t is heads[t], then separators[j] and P[t, j] for each j, then `end`.");
     m.def(
         "posterior_bytes", [](long k, long d, long rank, bool drift) { return 8 * PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.doubles(); }, nb::arg("k"),
         nb::arg("d"), nb::arg("rank"), nb::arg("drift"), "Bytes that the matrices of a posterior of this size take.");

@@ -20,6 +20,7 @@
 
 #include "core/expectation.hpp"
 #include "core/forecaster.hpp"
+#include "core/scaler.hpp"
 
 namespace nb = nanobind;
 using namespace MIXABLE_ISA;
@@ -221,6 +222,39 @@ class Model {
         double* p = data(out);
         in_slices(n, [&](long t, long count) { forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K); });
         return out;
+    }
+
+    /// (P, done, reason): rows of X (n, features), NaN for what is missing, scaled and predicted one after the other; those with a label y >= 0 are learned
+    /// before the next. The bits do not depend on how rows are spread over calls. Stops before the first row that is refused, and says why.
+    nb::tuple follow(Scaler& scaler, nb::handle X_, nb::handle y_) {
+        Use use(*this);
+        const double* X = checked(X_, 2);
+        if (!is_plain(y_, NPY_LONG, 1)) throw nb::type_error("expected a C-contiguous array of labels");
+        const long* y = data<long>(y_);
+        const long n = length(X_), K = forecaster_.outputs();
+        if (length(X_, 1) != scaler.d || scaler.views * scaler.width != d_ || length(y_) != n) throw nb::value_error("X, y and the scaler do not go together");
+        for (long t = 0; t < n; ++t)
+            if (y[t] < -1 || y[t] >= K) throw nb::value_error("y has a label out of range");
+        nb::object out = new_array({n, K}), reason = nb::none();
+        double* p = data(out);
+        std::vector<double> z(static_cast<std::size_t>(d_));
+        long done = 0;
+        try {
+            nb::gil_scoped_release release;
+            for (; done < n; ++done) {
+                const double* x = X + done * scaler.d;
+                scaler.look(x, z.data());
+                check_size(z.data(), 1, "the input");
+                forecaster_.predict(z.data(), p + done * K);
+                if (y[done] < 0) continue;
+                forecaster_.learn(z.data(), y[done], 1.0);
+                scaler.learn(x, z.data());
+            }
+        } catch (const std::exception& error) {
+            forecaster_.forget_reading();
+            reason = nb::str(error.what());
+        }
+        return nb::make_tuple(out, done, reason);
     }
 
     nb::object mean() {

@@ -94,9 +94,9 @@ class Scores:
         known = y >= 0
         own = np.where(known, p[np.arange(n), np.where(known, y, 0)], 0.0) if K else np.zeros(n)
         self.n += n
-        self._weight += float(weight.sum())
-        self._loss += float(weight @ -np.log(np.maximum(own, LEAST)))
-        self._square += float(weight @ ((p * p).sum(axis=1) - 2 * own + 1))
+        self._weight = _added(self._weight, weight)
+        self._loss = _added(self._loss, weight * -np.log(np.maximum(own, LEAST)))
+        self._square = _added(self._square, weight * ((p * p).sum(axis=1) - 2 * own + 1))
         sure = p.max(axis=1) if K else np.zeros(n)
         right = known & (p.argmax(axis=1) == y) & (sure > 0) if K else np.zeros(n, dtype=bool)
         bins = np.minimum((sure * self.bins).astype(np.int_), self.bins - 1)
@@ -141,6 +141,11 @@ class Scores:
             )
             for b in np.flatnonzero(self._binned_weight > 0)
         ]
+
+
+def _added(total: float, values: Array) -> float:
+    """A sum one by one, so that it does not depend on how forecasts arrive in tables."""
+    return float(np.cumsum(np.concatenate([[total], values]))[-1])
 
 
 def scores(

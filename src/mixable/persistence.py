@@ -29,6 +29,7 @@ HOMES = {
     **{name: "mixable._engine" for name in ("Engine", "Design")},
     "KernelPlan": "mixable.kernels",
     "Scores": "mixable.metrics",
+    "StreamModel": "mixable.streaming",
     "river.GAFClassifier": "mixable.river",
     "river.GAFRegressor": "mixable.river",
 }

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from mixable import bounds
 from mixable.cli.race import console_for, list_datasets, run_race
+from mixable.cli.stream import run_stream
 from mixable.experiments import growth
 from mixable.experiments import hard_regime as hard
 from mixable.experiments import kernels as kernel_loss
@@ -28,6 +29,7 @@ def positive(value: float) -> float:
 
 app.command("race")(run_race)
 app.command("datasets")(list_datasets)
+app.command("stream")(run_stream)
 
 
 @app.command()

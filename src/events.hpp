@@ -1,0 +1,89 @@
+// Blocks of CSV and rows of answers as Python objects.
+#pragma once
+
+#include <cstdint>
+
+#include "core/csv.hpp"
+#include "model.hpp"
+
+namespace {  // one translation unit includes this
+
+template <class T>
+nb::object array_of(const std::vector<T>& values, int type, std::initializer_list<npy_intp> shape) {
+    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), type);
+    if (!a) throw nb::python_error();
+    if (!values.empty()) std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), values.data(), values.size() * sizeof(T));
+    return nb::steal(a);
+}
+
+/// A str, or None for an empty one; what is not UTF-8 has been refused before.
+nb::object text_or_none(std::string_view text) { return text.empty() ? nb::none() : nb::object(nb::str(text.data(), text.size())); }
+
+/// Why a line is not text; null if it is.
+const char* not_text(std::string_view line) {
+    unsigned char high = 0;
+    bool zero = false;
+    for (const char c : line) high |= static_cast<unsigned char>(c), zero |= c == 0;
+    if (zero) return "a NUL byte";
+    if (high < 0x80) return nullptr;
+    PyObject* decoded = PyUnicode_DecodeUTF8(line.data(), Py_ssize_t(line.size()), nullptr);
+    if (!decoded) PyErr_Clear();
+    Py_XDECREF(decoded);
+    return decoded ? nullptr : "not UTF-8";
+}
+
+/// See the stub: (X, labels, ids, begins, lines, rejects, next, count).
+nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, long end, long most) {
+    if (begin < 0 || end < begin || end > long(block.size())) throw nb::value_error("the block ends before that");
+    const char* text = block.c_str();
+    std::vector<double> rows;
+    std::vector<std::int64_t> begins, lines;
+    nb::list labels, ids, rejects;
+    long line = 0, events = 0;
+    for (; begin < end && events < most; ++line) {
+        const void* newline = std::memchr(text + begin, '\n', std::size_t(end - begin));
+        const long stop = newline ? static_cast<const char*>(newline) - text : end, next = newline ? stop + 1 : end;
+        std::string_view view(text + begin, std::size_t(stop - begin));
+        if (!view.empty() && view.back() == '\r') view.remove_suffix(1);
+        if (!view.empty()) {
+            ++events;
+            const std::size_t used = rows.size();
+            rows.resize(used + std::size_t(parser.features));
+            const char* reason = not_text(view);
+            if (!reason && !parser.read(view, rows.data() + used)) reason = parser.reason.c_str();
+            if (reason) {
+                rows.resize(used);
+                rejects.append(nb::make_tuple(line, begin, nb::str(reason)));
+            } else {
+                begins.push_back(begin);
+                lines.push_back(line);
+                labels.append(text_or_none(parser.label));
+                ids.append(text_or_none(parser.id));
+            }
+        }
+        begin = next;
+    }
+    const auto n = npy_intp(begins.size());
+    return nb::make_tuple(array_of(rows, NPY_DOUBLE, {n, parser.features}), labels, ids, array_of(begins, NPY_INT64, {n}), array_of(lines, NPY_INT64, {n}),
+                          rejects, begin, line);
+}
+
+/// Row t is heads[t], then separators[j] and P[t, j] for each j, then `end`.
+nb::bytes format_rows(nb::handle P, const nb::list& heads, const std::vector<std::string>& separators, const std::string& end) {
+    const double* p = checked(P, 2);
+    const auto n = length(P), columns = length(P, 1);
+    if (npy_intp(heads.size()) != n || npy_intp(separators.size()) != columns) throw nb::value_error("P, heads and separators do not go together");
+    std::string out;
+    for (npy_intp t = 0; t < n; ++t) {
+        const auto head = nb::cast<nb::bytes>(heads[std::size_t(t)]);
+        out.append(head.c_str(), head.size());
+        for (npy_intp j = 0; j < columns; ++j) {
+            out += separators[std::size_t(j)];
+            append_number(out, p[t * columns + j]);
+        }
+        out += end;
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
+}  // namespace

@@ -1,0 +1,201 @@
+"""`mixable stream`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from mixable import persistence
+from mixable._engine import Design
+from mixable.forecasters import GAF, ONS, Folklore
+from mixable.streaming.errors import StreamError
+from mixable.streaming.files import Lock
+from mixable.streaming.loop import Options, Stream
+from mixable.streaming.model import StreamModel
+from mixable.streaming.stops import Stops
+
+REFRESH = 0.2  # seconds between two looks of the live line
+
+
+class Forecaster(str, Enum):
+    """What may learn."""
+
+    auto = "auto"
+    gaf = "gaf"
+    folklore = "folklore"
+    ons = "ons"
+
+
+KINDS: dict[Forecaster, type | None] = {
+    Forecaster.auto: None,
+    Forecaster.gaf: GAF,
+    Forecaster.folklore: Folklore,
+    Forecaster.ons: ONS,
+}
+
+
+def run_stream(
+    model: Annotated[Path, typer.Option(help="The model file: made on first use, then continued.")],
+    source: Annotated[
+        Path | None, typer.Argument(metavar="[IN]", help="CSV or JSON lines, also gzipped; standard input if not given.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column with the label; may be left out with --no-learn.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where answers go (.csv, .jsonl); standard output if not given.")] = None,
+    identifier: Annotated[str | None, typer.Option("--id", help="The column to echo; a late label finds its event by it.")] = None,
+    remember: Annotated[int, typer.Option(min=0, help="Events that may wait for a late label.")] = 10_000,
+    classes: Annotated[str | None, typer.Option(help="All labels, by commas; otherwise they are taken in as they come.")] = None,
+    features: Annotated[str | None, typer.Option(help="The features to use, by commas; otherwise all columns.")] = None,
+    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Whether to learn; without, the model file stays as it is.")] = True,
+    every: Annotated[int, typer.Option(min=1, help="Events between checkpoints.")] = 100_000,
+    seconds: Annotated[float, typer.Option(min=0.0, help="Seconds between checkpoints.")] = 10.0,
+    rejects: Annotated[Path | None, typer.Option(help="Where bad events go, with line number and reason, as JSON lines.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad event.")] = False,
+    metrics: Annotated[Path | None, typer.Option(help="A file to add counts and scores to, a line of JSON at each checkpoint.")] = None,
+    from_start: Annotated[bool, typer.Option("--from-start", help="Read IN from its beginning, whatever the checkpoint says.")] = False,
+    forecaster: Annotated[Forecaster | None, typer.Option(help="auto mixes over whatever of the following is not given.")] = None,
+    lam: Annotated[float | None, typer.Option(help="Regularisation.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Curvature.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Hedge width.")] = None,
+    drift: Annotated[float | None, typer.Option(help="Process noise.")] = None,
+) -> None:
+    """Forecast events from a file or a pipe, learn when labels come, and lose nothing when the machine dies."""
+    errors = Console(stderr=True, soft_wrap=True)
+
+    def say(message: str) -> None:
+        errors.print(f"mixable: {message}", highlight=False, markup=False)
+
+    try:
+        if learn and target is None:
+            raise StreamError("--target COLUMN is needed, unless --no-learn")
+        fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
+        options = Options(model, target, source, out, rejects, metrics, identifier, remember, learn, strict, from_start, every, seconds)
+        with _locked(options, say):
+            kept = _model(options, _design(forecaster, fixed), _names(classes, "--classes"), _names(features, "--features"))
+            with Stops() as stops:
+                stream = Stream(options, kept, say)
+                with _live(errors, stream) as tick:
+                    stream.run(stops, tick)
+            say(_summary(stream))
+    except StreamError as error:
+        errors.print(f"mixable: {error}", style="red", highlight=False, markup=False)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        errors.print(f"mixable: {error.filename or 'mixable stream'}: {error.strerror}", style="red", highlight=False, markup=False)
+        raise typer.Exit(2) from None
+
+
+@contextlib.contextmanager
+def _locked(options: Options, say: Any) -> Iterator[None]:
+    """Keep others from the model while it learns, and clear away what a crash has left."""
+    if not options.learns:
+        yield
+        return
+    lock = Lock(options.model)
+    try:
+        if lock.stale:
+            say(f"took over the lock of process {lock.stale}, which is gone")
+        for part in options.model.parent.glob(f".{options.model.name}.*.part"):
+            part.unlink()
+        yield
+    finally:
+        lock.release()
+
+
+def _names(text: str | None, option: str) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise StreamError(f"{option} must be different names with commas between them, got {text!r}")
+    return names
+
+
+def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> Design | None:
+    """The forecaster that the options ask for; None if they ask for nothing."""
+    if forecaster is None and all(value is None for value in fixed.values()):
+        return None
+    design = Design.for_classes(KINDS[forecaster or Forecaster.auto], fixed, True, True, 1)
+    try:
+        design.forecaster(1, 2)
+    except (TypeError, ValueError) as error:
+        raise StreamError(f"--forecaster {(forecaster or Forecaster.auto).value}: {error}") from None
+    return design
+
+
+def _model(options: Options, design: Design | None, classes: tuple[str, ...] | None, features: tuple[str, ...] | None) -> StreamModel:
+    """Read the model if there is one, and see that it is what is asked for; make it otherwise."""
+    path = options.model
+    if not path.exists():
+        if not options.learns:
+            raise StreamError(f"{path}: no such file; --no-learn needs a model")
+        if classes is not None and len(classes) < 2:
+            raise StreamError("--classes must be two or more")
+        return StreamModel(design or Design.for_classes(None, {}, True, True, 1), classes=classes, features=features)
+    try:
+        model = persistence.load(path)
+    except ValueError as error:
+        raise StreamError(str(error)) from None
+    if not isinstance(model, StreamModel):
+        raise StreamError(f"{path} holds a {type(model).__name__}, not a model of mixable stream")
+    if design is not None and (design.kind, design.parameters) != (model.design.kind, model.design.parameters):
+        raise StreamError(f"{path} was made with another forecaster or other parameters; leave them out to go on with it")
+    if classes is not None and classes != model.classes:
+        raise StreamError(f"{path} was made with other --classes: {', '.join(model.classes) if model.classes else 'none given'}")
+    if features is not None and not (model.closed_features and set(features) == set(model.columns)):
+        raise StreamError(
+            f"{path} was made with other --features: {', '.join(map(str, model.columns)) if model.closed_features else 'none given'}"
+        )
+    return model
+
+
+@contextlib.contextmanager
+def _live(console: Console, stream: Stream) -> Iterator[Any]:
+    """A line that is kept up to date, where there is a terminal that the answers do not go to."""
+    if not console.is_terminal or (stream.options.out is None and os.isatty(1)):
+        yield lambda: None
+        return
+    shown = 0.0
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def tick() -> None:
+            nonlocal shown
+            if time.monotonic() - shown >= REFRESH:
+                shown = time.monotonic()
+                live.update(Text(_line(stream.figures()), no_wrap=True, overflow="ellipsis"), refresh=True)
+
+        yield tick
+
+
+def _line(figures: dict[str, Any]) -> str:
+    """How it goes, in one line."""
+    parts = [f"{figures['events']:,} events", f"{figures['rate'] or 0:,.0f}/s"]
+    if figures["log_loss"] is not None:
+        parts += [f"log loss {figures['log_loss']:.4f}", f"calibration error {figures['calibration_error']:.3f}"]
+    if figures["rejected"]:
+        parts.append(f"{figures['rejected']:,} rejected")
+    return ", ".join(parts)
+
+
+def _summary(stream: Stream) -> str:
+    figures = stream.figures()
+    parts = [f"{figures[name]:,} {name}" for name in ("predicted", "rejected", "learned")]
+    parts += [
+        f"{figures[name]:,} {text}"
+        for name, text in (("late", "late labels"), ("waiting", "waiting"), ("forgotten", "forgotten"))
+        if figures[name]
+    ]
+    text = f"{figures['events']:,} events: {', '.join(parts)}"
+    if figures["log_loss"] is not None:
+        text += f"; log loss {figures['log_loss']:.4f}, accuracy {figures['accuracy']:.3f}, "
+        text += f"calibration error {figures['calibration_error']:.3f}"
+    return text + f"; {figures['rate'] or 0:,.0f} events/s"

@@ -1,0 +1,9 @@
+"""What ends a stream, in one line."""
+
+
+class StreamError(ValueError):
+    """Something that the user has to see to: an option, a file, or a bad event where none may be."""
+
+
+class BadEventError(StreamError):
+    """A bad event, where none may be; all before it has been answered and learned."""

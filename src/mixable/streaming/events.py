@@ -1,0 +1,171 @@
+"""Lines to events: features as a row of numbers, a label, an identifier; or the reason why not."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _core
+from mixable._dictionaries import number
+from mixable.streaming.errors import StreamError
+from mixable.streaming.model import StreamModel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+MOST_FEATURES = 2000  # that are taken in unasked
+
+Identifier = str | int | float | None
+
+
+class Batch(NamedTuple):
+    """Some lines of a buffer. `begins` and `lines` say where each event's line begins and which it is, counted from the batch's first."""
+
+    X: Array  # (n, features of the model); NaN is missing
+    labels: list[str | None]
+    ids: Sequence[Identifier]
+    begins: Integers
+    lines: Integers
+    rejects: list[tuple[int, int, str]]  # line, where it begins, reason
+    end: int  # of the batch in the buffer
+    passed: int  # lines, blank ones included
+
+
+class CsvEvents:
+    """Events in CSV: one to a line, the first line has the names of the columns."""
+
+    def __init__(self, header: bytes, model: StreamModel, target: str | None, identifier: str | None, learns: bool) -> None:
+        names = _header(header)
+        for wanted in (target, identifier):
+            if wanted is not None and wanted not in names:
+                raise StreamError(f"the header has no column {wanted!r}; it has {', '.join(names):.300}")
+        features = [name for name in names if name not in (target, identifier)]
+        if not model.closed_features and learns:
+            if len(model.columns) + len([name for name in features if name not in model.columns]) > MOST_FEATURES:
+                raise StreamError(f"the header has {len(features):,} columns; name the features with --features if there are so many")
+            model.take_in(features)
+        used = [name for name in features if name in model.columns]
+        places = {name: place for place, name in enumerate(used)}
+        special = {target: -2, identifier: -3}
+        self._columns = [model.columns[name] for name in used]
+        self._model = model
+        self._parser = _core.CsvParser([special.get(name, places.get(name, -1)) for name in names], names)
+
+    def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
+        """At most `most` events of some whole lines."""
+        batch = Batch(*self._parser.parse(block, begin, end, most))
+        width = len(self._model.columns)
+        if self._columns == list(range(width)):
+            return batch
+        X = np.full((len(batch.X), width), math.nan)
+        X[:, self._columns] = batch.X
+        return batch._replace(X=X)
+
+
+def _header(line: bytes) -> list[str]:
+    try:
+        text = line.decode()
+        (names,) = csv.reader([text], strict=True)
+    except UnicodeDecodeError:
+        raise StreamError("the header is not UTF-8") from None
+    except (csv.Error, ValueError) as error:
+        raise StreamError(f"the header cannot be read: {error}") from None
+    if "\0" in text:
+        raise StreamError("the header has a NUL byte")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise StreamError(f"two columns of the header are called {sorted(twice)[0]!r}")
+    return names
+
+
+class JsonEvents:
+    """Events in JSON lines: one object to a line."""
+
+    def __init__(self, model: StreamModel, target: str | None, identifier: str | None, learns: bool) -> None:
+        self._model, self._target, self._identifier = model, target, identifier
+        self._open = learns and not model.closed_features
+
+    def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
+        """At most `most` events of some whole lines; a new feature is taken in, and only with the first of them."""
+        rows: list[Array] = []
+        labels: list[str | None] = []
+        ids: list[Identifier] = []
+        begins: list[int] = []
+        lines: list[int] = []
+        rejects: list[tuple[int, int, str]] = []
+        line = 0
+        while begin < end and len(rows) + len(rejects) < most:
+            stop = block.find(b"\n", begin, end) + 1 or end
+            text = block[begin:stop].strip()
+            if text:
+                try:
+                    values, label, key = self._read(text)
+                    new = [name for name in values if name not in self._model.columns] if self._open else []
+                    if new and rows:
+                        break
+                    if new:
+                        if len(self._model.columns) + len(new) > MOST_FEATURES:
+                            raise StreamError(f"more than {MOST_FEATURES} features; name those wanted with --features")
+                        self._model.take_in(new)
+                    rows.append(self._model.row(values))
+                    labels.append(label)
+                    ids.append(key)
+                    begins.append(begin)
+                    lines.append(line)
+                except (ValueError, TypeError, OverflowError, MemoryError, RecursionError) as error:
+                    rejects.append((line, begin, _reason(error)))
+            begin = stop
+            line += 1
+        X = np.array(rows).reshape(len(rows), len(self._model.columns))
+        return Batch(X, labels, ids, np.array(begins, np.int64), np.array(lines, np.int64), rejects, begin, line)
+
+    def _read(self, text: bytes) -> tuple[dict[Hashable, float], str | None, Identifier]:
+        values = json.loads(text.decode(), object_pairs_hook=_without_doubles)
+        if not isinstance(values, dict):
+            raise ValueError("not a JSON object")
+        label = _text(values.pop(self._target, None), "label")
+        key = values.pop(self._identifier, None)
+        _text(key, "identifier")
+        if not self._open:
+            values = {name: value for name, value in values.items() if name in self._model.columns}
+        return {name: number(name, value) for name, value in values.items()}, label, None if key == "" else key
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        raise ValueError("a name stands twice in the object")
+    return out
+
+
+def _text(value: Any, what: str) -> str | None:
+    """A label or an identifier as text; None and the empty text are none."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"the {what} is {value}")
+    if not isinstance(value, (str, int, float)):
+        raise ValueError(f"the {what} must be text or a number, got {value!r:.80}")
+    text = as_text(value)
+    text.encode()  # refuses halves of surrogate pairs, which no UTF-8 can hold
+    return text
+
+
+def as_text(value: Identifier) -> str:
+    """One text for a label or an identifier, whichever format it came in."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, UnicodeError):
+        return "not UTF-8"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg} at character {error.pos + 1}"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return str(error) or type(error).__name__

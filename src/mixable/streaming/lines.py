@@ -1,0 +1,208 @@
+"""Where events come from: bytes of a file or of standard input, unpacked if they are gzip, as whole lines; and the place in them.
+
+A place is what a checkpoint remembers of an input: `position` (bytes read, after unpacking), `line` (lines read), `torn` (if that is in
+the midst of a line, why) and two fingerprints, of the beginning and of what stands before the position.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CHUNK = 1 << 18
+LONGEST = 1 << 24  # of a line
+PRINT = 4096  # bytes that a fingerprint is taken of
+
+UNFINISHED = "unfinished"  # the input ended without the end of its last line, which was used all the same
+SKIPPING = "skipping"  # the line was refused before its end was seen
+
+OTHER, CHANGED = "is another input", "begins like the input"  # than that of a checkpoint; of it, but is shorter or differs later
+
+
+def fingerprint(data: bytes) -> str:
+    """A short name for some bytes."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+class Source:
+    """Bytes from a file, or from standard input if there is no path."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.descriptor = 0 if path is None else os.open(path, os.O_RDONLY)
+        self.path = path
+        self._start()
+
+    def _start(self) -> None:
+        self._unpacker: Any = None  # zlib has no public name for its type
+        self._packed = self._surplus = b""
+        self._began = self.ended = False
+        self.damage: str | None = None
+
+    @property
+    def has_more_at_hand(self) -> bool:
+        """Whether a read would not wait."""
+        return bool(self._packed or self._surplus)
+
+    def read(self) -> bytes:
+        """What there is, which may be nothing yet; `ended` tells the end."""
+        if self._surplus:
+            data, self._surplus = self._surplus, b""
+            return data
+        data = self._packed or os.read(self.descriptor, CHUNK)
+        if not self._began:
+            while data == b"\x1f" and (more := os.read(self.descriptor, CHUNK)):
+                data += more
+            self._began = True
+            if data[:2] == b"\x1f\x8b":
+                self._unpacker = zlib.decompressobj(wbits=31)
+        if self._unpacker is not None:
+            return self._unpack(data)
+        self.ended = not data
+        return data
+
+    def _unpack(self, data: bytes) -> bytes:
+        if not data:
+            self.ended = True
+            if not self._unpacker.eof:
+                self.damage = "the gzip data end too early"
+            return b""
+        try:
+            if self._unpacker.eof:  # padding, or another member
+                data = data.lstrip(b"\0")
+                if not data:
+                    self._packed = b""
+                    return b""
+                self._unpacker = zlib.decompressobj(wbits=31)
+            out: bytes = self._unpacker.decompress(data, CHUNK)
+        except zlib.error as error:
+            self.damage, self.ended, self._packed = f"the gzip data are damaged: {error}", True, b""
+            return b""
+        self._packed = self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
+        return out
+
+    def go_to(self, position: int) -> tuple[bytes, bytes]:
+        """Go on from a position in a file; return its beginning and what stands before the position, less if it is shorter."""
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        self._start()
+        data, head, past = self.read(), b"", b""
+        if self._unpacker is None:
+            os.lseek(self.descriptor, position, os.SEEK_SET)
+            size = min(PRINT, position)
+            self.ended = False
+            return os.pread(self.descriptor, size, 0), os.pread(self.descriptor, size, position - size)
+        while True:
+            data, self._surplus = data[:position], data[position:]
+            position -= len(data)
+            head += data[: PRINT - len(head)]
+            past = (past + data)[-PRINT:]
+            if position == 0 or self.ended:
+                return head, past
+            data = self.read()
+
+
+class Complaint(NamedTuple):
+    """A line that is refused before anyone has tried to understand it."""
+
+    line: int
+    text: bytes
+    reason: str
+
+
+class Lines:
+    """The whole lines that have been read and not yet used: `buffer[at:whole]`."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.buffer, self.at, self.whole = b"", 0, 0
+        self.position = self.line = 0
+        self.torn: str | None = None
+        self._complaints: list[Complaint] = []
+        self._head = self._past = b""
+
+    def fill(self) -> None:
+        """Read once."""
+        data = self.source.read()
+        if self.torn:
+            data = self._skip(data)
+        self.buffer, self.at = self.buffer[self.at :] + data, 0
+        self.whole = len(self.buffer) - len(data) + end if (end := data.rfind(b"\n") + 1) else 0
+        if self.position == 0 and self.buffer.startswith(b"\xef\xbb\xbf"):
+            self._pass(3)
+        if self.source.ended:
+            self.whole = self.buffer.rfind(b"\n") + 1 if self.source.damage else len(self.buffer)
+        elif not self.whole and len(self.buffer) > LONGEST:
+            self._refuse_rest(f"longer than {LONGEST >> 20} MiB")
+        self.whole = max(self.at, self.whole)
+
+    def complaints(self) -> list[Complaint]:
+        """What is to be refused before the lines at hand."""
+        if self.source.damage and self.at == self.whole and not self.torn:
+            # What was cut off may be half an event, or any number of them: it counts as one.
+            self._refuse_rest(self.source.damage)
+        out, self._complaints = self._complaints, []
+        return out
+
+    def _refuse_rest(self, reason: str) -> None:
+        self.line += 1
+        self._complaints.append(Complaint(self.line, self.buffer[self.at :], reason))
+        self._pass(len(self.buffer) - self.at)
+        self.whole, self.torn = self.at, SKIPPING
+
+    def _skip(self, data: bytes) -> bytes:
+        """The data after the end of the line that is being passed over."""
+        end = data.find(b"\n") + 1 or len(data)
+        if self.torn == UNFINISHED and data[:end].strip():
+            self._complaints.append(Complaint(self.line, data[:end], "the rest of a line that was read before it was complete"))
+            self.torn = SKIPPING
+        self.buffer, self.at = data, 0
+        self._pass(end)
+        if data[end - 1 : end] == b"\n":
+            self.torn = None
+        self.buffer, self.at = b"", 0
+        return data[end:]
+
+    def first(self) -> bytes | None:
+        """The first whole line at hand that is not blank; those before it are used up."""
+        while self.at < self.whole:
+            end = self.buffer.find(b"\n", self.at, self.whole) + 1 or self.whole
+            if line := self.buffer[self.at : end].strip(b"\r\n"):
+                return line
+            self.use(end, 1)
+        return None
+
+    def use_first(self) -> None:
+        """Pass over one line."""
+        self.use(self.buffer.find(b"\n", self.at, self.whole) + 1 or self.whole, 1)
+
+    def use(self, end: int, count: int) -> None:
+        """Pass over `count` lines, which end at `end` of the buffer."""
+        if end > self.at and self.buffer[end - 1 : end] != b"\n":
+            self.torn = UNFINISHED
+        self._pass(end - self.at)
+        self.line += count
+
+    def _pass(self, n: int) -> None:
+        end = self.at + n
+        self._head += self.buffer[self.at : min(end, self.at + PRINT - len(self._head))]
+        self._past = (self._past + self.buffer[max(self.at, end - PRINT) : end])[-PRINT:]
+        self.at, self.position = end, self.position + n
+
+    def place(self) -> dict[str, Any]:
+        """What a checkpoint is to remember."""
+        prints = [fingerprint(self._head), fingerprint(self._past)]
+        return {"position": self.position, "line": self.line, "torn": self.torn, "prints": prints}
+
+    def go_to(self, place: dict[str, Any]) -> str | None:
+        """Go on from a place; if this is not the input that it is a place of, return what it is."""
+        head, past = self.source.go_to(place["position"])
+        if fingerprint(head) != place["prints"][0]:
+            return OTHER
+        if fingerprint(past) != place["prints"][1]:
+            return CHANGED
+        self.buffer, self.at, self.whole = b"", 0, 0
+        self._head, self._past = head, past
+        self.position, self.line, self.torn = place["position"], place["line"], place["torn"]
+        return None

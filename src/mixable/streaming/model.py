@@ -1,0 +1,138 @@
+"""The model of a stream: a forecaster of labels from dictionaries of features, and all that a checkpoint holds besides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable._dictionaries import Dictionaries, label
+from mixable._engine import Design, Engine
+from mixable.metrics import Scores
+
+Array = NDArray[np.float64]
+
+COUNTS = ("events", "predicted", "rejected", "learned", "late", "forgotten")
+
+
+class StreamModel(Dictionaries):
+    """What `mixable stream` keeps in its model file, and `mixable.load` returns: it predicts from dictionaries, and can learn more.
+
+    Parameters
+    ----------
+    design
+        The forecaster and the scaling.
+    classes
+        The labels, if no others may come; None takes them in as they come.
+    features
+        The features, if all others are to be ignored; None takes them in as they come.
+
+    Attributes
+    ----------
+    counts
+        Events, of which predicted and rejected; examples learned; late labels; events forgotten before their label came.
+    scores
+        `mixable.metrics.Scores` of the forecasts whose label has come.
+    waiting
+        Features and forecast of the events whose label may yet come, by identifier.
+    place
+        Where the stream was (`mixable.streaming.lines`), and how long what it had written (`mixable.streaming.files`).
+
+    Examples
+    --------
+    >>> model = StreamModel(Design.for_classes(None, {}, True, True, 1))
+    >>> for t in range(50):
+    ...     model.learn_one({"wind": float(t % 3), "sun": float(t % 2)}, "rain" if t % 3 else "dry")
+    >>> {name: round(p, 1) for name, p in model.predict_proba_one({"wind": 2.0, "sun": 1.0}).items()}
+    {'dry': 0.0, 'rain': 1.0}
+    """
+
+    def __init__(self, design: Design, *, classes: Iterable[str] | None = None, features: Iterable[str] | None = None) -> None:
+        self.design = design
+        self.closed_features = features is not None
+        self.classes = None if classes is None else tuple(classes)
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.scores = Scores()
+        self.waiting: dict[str, tuple[Array, Array]] = {}
+        self.place: dict[str, Any] = {}
+        self._begin()
+        self._take_in(features or ())
+
+    def _design(self) -> Design:
+        return self.design
+
+    def _labels(self) -> tuple[str, ...]:
+        return self.classes or ()
+
+    @property
+    def engine(self) -> Engine:
+        """The scaler, the forecaster and the labels."""
+        assert self._engine is not None  # there is an intercept
+        return self._engine
+
+    @property
+    def labels(self) -> list[Any]:
+        """The classes, in the order of probabilities."""
+        return self.engine.labels or []
+
+    @property
+    def columns(self) -> dict[Hashable, int]:
+        """The features and their places in a row."""
+        return self._columns
+
+    def take_in(self, names: Iterable[Hashable]) -> None:
+        """Make room for features that are new."""
+        self._take_in(names)
+
+    def row(self, x: dict[Hashable, Any]) -> Array:
+        """A row of what is known of x, NaN for what is missing."""
+        return self._row(x)
+
+    def learn_one(self, x: dict[Hashable, Any], y: str) -> None:
+        """Learn one example."""
+        if self.classes is not None and label(y) not in self.classes:
+            raise ValueError(f"no class is called {y!r}")
+        known = {name: value for name, value in x.items() if name in self._columns} if self.closed_features else x
+        self._learn_one(known, label(y), 1.0)
+
+    def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
+        """The probability of each class."""
+        return self._probabilities(x)
+
+    def follow(self, X: Array, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:
+        """Predict rows one after the other, learning those with a code of 0 or more; forecasts, rows done, why not all.
+
+        The bits do not depend on how the rows are spread over calls.
+        """
+        P, done, reason = self.engine.forecaster._core.follow(self.engine.scaler, X, codes)
+        return self.engine._known(P[:done]), done, reason
+
+    def __getstate__(self) -> dict[str, Any]:
+        rows, forecasts = [list(each) for each in zip(*self.waiting.values(), strict=True)] or ([], [])
+        waiting = {"ids": list(self.waiting), "X": _stacked(rows), "P": _stacked(forecasts)}
+        return {**self.__dict__, "waiting": waiting}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        waiting = state["waiting"]
+        rows = zip(_unstacked(waiting["X"]), _unstacked(waiting["P"]), strict=True)
+        self.__dict__.update(state, waiting=dict(zip(waiting["ids"], rows, strict=True)))
+
+
+def _stacked(rows: list[Array]) -> dict[str, Any]:
+    """Rows of several lengths, one after the other."""
+    return {
+        "lengths": np.array([len(row) for row in rows], dtype=np.int64),
+        "values": np.concatenate(rows) if rows else np.empty(0),
+    }
+
+
+def _unstacked(stack: dict[str, Any]) -> list[Array]:
+    return np.split(stack["values"], np.cumsum(stack["lengths"])[:-1]) if len(stack["lengths"]) else []
+
+
+def padded(row: Array, length: int) -> Array:
+    """A row with NaN for the features that came later."""
+    return np.concatenate([row, np.full(length - len(row), math.nan)])
