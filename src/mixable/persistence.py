@@ -82,7 +82,15 @@ def to_bytes(model: Any) -> bytes:
     text = json.dumps(_encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
     metadata = {"format": str(FORMAT), "class": name, "library": _library_version(), "model": text}
     metadata["checksum"] = _checksum(metadata, tensors)
-    return bytes(save_tensors(tensors, metadata))
+    return _in_order(bytes(save_tensors(tensors, metadata)))
+
+
+def _in_order(data: bytes) -> bytes:
+    """The same file with its header sorted: safetensors writes metadata in an order of chance, and equal models are to give equal files."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)  # so that tensors are aligned
+    return len(header).to_bytes(8, "little") + header + data[end:]
 
 
 def from_bytes(data: bytes, where: str = "the data") -> Any:

@@ -146,7 +146,7 @@ class Stream:
         place, path = self.model.place["input"], self.options.source
         if path is None:
             return "going on with what standard input brings"
-        if self.options.from_start or place is None or place["position"] <= self._lines.position:
+        if self.options.from_start or place["position"] <= self._lines.position:
             return f"reading {path} from the beginning"
         there = Lines(Source(path))
         found = there.go_to(place)
@@ -224,8 +224,7 @@ class Stream:
         """Bring to the disk what was written, then the model with the place where all that stands."""
         if self.options.learns:
             rejects = None if self._rejects is None else self._rejects.mark()
-            place = None if self.options.source is None else self._lines.place()
-            self.model.place = {"input": place, "out": self._out.mark(), "rejects": rejects, "headed": self._answers.headed}
+            self.model.place = {"input": self._lines.place(), "out": self._out.mark(), "rejects": rejects, "headed": self._answers.headed}
             try:
                 persistence.save(self.model, self.options.model)
             except OSError as error:
