@@ -80,7 +80,8 @@ def run_stream(
         fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
         options = Options(model, target, source, out, rejects, metrics, identifier, remember, learn, strict, from_start, every, seconds)
         with _locked(options, say):
-            kept = _model(options, _design(forecaster, fixed), _names(classes, "--classes"), _names(features, "--features"))
+            asked = forecaster is not None or any(value is not None for value in fixed.values())
+            kept = _model(options, _design(forecaster, fixed), asked, _names(classes, "--classes"), _names(features, "--features"))
             with Stops() as stops:
                 stream = Stream(options, kept, say)
                 with _live(errors, stream) as tick:
@@ -120,10 +121,8 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
     return names
 
 
-def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> Design | None:
-    """The forecaster that the options ask for; None if they ask for nothing."""
-    if forecaster is None and all(value is None for value in fixed.values()):
-        return None
+def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> Design:
+    """The forecaster that the options ask for."""
     design = Design.for_classes(KINDS[forecaster or Forecaster.auto], fixed, True, True, 1)
     try:
         design.forecaster(1, 2)
@@ -132,22 +131,22 @@ def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> De
     return design
 
 
-def _model(options: Options, design: Design | None, classes: tuple[str, ...] | None, features: tuple[str, ...] | None) -> StreamModel:
-    """Read the model if there is one, and see that it is what is asked for; make it otherwise."""
+def _model(options: Options, design: Design, asked: bool, classes: tuple[str, ...] | None, features: tuple[str, ...] | None) -> StreamModel:
+    """Read the model if there is one, and see that it is what was asked for, if anything was; make it otherwise."""
     path = options.model
     if not path.exists():
         if not options.learns:
             raise StreamError(f"{path}: no such file; --no-learn needs a model")
         if classes is not None and len(classes) < 2:
             raise StreamError("--classes must be two or more")
-        return StreamModel(design or Design.for_classes(None, {}, True, True, 1), classes=classes, features=features)
+        return StreamModel(design, classes=classes, features=features)
     try:
         model = persistence.load(path)
     except ValueError as error:
         raise StreamError(str(error)) from None
     if not isinstance(model, StreamModel):
         raise StreamError(f"{path} holds a {type(model).__name__}, not a model of mixable stream")
-    if design is not None and (design.kind, design.parameters) != (model.design.kind, model.design.parameters):
+    if asked and (design.kind, design.parameters) != (model.design.kind, model.design.parameters):
         raise StreamError(f"{path} was made with another forecaster or other parameters; leave them out to go on with it")
     if classes is not None and classes != model.classes:
         raise StreamError(f"{path} was made with other --classes: {', '.join(model.classes) if model.classes else 'none given'}")

@@ -105,13 +105,10 @@ class JsonEvents:
             if text:
                 try:
                     values, label, key = self._read(text)
-                    new = [name for name in values if name not in self._model.columns] if self._open else []
-                    if new and rows:
-                        break
-                    if new:
-                        if len(self._model.columns) + len(new) > MOST_FEATURES:
-                            raise StreamError(f"more than {MOST_FEATURES} features; name those wanted with --features")
-                        self._model.take_in(new)
+                    if self._open and not values.keys() <= self._model.columns.keys():
+                        if rows:
+                            break
+                        self._take_in(values)
                     rows.append(self._model.row(values))
                     labels.append(label)
                     ids.append(key)
@@ -124,16 +121,21 @@ class JsonEvents:
         X = np.array(rows).reshape(len(rows), len(self._model.columns))
         return Batch(X, labels, ids, np.array(begins, np.int64), np.array(lines, np.int64), rejects, begin, line)
 
-    def _read(self, text: bytes) -> tuple[dict[Hashable, float], str | None, Identifier]:
+    def _take_in(self, values: dict[Hashable, Any]) -> None:
+        if len(self._model.columns.keys() | values.keys()) > MOST_FEATURES:
+            raise StreamError(f"more than {MOST_FEATURES} features; name those wanted with --features")
+        for name, value in values.items():
+            number(name, value)  # refuse before anything is taken in
+        self._model.take_in(values)
+
+    def _read(self, text: bytes) -> tuple[dict[Hashable, Any], str | None, Identifier]:
         values = json.loads(text.decode(), object_pairs_hook=_without_doubles)
         if not isinstance(values, dict):
             raise ValueError("not a JSON object")
         label = _text(values.pop(self._target, None), "label")
         key = values.pop(self._identifier, None)
         _text(key, "identifier")
-        if not self._open:
-            values = {name: value for name, value in values.items() if name in self._model.columns}
-        return {name: number(name, value) for name, value in values.items()}, label, None if key == "" else key
+        return values, label, None if key == "" else key
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

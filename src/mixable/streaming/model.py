@@ -43,7 +43,8 @@ class StreamModel(Dictionaries):
 
     Examples
     --------
-    >>> model = StreamModel(Design.for_classes(None, {}, True, True, 1))
+    >>> mixed_over = {"lam": None, "beta": None, "alpha": None, "drift": None}
+    >>> model = StreamModel(Design.for_classes(None, mixed_over, True, True, 1))
     >>> for t in range(50):
     ...     model.learn_one({"wind": float(t % 3), "sun": float(t % 2)}, "rain" if t % 3 else "dry")
     >>> {name: round(p, 1) for name, p in model.predict_proba_one({"wind": 2.0, "sun": 1.0}).items()}
