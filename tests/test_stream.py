@@ -1,0 +1,566 @@
+"""`mixable stream` as a user meets it: the real command in real pipes, killed, fed with rubbish, in a terminal."""
+
+import contextlib
+import gzip
+import itertools
+import json
+import os
+import pty
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from kill_stream import FILES, MIXABLE, command, kill_and_resume, write_events
+
+import mixable as mx
+from mixable._engine import Design
+from mixable.streaming import StreamModel
+from mixable.streaming.lines import LONGEST
+
+GAF = ("--forecaster", "gaf", "--lam", "0.1", "--beta", "1")
+
+
+def run(folder, *arguments, source=None, data=None, status=0, model="model", **options):
+    """Run the command with a model in `folder`, on a file or on bytes from a pipe; return what it did."""
+    paths = () if source is None else (folder / source,)
+    words = [MIXABLE, "stream", "--model", folder / model, *arguments, *paths]
+    done = subprocess.run([str(word) for word in words], input=data, capture_output=True, **options)
+    assert done.returncode == status, done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    return done
+
+
+@contextlib.contextmanager
+def piped(words, **options):
+    """The command in a pipe, to be written to bit by bit; what it says on standard error can be read."""
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0, **options}
+    with subprocess.Popen([str(word) for word in words], **options) as process:
+        yield process
+
+
+def counts(folder, model="model"):
+    return mx.load(folder / model).counts
+
+
+def rejects(folder):
+    return [json.loads(line) for line in (folder / "rejects").read_text().splitlines()]
+
+
+def balanced(folder, events):
+    """Nothing is lost: all events were predicted or rejected, and each has its line in the answers or the rejects."""
+    got = counts(folder)
+    answers = [line for line in (folder / "out.csv").read_text().splitlines() if line[:1].isdigit()]
+    assert got["events"] == events == got["predicted"] + got["rejected"]
+    assert got["predicted"] == len(answers)
+    assert got["rejected"] == len(rejects(folder))
+    return got
+
+
+def small(n=60, seed=0):
+    """Lines of a stream of two features and two classes, the header first."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)).round(3)
+    return ["a,b,y\n", *(f"{x[0]},{x[1]},{'up' if x.sum() + rng.normal() > 0 else 'down'}\n" for x in X)]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A run that nobody has disturbed, and its input."""
+    folder = tmp_path_factory.mktemp("alone")
+    write_events(folder / "in.csv", 4000)
+    subprocess.run(command(folder, folder / "in.csv", "--every", 300, *GAF), check=True, capture_output=True)
+    return folder
+
+
+def same(folder, alone):
+    for name in FILES:
+        assert (folder / name).read_bytes() == (alone / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("how", ["KILL", "TERM"])
+def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_path, how):
+    hit = kill_and_resume(
+        tmp_path, alone / "in.csv", 4, getattr(signal, f"SIG{how}"), np.random.default_rng(), "--every", 300, "--seconds", 0.05, *GAF
+    )
+    assert hit
+    same(tmp_path, alone)
+
+
+def test_a_pipe_in_dribs_gzip_and_small_checkpoints_give_the_same_bytes(alone, tmp_path):
+    (packed := tmp_path / "packed").mkdir()
+    data = (alone / "in.csv").read_bytes()
+    (tmp_path / "in.gz").write_bytes(gzip.compress(data[:50_000]) + gzip.compress(data[50_000:]) + bytes(512))
+    subprocess.run(command(packed, tmp_path / "in.gz", "--every", 17, *GAF), check=True, capture_output=True)
+    same(packed, alone)
+
+    (dribs := tmp_path / "dribs").mkdir()
+    rng, at = np.random.default_rng(0), 0
+    with piped(command(dribs, "x", "--every", 1000, *GAF)[:-1], stderr=subprocess.DEVNULL) as process:
+        while at < len(data):
+            step = int(rng.choice([1, 7, 100, 3000, 40_000]))
+            process.stdin.write(data[at : at + step])
+            at += step
+            time.sleep(0.001)
+        process.stdin.close()
+        assert process.wait() == 0
+    same(dribs, alone)
+
+
+def test_the_mixture_resumes_to_the_same_bytes_in_the_midst_of_growing(tmp_path):
+    """JSON lines with new classes and features on the way, ended after each checkpoint by --strict at a bad line that is then mended."""
+    rng = np.random.default_rng(1)
+    lines = []
+    for t in range(300):
+        names = "abcd"[: 2 + (t > 60) + (t > 150)]
+        x = dict(zip(names, rng.normal(size=len(names)).tolist(), strict=True))
+        lines.append(json.dumps({**x, "y": ["no", "yes", 3][int(rng.integers(2 + (t > 100)))]}) + "\n")
+    (tmp_path / "in.jsonl").write_text("".join(lines))
+    run(tmp_path, "--target", "y", "--out", tmp_path / "out.csv", source="in.jsonl", model="whole")
+    whole = (tmp_path / "out.csv").read_bytes()
+    for cut in (30, 61, 102, 200, 300):
+        (tmp_path / "in.jsonl").write_text("".join(lines[:cut]))
+        run(tmp_path, "--target", "y", "--out", tmp_path / "pieces.csv", source="in.jsonl", model="pieces")
+    assert (tmp_path / "pieces.csv").read_bytes() == whole
+    assert (tmp_path / "pieces").read_bytes() == (tmp_path / "whole").read_bytes()
+    model = mx.load(tmp_path / "whole")
+    assert (list(model.columns), sorted(model.labels)) == (["a", "b", "c", "d"], ["3", "no", "yes"])
+
+
+@pytest.mark.parametrize(("d", "K"), [(18, 4), (700, 3)])
+def test_bits_do_not_depend_on_how_rows_are_spread_over_calls(d, K):
+    """Also where BLAS does the products, whose bits in `run` do depend on it; and they are those of predict and learn."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, d)), rng.integers(-1, K, 90)
+    design = Design.for_classes(mx.GAF, {}, True, True, 1)
+    outcomes = []
+    for cuts in ([0, 90], [0, 1, 8, 50, 51, 90], list(range(91))):
+        f, scaler = design.forecaster(d, K), design.scaler(d)
+        parts = [f._core.follow(scaler, X[i:j], y[i:j]) for i, j in itertools.pairwise(cuts)]
+        assert [part[1:] for part in parts] == [(j - i, None) for i, j in itertools.pairwise(cuts)]
+        outcomes.append((np.concatenate([part[0] for part in parts]).tobytes(), f.coef.tobytes()))
+    f, scaler, P = design.forecaster(d, K), design.scaler(d), []
+    for x, label in zip(X, y, strict=True):
+        z = scaler.look(x)
+        P.append(f.predict(z))
+        if label >= 0:
+            f.learn(z, label)
+            scaler.learn(x)
+    outcomes.append((np.array(P).tobytes(), f.coef.tobytes()))
+    assert len(set(outcomes)) == 1
+
+
+def test_what_is_too_large_is_refused_and_nothing_of_it_learned():
+    f = mx.GAF(2, 2, lam=1e-14)
+    scaler = mx._core.Scaler(2, False, False, 1)
+    _, done, reason = f._core.follow(scaler, np.array([[1.0, 1.0], [1e9, 0.0], [1.0, 1.0]]), np.array([0, 1, 0]))
+    assert (done, f.steps) == (1, 1)
+    assert "too large" in reason
+
+
+def test_answers_come_at_once_in_a_slow_pipe(tmp_path):
+    header, *lines = small(12)
+    times = []
+    with piped([MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--classes", "up,down"]) as process:
+        process.stdin.write(header.encode())
+        for number, line in enumerate(lines):
+            time.sleep(0.1)
+            begin = time.monotonic()
+            process.stdin.write(line[:5].encode())
+            process.stdin.write(line[5:].encode())
+            if number == 0:
+                assert process.stdout.readline() == b"line,up,down\n"
+            answer = process.stdout.readline().decode().split(",")
+            times.append(time.monotonic() - begin)
+            assert int(answer[0]) == number + 2
+            assert abs(float(answer[1]) + float(answer[2]) - 1) < 1e-12
+        process.stdin.close()
+        assert process.wait() == 0
+    assert statistics.median(times[1:]) < 0.05  # the first waits for the start of Python
+
+
+def test_sigterm_in_an_idle_pipe_checkpoints_and_exits_0(tmp_path):
+    for number, how in enumerate((signal.SIGTERM, signal.SIGINT), start=1):
+        with piped([MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--seconds", "0.3"]) as process:
+            process.stdin.write("".join(small(5)).encode())
+            while not process.stdout.readline().startswith(b"6,"):
+                pass
+            if number == 1:  # --seconds: a checkpoint though nothing more comes
+                while not (tmp_path / "model").exists():
+                    time.sleep(0.02)
+                assert counts(tmp_path)["events"] == 5
+            process.send_signal(how)
+            said = process.stderr.read().decode()
+            assert process.wait() == 0
+        assert f"{5 * number} events: {5 * number} predicted, 0 rejected" in said
+        assert ("the checkpoint has seen 5 events" in said) == (number == 2)
+        assert counts(tmp_path)["events"] == 5 * number
+
+
+def test_the_model_file_predicts_from_dictionaries_and_agrees_with_river(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small()))
+    run(tmp_path, "--target", "y", source="in.csv")
+    model = mx.load(tmp_path / "model")
+    assert (model.counts["learned"], model.scores.n, list(model.columns)) == (60, 60, ["a", "b"])
+    twin = mx.river.GAFClassifier()
+    for line in small()[1:]:
+        a, b, label = line.strip().split(",")
+        twin.learn_one({"a": float(a), "b": float(b)}, label)
+    assert model.predict_proba_one({"b": 0.5}) == twin.predict_proba_one({"b": 0.5})
+    model.learn_one({"a": 1.0, "c": 2.0}, "sideways")
+    assert set(model.predict_proba_one({})) == {"up", "down", "sideways"}
+
+
+def test_events_without_label_are_only_predicted_and_late_labels_are_learned(tmp_path):
+    lines = ["id,a,b,y\n"]
+    expected = StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}, True, True, 1))
+    for t, line in enumerate(small(40)[1:]):
+        a, b, _ = line.strip().split(",")
+        lines.append(f"{t},{a},{b},\n")
+        if t >= 5:
+            old = small(40)[t - 4].strip().split(",")
+            lines.append(f"{t - 5},,,{old[2]}\n")
+            expected.learn_one({"a": float(old[0]), "b": float(old[1])}, old[2])
+    lines.insert(30, "99,,,up\n")
+    data = "".join(lines).encode()
+    run(tmp_path, "--target", "y", "--id", "id", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", *GAF, data=data)
+    model = mx.load(tmp_path / "model")
+    assert model.counts == {"events": 41, "predicted": 40, "rejected": 1, "learned": 35, "late": 35, "forgotten": 0}
+    assert rejects(tmp_path) == [{"line": 31, "reason": "a label for '99', which is not remembered", "text": "99,,,up"}]
+    assert list(model.waiting) == ["35", "36", "37", "38", "39"]
+    assert model.scores.n == 35
+    assert model.predict_proba_one({"a": 0.3}) == expected.predict_proba_one({"a": 0.3})
+    run(tmp_path, "--target", "y", "--id", "id", "--remember", "3", *GAF, data=data, model="short")
+    short = counts(tmp_path, "short")
+    assert (short["late"], short["forgotten"], short["rejected"]) == (0, 37, 36)
+
+
+def test_no_learn_serves_and_leaves_the_model_alone(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small()))
+    run(tmp_path, "--target", "y", source="in.csv")
+    before = (tmp_path / "model").read_bytes()
+    served = run(tmp_path, "--no-learn", data=b'{"a": 1, "b": 0.5}\n{"b": -2, "strange": "column"}\n').stdout.decode().splitlines()
+    model = mx.load(tmp_path / "model")
+    assert [json.loads(line)["p"] for line in served] == [
+        model.predict_proba_one({"a": 1.0, "b": 0.5}),
+        model.predict_proba_one({"b": -2.0}),
+    ]
+    scored = run(tmp_path, "--no-learn", "--target", "y", "--id", "n", data=b"n,a,b,y\n1,0,0,\n1,,,up\n2,1,1,never seen\n")
+    assert b"62 events: 62 predicted, 0 rejected, 60 learned, 1 late" in scored.stderr
+    assert (tmp_path / "model").read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["in.csv", "model"]
+    run(tmp_path, "--no-learn", data=b"", model="missing", status=2)
+
+
+def test_two_processes_cannot_learn_into_one_model_and_a_dead_ones_lock_is_taken_over(tmp_path):
+    with piped([MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y"]) as first:
+        first.stdin.write("".join(small(3)).encode())
+        first.stdout.readline()
+        refused = run(tmp_path, "--target", "y", data=b"", status=2)
+        assert f"in use by process {first.pid}".encode() in refused.stderr
+        first.kill()
+    taken = run(tmp_path, "--target", "y", data="".join(small(3)).encode())
+    assert f"took over the lock of process {first.pid}".encode() in taken.stderr
+    assert os.listdir(tmp_path) == ["model"]
+
+
+BAD_LINES = [
+    ("1,2", "2 fields, and the header has 3"),
+    ("1,2,up,4", "4 fields, and the header has 3"),
+    ("one,2,up", "column 'a' is not a number: 'one'"),
+    ("1,0x10,up", "column 'b' is not a number: '0x10'"),
+    ("1,1_000,up", "column 'b' is not a number: '1_000'"),
+    ("1,inf,up", "column 'b' is infinite: 'inf'"),
+    ("-1e999,2,up", "column 'a' is infinite: '-1e999'"),
+    ("1,2,sideways", "no class is called 'sideways'"),
+    ('1,"2,up', "a quote that is not closed on its line"),
+    ('1,"2"x,up', "text after a closing quote"),
+    ('1,2,u"p', "a quote inside a field that does not begin with one"),
+    ("1,2\0,up", "a NUL byte"),
+]
+GOOD_LINES = ['"1"," 2 ","up"', "1e-999,+2,down", ",nan,up", "1,2,", " .5\t,-1E+3,up", "1,2,up\r"]
+
+
+def test_bad_events_are_skipped_with_line_number_and_reason(tmp_path):
+    lines = [line for pair in zip([bad for bad, _ in BAD_LINES], GOOD_LINES * 2, strict=True) for line in pair]
+    data = "a,b,y\n" + "\n".join(lines)
+    arguments = ("--target", "y", "--classes", "up,down", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects")
+    run(tmp_path, *arguments, data=data.encode())
+    assert balanced(tmp_path, 24)["learned"] == 10
+    assert [(entry["line"], entry["reason"]) for entry in rejects(tmp_path)] == [
+        (2 + 2 * i, reason) for i, (_, reason) in enumerate(BAD_LINES)
+    ]
+    assert rejects(tmp_path)[0]["text"] == "1,2"
+
+
+JSON_LINES = [
+    ("not json", "not JSON: Expecting value at character 1"),
+    ("[1, 2]", "not a JSON object"),
+    ('{"a": "x", "y": "up"}', "feature 'a' must be a number"),
+    ('{"a": Infinity, "y": "up"}', "feature 'a' is inf"),
+    ('{"a": 1' + "0" * 400 + ', "y": "up"}', "int too large"),
+    ('{"a": 1, "a": 2}', "a name stands twice"),
+    ('{"a": 1, "y": ["up"]}', "the label must be text or a number"),
+    ('{"a": 1, "y": NaN}', "the label is nan"),
+    ('{"a": 1, "y": "\\ud800"}', "not UTF-8"),
+    ("[" * 100_000, "nested too deeply"),
+    ("{" + ",".join(f'"f{i}": 1' for i in range(3000)) + "}", "more than 2000 features"),
+]
+
+
+def test_bad_json_lines(tmp_path):
+    good = '{"a": 1.5, "b": null, "y": "up"}'
+    data = "\n".join([good, *(line for bad, _ in JSON_LINES for line in (bad, good))])
+    arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects")
+    run(tmp_path, *arguments, data=data.encode())
+    balanced(tmp_path, 1 + 2 * len(JSON_LINES))
+    assert list(mx.load(tmp_path / "model").columns) == ["a", "b"]
+    for entry, (_, reason) in zip(rejects(tmp_path), JSON_LINES, strict=True):
+        assert entry["reason"].startswith(reason)
+
+
+def test_strict_stops_at_the_first_bad_event_and_goes_on_when_it_is_mended(tmp_path):
+    header, *lines = small(30)
+    (tmp_path / "in.csv").write_text("".join([header, *lines]))
+    arguments = ("--target", "y", "--strict", "--out", tmp_path / "out.csv", *GAF)
+    run(tmp_path, *arguments, source="in.csv", model="whole")
+    whole = (tmp_path / "out.csv").read_bytes()
+    for bad in ("1,2,up,4\n", "x,2,up\n"):
+        (tmp_path / "in.csv").write_text("".join([header, *lines[:20], bad, *lines[21:]]))
+        for _ in range(2):
+            stopped = run(tmp_path, *arguments, source="in.csv", status=2)
+            assert b"line 22: " in stopped.stderr
+            assert counts(tmp_path)["events"] == 20
+    (tmp_path / "in.csv").write_text("".join([header, *lines]))
+    run(tmp_path, *arguments, source="in.csv")
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert (tmp_path / "out.csv").read_bytes() == whole
+
+
+def fuzzed():
+    """Name, bytes, and events in them (None: the header itself is unreadable)."""
+    rng = np.random.default_rng(0)
+    header, *lines = [line.encode() for line in small(200)]
+    plain = header + b"".join(lines)
+
+    def count(data):
+        return sum(bool(line.rstrip(b"\r")) for line in data.split(b"\n")[1:])
+
+    noise = rng.integers(0, 256, 20_000, dtype=np.uint8).tobytes()
+    yield "random bytes", noise, None
+    mixed = header + b"".join(lines[:50]) + noise + b"\n" + b"".join(lines[50:])
+    yield "random bytes in the midst", mixed, count(mixed)
+    flipped = bytearray(plain)
+    for position in rng.integers(len(header), len(plain), 300):
+        flipped[position] ^= 1 << int(rng.integers(8))
+    yield "flipped bits", bytes(flipped), count(bytes(flipped))
+    packed = gzip.compress(plain)
+    whole = gzip.decompress(packed)
+    yield "truncated gzip", packed[: len(packed) // 2], "cut"
+    yield "damaged gzip", packed[: len(packed) // 2] + noise[:500], "cut"
+    yield "gzip without its end", packed[:-4], 201
+    assert whole == plain
+    encodings = header + lines[0] + "1,2,größer\n".encode("latin-1") + "1,2,größer\n".encode() + "1,2,x\n".encode("utf-16") + lines[1]
+    yield "mixed encodings", encodings, count(encodings)
+    long = (
+        header + lines[0] + b"1," + b"9" * 1_000_000 + b",up\n" + b"," * 1_000_000 + b"\n" + b"1,2," + b"z" * 1_000_000 + b"\n" + lines[1]
+    )
+    yield "lines of 1 MB", long, 5
+    yield "a line without end", header + lines[0] + b"7" * (LONGEST + 300_000) + b"\n" + lines[1], 3
+    zeros = header + lines[0] + b"1,2\0,up\n\0\0\0\n" + lines[1]
+    yield "NUL bytes", zeros, 4
+    yield "duplicate header", b"a,a,y\n" + b"".join(lines), None
+    yield "utf-16", plain.decode().encode("utf-16"), None
+    yield "quoting", b'"a","b","y"\r\n"1","2","u,""p"\n1,2,"multi\nline"\n', 3
+    yield "CRLF", plain.replace(b"\n", b"\r\n"), 200
+    yield "BOM", b"\xef\xbb\xbf" + plain, 200
+    yield "blank lines", plain.replace(b"\n", b"\n\r\n\n"), 200
+    yield "no end of the last line", plain.rstrip(b"\n"), 200
+
+
+@pytest.mark.parametrize(("name", "data", "events"), [pytest.param(*case, id=case[0]) for case in fuzzed()])
+def test_rubbish_is_never_fatal_and_nothing_is_lost(tmp_path, name, data, events):
+    (tmp_path / "in").write_bytes(data)
+    arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", *GAF)
+    done = run(tmp_path, *arguments, source="in", status=2 if events is None else 0)
+    if events is None:
+        assert len(done.stderr.splitlines()) == 1
+        return
+    if events == "cut":  # whole lines that can be unpacked, and one event for the rest
+        import zlib
+
+        unpacked = zlib.decompressobj(wbits=31).decompress(data[: len(gzip.compress("".join(small(200)).encode())) // 2])
+        got = counts(tmp_path)["events"]
+        assert unpacked.count(b"\n") - 2 <= got - 1 <= unpacked.count(b"\n") + 1
+        assert "gzip" in rejects(tmp_path)[-1]["reason"]
+        events = got
+    balanced(tmp_path, events)
+    before = [(tmp_path / file).read_bytes() for file in FILES]
+    run(tmp_path, *arguments, source="in")  # nothing is left to do
+    assert [(tmp_path / file).read_bytes() for file in FILES] == before
+
+
+def test_random_bytes_in_a_pipe_never_crash(tmp_path):
+    rng = np.random.default_rng(3)
+    alphabet = np.frombuffer(b'0123456789,.,-e+\n\n",ab\r\x00\xc3\xa4 nif', dtype=np.uint8)
+    data = b"a,b,y\n" + rng.choice(alphabet, 60_000).tobytes()
+    arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", "--forecaster", "ons")
+    run(tmp_path, *arguments, data=data)
+    balanced(tmp_path, sum(bool(line.removesuffix(b"\r")) for line in data.split(b"\n")[1:]))
+
+
+def test_another_input_is_recognised_and_a_shortened_one_refused(tmp_path):
+    header, *lines = small(500)
+    arguments = ("--target", "y", "--out", tmp_path / "out.csv", *GAF)
+    (tmp_path / "one.csv").write_text("".join([header, *lines]))
+    run(tmp_path, *arguments, source="one.csv")
+    (tmp_path / "one.csv").write_text("".join([header, *lines, *lines[:10]]))
+    grown = run(tmp_path, *arguments, source="one.csv")
+    assert b"has seen 500 events; going on after line 501" in grown.stderr
+    assert counts(tmp_path)["events"] == 510
+    (tmp_path / "one.csv").write_text("".join([header, *lines[:450]]))
+    assert b"is shorter, or differs" in run(tmp_path, *arguments, source="one.csv", status=2).stderr
+    (tmp_path / "two.csv").write_text("".join(small(30, seed=5)))
+    other = run(tmp_path, *arguments, source="two.csv")
+    assert b"another input: reading it from the beginning" in other.stderr
+    assert counts(tmp_path)["events"] == 540
+    run(tmp_path, *arguments, "--from-start", source="two.csv")
+    assert counts(tmp_path)["events"] == 570
+    assert len([line for line in (tmp_path / "out.csv").read_text().splitlines() if line[0].isdigit()]) == 570
+    (tmp_path / "out.csv").unlink()
+    (tmp_path / "two.csv").write_text("".join(small(40, seed=5)))
+    lost = run(tmp_path, *arguments, source="two.csv")
+    assert b"does not have what was answered" in lost.stderr
+    assert (tmp_path / "out.csv").read_text().splitlines()[0].startswith("line,")
+
+
+def test_half_a_line_that_is_completed_later_is_not_taken_for_an_event(tmp_path):
+    header, *lines = small(10)
+    arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", *GAF)
+    (tmp_path / "in.csv").write_text("".join([header, *lines[:5]]) + "1.5,2")
+    run(tmp_path, *arguments, source="in.csv")
+    (tmp_path / "in.csv").write_text("".join([header, *lines[:5]]) + "1.5,2.5,up\n" + lines[6])
+    run(tmp_path, *arguments, source="in.csv")
+    assert [(entry["line"], entry["text"]) for entry in rejects(tmp_path)] == [(7, "1.5,2"), (7, ".5,up")]
+    assert balanced(tmp_path, 8)["learned"] == 6
+
+
+def test_a_full_disk_is_reported_and_the_last_checkpoint_kept(tmp_path):
+    header, *lines = small(60)
+    (tmp_path / "in.csv").write_text("".join([header, *lines[:30]]))
+    run(tmp_path, "--target", "y", source="in.csv")
+    before = (tmp_path / "model").read_bytes()
+    (tmp_path / "in.csv").write_text("".join([header, *lines]))
+    full = run(tmp_path, "--target", "y", "--out", "/dev/full", source="in.csv", status=2)
+    assert b"cannot write /dev/full: No space left on device" in full.stderr
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    large = run(tmp_path, "--target", "y", source="in.csv", status=2, preexec_fn=limit)
+    assert b"cannot write" in large.stderr
+    assert b"the last good checkpoint is kept" in large.stderr
+    assert (tmp_path / "model").read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["in.csv", "model"]
+    run(tmp_path, "--target", "y", source="in.csv")
+    assert counts(tmp_path)["events"] == 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--target", "z"), "no column 'z'; it has a, b, y"),
+        ((), "--target COLUMN is needed"),
+        (("--target", "y", "--id", "n"), "no column 'n'"),
+        (("--target", "y", "--out", "missing/out.csv"), "No such file"),
+        (("--target", "y", "--classes", "up"), "--classes must be two or more"),
+        (("--target", "y", "--classes", "up,,down"), "different names"),
+        (("--target", "y", "--forecaster", "ons", "--drift", "0.1"), "--forecaster ons"),
+        (("--target", "y", "--lam", "-1"), "lam"),
+        (("--target", "y", "nowhere.csv"), "No such file"),
+    ],
+)
+def test_mistakes_are_one_line_with_exit_code_2(tmp_path, arguments, message):
+    (tmp_path / "in.csv").write_text("".join(small(3)))
+    source = () if "nowhere.csv" in arguments else (tmp_path / "in.csv",)
+    done = run(tmp_path, *arguments, *source, status=2, cwd=tmp_path)
+    assert message in done.stderr.decode()
+    assert len(done.stderr.splitlines()) == 1
+    assert os.listdir(tmp_path) == ["in.csv"]
+
+
+def test_a_model_goes_on_only_as_what_it_is(tmp_path):
+    data = "".join(small(5)).encode()
+    run(tmp_path, "--target", "y", "--classes", "up,down", "--features", "b", *GAF, data=data)
+    assert list(mx.load(tmp_path / "model").columns) == ["b"]
+    run(tmp_path, "--target", "y", data=data)
+    for arguments, message in (
+        (("--lam", "0.5"), b"another forecaster or other parameters"),
+        (("--classes", "up,down,left"), b"other --classes: up, down"),
+        (("--features", "a"), b"other --features: b"),
+    ):
+        assert message in run(tmp_path, "--target", "y", *arguments, data=data, status=2).stderr
+    mx.save(mx.GAF(2, 2), tmp_path / "other")
+    assert b"holds a GAF" in run(tmp_path, "--target", "y", data=data, status=2, model="other").stderr
+    (tmp_path / "torn").write_bytes((tmp_path / "model").read_bytes()[:-5])
+    assert b"cut short" in run(tmp_path, "--target", "y", data=data, status=2, model="torn").stderr
+
+
+def test_metrics_are_added_at_each_checkpoint_and_survive_a_torn_line(tmp_path):
+    header, *lines = small(50)
+    (tmp_path / "in.csv").write_text("".join([header, *lines]))
+    (tmp_path / "metrics").write_text('{"events": 0}\n{"torn')
+    run(tmp_path, "--target", "y", "--metrics", tmp_path / "metrics", "--every", 20, source="in.csv")
+    entries = [json.loads(line) for line in (tmp_path / "metrics").read_text().splitlines()]
+    assert [entry["events"] for entry in entries] == [0, 20, 40, 50]
+    scores = mx.load(tmp_path / "model").scores
+    assert entries[-1]["log_loss"] == scores.log_loss
+    assert entries[-1]["calibration_error"] == scores.calibration_error
+
+
+def test_answers_as_json_and_csv_with_identifiers_of_all_kinds(tmp_path):
+    data = '{"n": "a,\\"b\\"", "x": 1, "y": "ü"}\n{"n": 7, "x": 2, "y": true}\n{"x": 3.5}\n{"n": "", "x": 3.5}\n'.encode()
+    lines = [json.loads(line) for line in run(tmp_path, "--target", "y", "--id", "n", data=data).stdout.splitlines()]
+    assert [line["n"] for line in lines] == ['a,"b"', 7, None, None]
+    assert list(lines[3]["p"]) == ["ü", "true"]
+    run(tmp_path, "--target", "y", "--id", "n", "--out", tmp_path / "out.csv", data=data, model="other")
+    rows = (tmp_path / "out.csv").read_text().splitlines()
+    assert rows[:5] == ["n", '"a,""b"""', "n,ü", "7,1", "n,ü,true"]
+    assert [float(value) for value in rows[5].split(",")[1:]] == list(lines[2]["p"].values())
+    assert rows[5].startswith('"",')
+
+
+def test_in_a_terminal_there_is_a_live_line_and_elsewhere_only_the_summary(tmp_path):
+    master, slave = pty.openpty()
+    words = [MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--out", tmp_path / "out.csv"]
+    header, *lines = small(60)
+    shown = b""
+    with piped(words, stdout=None, stderr=slave, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"}) as process:
+        os.close(slave)
+        process.stdin.write(header.encode())
+        for line in lines:
+            process.stdin.write(line.encode())
+            time.sleep(0.01)
+        process.stdin.close()
+        with contextlib.suppress(OSError):  # which is how Linux says that the other side is closed
+            while piece := os.read(master, 4096):
+                shown += piece
+        assert process.wait() == 0
+    os.close(master)
+    text = shown.decode()
+    assert "/s, log loss" in text
+    assert "calibration error" in text
+    assert "\x1b[" in text
+    assert "60 events: 60 predicted, 0 rejected, 60 learned; log loss" in text
+    quiet = run(tmp_path, "--target", "y", data="".join(small(60)).encode(), model="quiet")
+    assert quiet.stderr.decode().startswith("mixable: 60 events: 60 predicted")
+    assert b"\x1b" not in quiet.stderr
+
+
+def test_streaming_does_not_import_river_or_scikit_learn():
+    code = "import sys, mixable.streaming.loop; print([name for name in ('river', 'sklearn', 'typer', 'rich') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
