@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import mixable as mx
+from mixable._engine import Design
 from mixable.losses import Logistic
+from mixable.streaming import StreamModel
 
 FOLDER = Path(__file__).parent / "fixtures"
 RNG = np.random.default_rng(0)
@@ -43,6 +45,17 @@ def counted():
     return scores
 
 
+def streamed():
+    """A model of `mixable stream` with events that wait for their label."""
+    model = dictionaries(
+        StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}, True, True, 1)), ["yes" if y else "no" for y in Y]
+    )
+    model.counts["learned"] = len(Y)
+    model.waiting["7"] = (np.array([1.0, np.nan]), np.array([0.25, 0.75]))
+    model.place = {"input": {"position": 7, "line": 2, "torn": None, "prints": ["", ""]}, "out": [3, ""], "rejects": None, "headed": 2}
+    return model
+
+
 MODELS = {
     "AIOLI": lambda: learned(mx.AIOLI(2)),
     "FTRL": lambda: learned(mx.FTRL(2, 2)),
@@ -63,6 +76,7 @@ MODELS = {
     "GAFClassifier-nystroem": lambda: classifier(kernel="rbf", n_components=2, lam=0.1, method="nystroem"),
     "GAFRegressor": lambda: mx.GAFRegressor(lam=0.1).fit(X, X[:, 0]),
     "Scores": counted,
+    "StreamModel": streamed,
     "river.GAFClassifier": lambda: dictionaries(mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]),
     "river.GAFRegressor": lambda: dictionaries(mx.river.GAFRegressor(lam=0.1), X[:, 0].tolist()),
 }

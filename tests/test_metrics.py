@@ -1,5 +1,7 @@
 """mixable.metrics against scikit-learn's and against definitions."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss
@@ -100,3 +102,15 @@ def test_what_prequential_returns_can_be_scored():
     p = model.prequential(X, y)
     assert p[0].tolist() == [0, 0]
     assert 0.5 < metrics.log_loss(p, y, classes=model.classes_) < 3
+
+
+def test_the_bits_of_scores_do_not_depend_on_how_forecasts_arrive():
+    rng = np.random.default_rng(0)
+    p, y = rng.dirichlet(np.ones(5), size=301), rng.integers(0, 5, 301)
+    states = []
+    for cuts in ([0, 301], [0, 1, 50, 51, 300, 301], list(range(302))):
+        stream = metrics.Scores()
+        for begin, end in itertools.pairwise(cuts):
+            stream.update_many(p[begin:end], y[begin:end])
+        states.append((stream.log_loss, stream.brier, stream.accuracy, stream.calibration_error))
+    assert len(set(states)) == 1

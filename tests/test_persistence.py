@@ -20,7 +20,9 @@ FORECASTS = json.loads((FOLDER / "forecasts.json").read_text())
 
 
 def test_every_class_that_can_be_saved_has_a_fixture():
-    savable = {name for name, home in persistence.HOMES.items() if home in ("mixable", "mixable.metrics", "mixable.river")}
+    savable = {
+        name for name, home in persistence.HOMES.items() if home in ("mixable", "mixable.metrics", "mixable.river", "mixable.streaming")
+    }
     assert set(MODELS) == set(FORECASTS)
     assert {name.partition("-")[0] for name in MODELS} == savable
 
@@ -42,7 +44,7 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
     assert forecast(twin) == forecast(model)
     for f in (model, twin):
         if hasattr(f, "learn_one"):
-            f.learn_one({"three": 1.0, "one": 2.0}, True if name == "river.GAFClassifier" else 1.0)
+            f.learn_one({"three": 1.0, "one": 2.0}, {"river.GAFClassifier": True, "StreamModel": "yes"}.get(name, 1.0))
         elif hasattr(f, "partial_fit"):
             f.partial_fit(X3, np.array(["a", "b", "new"])[Y3] if name.startswith("GAFClassifier") else X3[:, 1])
         elif hasattr(f, "learn"):
@@ -50,6 +52,22 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
         else:
             f.update([0.5, 0.5], 0)
     assert forecast(twin) == forecast(model)
+
+
+def test_equal_models_give_equal_files_in_every_process(tmp_path):
+    script = "import sys, mixable as mx; mx.save(mx.load(sys.argv[1]), sys.argv[2])"
+    for number in range(3):
+        subprocess.run([sys.executable, "-c", script, FOLDER / "Mixture.safetensors", tmp_path / str(number)], check=True)
+    assert len({(tmp_path / str(number)).read_bytes() for number in range(3)}) == 1
+
+
+def test_what_waits_in_a_stream_comes_back(tmp_path):
+    model = MODELS["StreamModel"]()
+    mx.save(model, tmp_path / "m")
+    twin = mx.load(tmp_path / "m")
+    assert (twin.counts, twin.place, list(twin.waiting)) == (model.counts, model.place, ["7"])
+    for got, wanted in zip(twin.waiting["7"], model.waiting["7"], strict=True):
+        np.testing.assert_array_equal(got, wanted)
 
 
 def test_parameters_of_every_kind_come_back(tmp_path):

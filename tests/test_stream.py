@@ -1,6 +1,7 @@
 """`mixable stream` as a user meets it: the real command in real pipes, killed, fed with rubbish, in a terminal."""
 
 import contextlib
+import csv
 import gzip
 import itertools
 import json
@@ -12,25 +13,40 @@ import statistics
 import subprocess
 import sys
 import time
+import zlib
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from kill_stream import FILES, MIXABLE, command, kill_and_resume, write_events
+from typer.testing import CliRunner
 
 import mixable as mx
 from mixable._engine import Design
+from mixable.cli.app import app
 from mixable.streaming import StreamModel
 from mixable.streaming.lines import LONGEST
 
 GAF = ("--forecaster", "gaf", "--lam", "0.1", "--beta", "1")
 
 
+class Done(NamedTuple):
+    stdout: bytes
+    stderr: bytes
+
+
 def run(folder, *arguments, source=None, data=None, status=0, model="model", **options):
-    """Run the command with a model in `folder`, on a file or on bytes from a pipe; return what it did."""
+    """Run the command with a model in `folder`: on bytes from a pipe in a process of its own, on a file in this one, which is quicker."""
     paths = () if source is None else (folder / source,)
-    words = [MIXABLE, "stream", "--model", folder / model, *arguments, *paths]
-    done = subprocess.run([str(word) for word in words], input=data, capture_output=True, **options)
-    assert done.returncode == status, done.stderr.decode()
+    words = [str(word) for word in ("stream", "--model", folder / model, *arguments, *paths)]
+    if data is None and not options:
+        result = CliRunner().invoke(app, words)
+        got, done = result.exit_code, Done(b"", result.stderr.encode())
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    else:
+        process = subprocess.run([MIXABLE, *words], input=data, capture_output=True, **options)
+        got, done = process.returncode, Done(process.stdout, process.stderr)
+    assert got == status, done.stderr.decode()
     assert b"Traceback" not in done.stderr
     return done
 
@@ -54,7 +70,8 @@ def rejects(folder):
 def balanced(folder, events):
     """Nothing is lost: all events were predicted or rejected, and each has its line in the answers or the rejects."""
     got = counts(folder)
-    answers = [line for line in (folder / "out.csv").read_text().splitlines() if line[:1].isdigit()]
+    with open(folder / "out.csv", newline="") as file:
+        answers = [row for row in csv.reader(file) if row[0].isdigit()]
     assert got["events"] == events == got["predicted"] + got["rejected"]
     assert got["predicted"] == len(answers)
     assert got["rejected"] == len(rejects(folder))
@@ -112,17 +129,17 @@ def test_a_pipe_in_dribs_gzip_and_small_checkpoints_give_the_same_bytes(alone, t
 
 
 def test_the_mixture_resumes_to_the_same_bytes_in_the_midst_of_growing(tmp_path):
-    """JSON lines with new classes and features on the way, ended after each checkpoint by --strict at a bad line that is then mended."""
+    """JSON lines with new classes and features on the way, in a file that grows between runs."""
     rng = np.random.default_rng(1)
     lines = []
-    for t in range(300):
-        names = "abcd"[: 2 + (t > 60) + (t > 150)]
+    for t in range(180):
+        names = "abcd"[: 2 + (t > 60) + (t > 120)]
         x = dict(zip(names, rng.normal(size=len(names)).tolist(), strict=True))
         lines.append(json.dumps({**x, "y": ["no", "yes", 3][int(rng.integers(2 + (t > 100)))]}) + "\n")
     (tmp_path / "in.jsonl").write_text("".join(lines))
     run(tmp_path, "--target", "y", "--out", tmp_path / "out.csv", source="in.jsonl", model="whole")
     whole = (tmp_path / "out.csv").read_bytes()
-    for cut in (30, 61, 102, 200, 300):
+    for cut in (30, 61, 102, 180):
         (tmp_path / "in.jsonl").write_text("".join(lines[:cut]))
         run(tmp_path, "--target", "y", "--out", tmp_path / "pieces.csv", source="in.jsonl", model="pieces")
     assert (tmp_path / "pieces.csv").read_bytes() == whole
@@ -226,15 +243,15 @@ def test_events_without_label_are_only_predicted_and_late_labels_are_learned(tmp
             lines.append(f"{t - 5},,,{old[2]}\n")
             expected.learn_one({"a": float(old[0]), "b": float(old[1])}, old[2])
     lines.insert(30, "99,,,up\n")
-    data = "".join(lines).encode()
-    run(tmp_path, "--target", "y", "--id", "id", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", *GAF, data=data)
+    (tmp_path / "in").write_text("".join(lines))
+    run(tmp_path, "--target", "y", "--id", "id", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", *GAF, source="in")
     model = mx.load(tmp_path / "model")
     assert model.counts == {"events": 41, "predicted": 40, "rejected": 1, "learned": 35, "late": 35, "forgotten": 0}
     assert rejects(tmp_path) == [{"line": 31, "reason": "a label for '99', which is not remembered", "text": "99,,,up"}]
     assert list(model.waiting) == ["35", "36", "37", "38", "39"]
     assert model.scores.n == 35
     assert model.predict_proba_one({"a": 0.3}) == expected.predict_proba_one({"a": 0.3})
-    run(tmp_path, "--target", "y", "--id", "id", "--remember", "3", *GAF, data=data, model="short")
+    run(tmp_path, "--target", "y", "--id", "id", "--remember", "3", *GAF, source="in", model="short")
     short = counts(tmp_path, "short")
     assert (short["late"], short["forgotten"], short["rejected"]) == (0, 37, 36)
 
@@ -287,9 +304,9 @@ GOOD_LINES = ['"1"," 2 ","up"', "1e-999,+2,down", ",nan,up", "1,2,", " .5\t,-1E+
 
 def test_bad_events_are_skipped_with_line_number_and_reason(tmp_path):
     lines = [line for pair in zip([bad for bad, _ in BAD_LINES], GOOD_LINES * 2, strict=True) for line in pair]
-    data = "a,b,y\n" + "\n".join(lines)
+    (tmp_path / "in").write_text("a,b,y\n" + "\n".join(lines), newline="")
     arguments = ("--target", "y", "--classes", "up,down", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects")
-    run(tmp_path, *arguments, data=data.encode())
+    run(tmp_path, *arguments, source="in")
     assert balanced(tmp_path, 24)["learned"] == 10
     assert [(entry["line"], entry["reason"]) for entry in rejects(tmp_path)] == [
         (2 + 2 * i, reason) for i, (_, reason) in enumerate(BAD_LINES)
@@ -314,9 +331,9 @@ JSON_LINES = [
 
 def test_bad_json_lines(tmp_path):
     good = '{"a": 1.5, "b": null, "y": "up"}'
-    data = "\n".join([good, *(line for bad, _ in JSON_LINES for line in (bad, good))])
+    (tmp_path / "in").write_text("\n".join([good, *(line for bad, _ in JSON_LINES for line in (bad, good))]))
     arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects")
-    run(tmp_path, *arguments, data=data.encode())
+    run(tmp_path, *arguments, source="in")
     balanced(tmp_path, 1 + 2 * len(JSON_LINES))
     assert list(mx.load(tmp_path / "model").columns) == ["a", "b"]
     for entry, (_, reason) in zip(rejects(tmp_path), JSON_LINES, strict=True):
@@ -359,11 +376,9 @@ def fuzzed():
         flipped[position] ^= 1 << int(rng.integers(8))
     yield "flipped bits", bytes(flipped), count(bytes(flipped))
     packed = gzip.compress(plain)
-    whole = gzip.decompress(packed)
     yield "truncated gzip", packed[: len(packed) // 2], "cut"
     yield "damaged gzip", packed[: len(packed) // 2] + noise[:500], "cut"
     yield "gzip without its end", packed[:-4], 201
-    assert whole == plain
     encodings = header + lines[0] + "1,2,größer\n".encode("latin-1") + "1,2,größer\n".encode() + "1,2,x\n".encode("utf-16") + lines[1]
     yield "mixed encodings", encodings, count(encodings)
     long = (
@@ -379,7 +394,17 @@ def fuzzed():
     yield "CRLF", plain.replace(b"\n", b"\r\n"), 200
     yield "BOM", b"\xef\xbb\xbf" + plain, 200
     yield "blank lines", plain.replace(b"\n", b"\n\r\n\n"), 200
+    yield "a number of many bytes", header + b"1," + "ä".encode() * 200 + b",up\n", 1
     yield "no end of the last line", plain.rstrip(b"\n"), 200
+
+
+def unpacked(data):
+    """What can be unpacked of gzip data that are cut short or damaged."""
+    unpacker, out = zlib.decompressobj(wbits=31), b""
+    with contextlib.suppress(zlib.error):
+        for byte in data:
+            out += unpacker.decompress(bytes([byte]))
+    return out
 
 
 @pytest.mark.parametrize(("name", "data", "events"), [pytest.param(*case, id=case[0]) for case in fuzzed()])
@@ -390,14 +415,9 @@ def test_rubbish_is_never_fatal_and_nothing_is_lost(tmp_path, name, data, events
     if events is None:
         assert len(done.stderr.splitlines()) == 1
         return
-    if events == "cut":  # whole lines that can be unpacked, and one event for the rest
-        import zlib
-
-        unpacked = zlib.decompressobj(wbits=31).decompress(data[: len(gzip.compress("".join(small(200)).encode())) // 2])
-        got = counts(tmp_path)["events"]
-        assert unpacked.count(b"\n") - 2 <= got - 1 <= unpacked.count(b"\n") + 1
+    if events == "cut":
         assert "gzip" in rejects(tmp_path)[-1]["reason"]
-        events = got
+        events = unpacked(data).count(b"\n")  # the header is no event, and what could not be unpacked is one
     balanced(tmp_path, events)
     before = [(tmp_path / file).read_bytes() for file in FILES]
     run(tmp_path, *arguments, source="in")  # nothing is left to do
@@ -424,7 +444,7 @@ def test_another_input_is_recognised_and_a_shortened_one_refused(tmp_path):
     assert counts(tmp_path)["events"] == 510
     (tmp_path / "one.csv").write_text("".join([header, *lines[:450]]))
     assert b"is shorter, or differs" in run(tmp_path, *arguments, source="one.csv", status=2).stderr
-    (tmp_path / "two.csv").write_text("".join(small(30, seed=5)))
+    (tmp_path / "two.csv").write_text("".join(small(40, seed=5)[:31]))
     other = run(tmp_path, *arguments, source="two.csv")
     assert b"another input: reading it from the beginning" in other.stderr
     assert counts(tmp_path)["events"] == 540
@@ -486,8 +506,8 @@ def test_a_full_disk_is_reported_and_the_last_checkpoint_kept(tmp_path):
 )
 def test_mistakes_are_one_line_with_exit_code_2(tmp_path, arguments, message):
     (tmp_path / "in.csv").write_text("".join(small(3)))
-    source = () if "nowhere.csv" in arguments else (tmp_path / "in.csv",)
-    done = run(tmp_path, *arguments, *source, status=2, cwd=tmp_path)
+    source = {} if "nowhere.csv" in arguments else {"source": "in.csv"}
+    done = run(tmp_path, *arguments, **source, status=2)
     assert message in done.stderr.decode()
     assert len(done.stderr.splitlines()) == 1
     assert os.listdir(tmp_path) == ["in.csv"]

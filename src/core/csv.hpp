@@ -49,6 +49,8 @@ class CsvParser {
     }
 
    private:
+    static constexpr std::size_t shown = 80;  // of a field in a reason
+
     /// The next field of `rest_`, without its quotes; `scratch` keeps a text that had quotes inside. `more` says whether another follows.
     bool field(std::string_view& text, bool& more, std::string& scratch) {
         if (!rest_.empty() && rest_.front() == '"') return quoted(text, more, scratch);
@@ -98,6 +100,11 @@ class CsvParser {
     }
 
     bool refuse_number(std::size_t i, std::string_view text, double value) {
+        if (text.size() > shown) {
+            std::size_t end = shown;
+            while ((text[end] & 0xC0) == 0x80) --end;  // not within a character of UTF-8
+            text = text.substr(0, end);
+        }
         return refuse("column '" + names_[i] + "' is " + (std::isinf(value) ? "infinite: '" : "not a number: '") + std::string(text) + "'");
     }
 

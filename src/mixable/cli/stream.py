@@ -82,11 +82,10 @@ def run_stream(
         with _locked(options, say):
             asked = forecaster is not None or any(value is not None for value in fixed.values())
             kept = _model(options, _design(forecaster, fixed), asked, _names(classes, "--classes"), _names(features, "--features"))
-            with Stops() as stops:
-                stream = Stream(options, kept, say)
+            with Stops() as stops, contextlib.closing(Stream(options, kept, say)) as stream:
                 with _live(errors, stream) as tick:
                     stream.run(stops, tick)
-            say(_summary(stream))
+                say(_summary(stream))
     except StreamError as error:
         errors.print(f"mixable: {error}", style="red", highlight=False, markup=False)
         raise typer.Exit(2) from None

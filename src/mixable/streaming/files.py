@@ -55,23 +55,24 @@ class Sink:
             raise StreamError(f"cannot write {self.path}: {error.strerror}") from None
         return self._mark_at(self.length)
 
+    def close(self) -> None:
+        """Close the file."""
+        if self.path is not None:
+            os.close(self.descriptor)
+
     def _mark_at(self, length: int) -> Mark:
         size = min(PRINT, length)
         return [length, fingerprint(os.pread(self.descriptor, size, length - size))]
 
 
-class Log:
-    """A file of lines that is added to; half a line at its end, left by a crash, is cut off."""
-
-    def __init__(self, path: Path) -> None:
-        self._sink = Sink(path)
-        tail = os.pread(self._sink.descriptor, LONGEST_LINE, max(self._sink.length - LONGEST_LINE, 0)) if self._sink.has_length else b""
-        self._sink.length -= len(tail) - tail.rfind(b"\n") - 1
-        self._sink.cut()
-
-    def write(self, line: str) -> None:
-        """Add a line."""
-        self._sink.write(line.encode() + b"\n")
+def open_log(path: Path) -> Sink:
+    """A file of lines to add to; half a line at its end, left by a crash, is cut off."""
+    log = Sink(path)
+    if log.has_length:
+        tail = os.pread(log.descriptor, LONGEST_LINE, max(log.length - LONGEST_LINE, 0))
+        log.length -= len(tail) - tail.rfind(b"\n") - 1
+    log.cut()
+    return log
 
 
 class Lock:

@@ -11,7 +11,7 @@ from mixable.streaming.events import Batch, as_text
 from mixable.streaming.model import StreamModel, padded
 
 Array = NDArray[np.float64]
-MOST_CLASSES = 100  # that are taken in unasked
+MOST_CLASSES, LONGEST_LABEL = 100, 1000  # that are taken in unasked
 
 Refused = tuple[int, str]  # row of a batch, reason
 
@@ -98,7 +98,7 @@ class Follower:
         if event is not None:
             waiting[key] = event
         if self._remember is not None and len(waiting) > self._remember:
-            del waiting[next(iter(waiting))]
+            waiting.popitem(last=False)
             counts["forgotten"] += 1
 
     def _predicted(self, batch: Batch, at: int, P: Array) -> None:
@@ -123,7 +123,7 @@ class Follower:
         """A label that comes after its event; why it is refused, if it is."""
         model, label, key = self._model, batch.labels[at], as_text(batch.ids[at])
         if key not in model.waiting:
-            return f"a label for {key!r}, which is not remembered"
+            return f"a label for {key!r:.80}, which is not remembered"
         if label not in model.engine.codes and (reason := self._why_not_a_class(label)):
             return reason
         row, p = model.waiting.pop(key)
@@ -135,7 +135,9 @@ class Follower:
 
     def _why_not_a_class(self, label: str | None) -> str | None:
         if self._model.classes is not None:
-            return f"no class is called {label!r}"
+            return f"no class is called {label!r:.80}"
+        if len(str(label)) > LONGEST_LABEL:
+            return f"a new label of {len(str(label)):,} characters"
         if len(self._model.labels) >= MOST_CLASSES:
             return f"{label!r} would be class number {MOST_CLASSES + 1}; name the classes with --classes if there are so many"
         return None

@@ -6,6 +6,7 @@ the midst of a line, why) and two fingerprints, of the beginning and of what sta
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import zlib
@@ -41,6 +42,11 @@ class Source:
         self._began = self.ended = False
         self.damage: str | None = None
 
+    def close(self) -> None:
+        """Close the file."""
+        if self.path is not None:
+            os.close(self.descriptor)
+
     @property
     def has_more_at_hand(self) -> bool:
         """Whether a read would not wait."""
@@ -69,17 +75,18 @@ class Source:
             if not self._unpacker.eof:
                 self.damage = "the gzip data end too early"
             return b""
+        if self._unpacker.eof:  # padding, or another member
+            data = data.lstrip(b"\0")
+            if not data:
+                self._packed = b""
+                return b""
+            self._unpacker = zlib.decompressobj(wbits=31)
+        before = self._unpacker.copy()
         try:
-            if self._unpacker.eof:  # padding, or another member
-                data = data.lstrip(b"\0")
-                if not data:
-                    self._packed = b""
-                    return b""
-                self._unpacker = zlib.decompressobj(wbits=31)
             out: bytes = self._unpacker.decompress(data, CHUNK)
         except zlib.error as error:
             self.damage, self.ended, self._packed = f"the gzip data are damaged: {error}", True, b""
-            return b""
+            return _sound_part(before, data)
         self._packed = self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
         return out
 
@@ -101,6 +108,15 @@ class Source:
             if position == 0 or self.ended:
                 return head, past
             data = self.read()
+
+
+def _sound_part(unpacker: Any, data: bytes) -> bytes:
+    """What can be unpacked of damaged data: zlib gives nothing of a piece that has a fault."""
+    out = []
+    with contextlib.suppress(zlib.error):
+        for i in range(len(data)):
+            out.append(unpacker.decompress(data[i : i + 1]))
+    return b"".join(out)
 
 
 class Complaint(NamedTuple):

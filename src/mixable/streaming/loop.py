@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
@@ -17,7 +18,7 @@ from mixable import persistence
 from mixable.streaming.answers import CsvAnswers, JsonAnswers
 from mixable.streaming.errors import BadEventError, StreamError
 from mixable.streaming.events import Batch, CsvEvents, Identifier, JsonEvents
-from mixable.streaming.files import Log, Sink
+from mixable.streaming.files import Sink, open_log
 from mixable.streaming.follower import Follower
 from mixable.streaming.lines import CHANGED, Complaint, Lines, Source
 from mixable.streaming.model import StreamModel
@@ -56,10 +57,14 @@ class Stream:
         self.options, self.model, self._say = options, model, say
         place = model.place if options.learns else {}
         self._resumes = bool(place)
-        self._lines = Lines(Source(options.source))
+        self._open = contextlib.ExitStack()
+        self._lines = self._opened_lines()
         self._out = Sink(options.out, place.get("out"), fresh=not place)
         self._rejects = Sink(options.rejects, place.get("rejects"), fresh=not place) if options.rejects else None
-        self._metrics = Log(options.metrics) if options.metrics else None
+        self._metrics = open_log(options.metrics) if options.metrics else None
+        for sink in (self._out, self._rejects, self._metrics):
+            if sink is not None:
+                self._open.callback(sink.close)
         self._follower = Follower(
             model,
             self._answer,
@@ -72,6 +77,15 @@ class Stream:
         self._began = self._saved = time.monotonic()
         self._unsaved = 0  # events and late labels since the last checkpoint
         self._most = 64
+
+    def _opened_lines(self) -> Lines:
+        source = Source(self.options.source)
+        self._open.callback(source.close)
+        return Lines(source)
+
+    def close(self) -> None:
+        """Close all files."""
+        self._open.close()
 
     def run(self, stops: Stops, tick: Callable[[], None]) -> None:
         """Go through the input, to its end or until a stop is requested; `tick` is called after each batch."""
@@ -148,7 +162,7 @@ class Stream:
             return "going on with what standard input brings"
         if self.options.from_start or place["position"] <= self._lines.position:
             return f"reading {path} from the beginning"
-        there = Lines(Source(path))
+        there = self._opened_lines()
         found = there.go_to(place)
         if found is None:
             self._lines = there
@@ -230,7 +244,7 @@ class Stream:
             except OSError as error:
                 raise StreamError(f"cannot write {self.options.model}: {error.strerror}; the last good checkpoint is kept") from None
         if self._metrics is not None:
-            self._metrics.write(json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **self.figures()}))
+            self._metrics.write(json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **self.figures()}).encode() + b"\n")
         self._unsaved, self._saved = 0, time.monotonic()
 
     def figures(self) -> dict[str, Any]:

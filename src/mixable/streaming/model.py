@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -57,7 +58,7 @@ class StreamModel(Dictionaries):
         self.classes = None if classes is None else tuple(classes)
         self.counts = dict.fromkeys(COUNTS, 0)
         self.scores = Scores()
-        self.waiting: dict[str, tuple[Array, Array]] = {}
+        self.waiting: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
         self.place: dict[str, Any] = {}
         self._begin()
         self._take_in(features or ())
@@ -119,7 +120,7 @@ class StreamModel(Dictionaries):
     def __setstate__(self, state: dict[str, Any]) -> None:
         waiting = state["waiting"]
         rows = zip(_unstacked(waiting["X"]), _unstacked(waiting["P"]), strict=True)
-        self.__dict__.update(state, waiting=dict(zip(waiting["ids"], rows, strict=True)))
+        self.__dict__.update(state, waiting=OrderedDict(zip(waiting["ids"], rows, strict=True)))
 
 
 def _stacked(rows: list[Array]) -> dict[str, Any]:
