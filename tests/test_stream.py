@@ -106,6 +106,7 @@ def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_p
     )
     assert hit
     same(tmp_path, alone)
+    assert sorted(os.listdir(tmp_path)) == sorted(FILES)  # no locks, no parts
 
 
 def test_a_pipe_in_dribs_gzip_and_small_checkpoints_give_the_same_bytes(alone, tmp_path):

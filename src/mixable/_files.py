@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "is not a file that could be replaced", os.fspath(path))
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".mixable.", suffix=".part")
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -35,6 +36,18 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:50]}."
+
+
+def clear_parts(path: str | os.PathLike[str]) -> None:
+    """Remove what writers of this file have left behind that were killed; there must be none at work."""
+    target = Path(os.path.realpath(path))
+    for part in target.parent.iterdir():
+        if re.fullmatch(re.escape(_prefix(target)) + r"\w{8}\.part", part.name):
+            part.unlink(missing_ok=True)
 
 
 def _mode(target: Path) -> int:

@@ -25,6 +25,7 @@ from mixable.kernels import KernelPlan
 if TYPE_CHECKING:
     import pandas as pd
 
+
 class _Kernelled(Dictionaries):
     """Linear features, and those of a kernel beside them."""
 

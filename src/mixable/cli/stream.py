@@ -17,6 +17,7 @@ from rich.text import Text
 
 from mixable import persistence
 from mixable._engine import Design
+from mixable._files import clear_parts
 from mixable.forecasters import GAF, ONS, Folklore
 from mixable.streaming.errors import StreamError
 from mixable.streaming.files import Lock
@@ -104,8 +105,7 @@ def _locked(options: Options, say: Any) -> Iterator[None]:
     try:
         if lock.stale:
             say(f"took over the lock of process {lock.stale}, which is gone")
-        for part in options.model.parent.glob(f".{options.model.name}.*.part"):
-            part.unlink()
+        clear_parts(options.model)
         yield
     finally:
         lock.release()
@@ -122,8 +122,8 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
 
 def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> Design:
     """The forecaster that the options ask for."""
-    design = Design.for_classes(KINDS[forecaster or Forecaster.auto], fixed, True, True, 1)
     try:
+        design = Design.for_classes(KINDS[forecaster or Forecaster.auto], fixed, True, True, 1)
         design.forecaster(1, 2)
     except (TypeError, ValueError) as error:
         raise StreamError(f"--forecaster {(forecaster or Forecaster.auto).value}: {error}") from None

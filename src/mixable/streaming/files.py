@@ -79,7 +79,7 @@ class Lock:
     """Keeps a second process from the same model. The system releases it when a process dies, however it dies."""
 
     def __init__(self, model: Path) -> None:
-        self.path = model.with_name(model.name + ".lock")
+        self.path = Path(os.path.realpath(model) + ".lock")
         while True:
             self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
