@@ -41,6 +41,8 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
     mx.save(model, tmp_path / "m.safetensors")
     assert pickle.dumps(model) == before  # saving changes nothing
     twin = mx.load(tmp_path / "m.safetensors")
+    mx.save(twin, tmp_path / "twin.safetensors")
+    assert (tmp_path / "twin.safetensors").read_bytes() == (tmp_path / "m.safetensors").read_bytes()
     assert forecast(twin) == forecast(model)
     for f in (model, twin):
         if hasattr(f, "learn_one"):

@@ -268,7 +268,7 @@ def test_no_learn_serves_and_leaves_the_model_alone(tmp_path):
         model.predict_proba_one({"b": -2.0}),
     ]
     scored = run(tmp_path, "--no-learn", "--target", "y", "--id", "n", data=b"n,a,b,y\n1,0,0,\n1,,,up\n2,1,1,never seen\n")
-    assert b"62 events: 62 predicted, 0 rejected, 60 learned, 1 late" in scored.stderr
+    assert b"2 events: 2 predicted, 0 rejected, 0 learned, 1 late" in scored.stderr
     assert (tmp_path / "model").read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["in.csv", "model"]
     run(tmp_path, "--no-learn", data=b"", model="missing", status=2)
@@ -515,20 +515,20 @@ def test_mistakes_are_one_line_with_exit_code_2(tmp_path, arguments, message):
 
 
 def test_a_model_goes_on_only_as_what_it_is(tmp_path):
-    data = "".join(small(5)).encode()
-    run(tmp_path, "--target", "y", "--classes", "up,down", "--features", "b", *GAF, data=data)
+    (tmp_path / "in.csv").write_text("".join(small(5)))
+    run(tmp_path, "--target", "y", "--classes", "up,down", "--features", "b", *GAF, source="in.csv")
     assert list(mx.load(tmp_path / "model").columns) == ["b"]
-    run(tmp_path, "--target", "y", data=data)
+    run(tmp_path, "--target", "y", source="in.csv")
     for arguments, message in (
         (("--lam", "0.5"), b"another forecaster or other parameters"),
         (("--classes", "up,down,left"), b"other --classes: up, down"),
         (("--features", "a"), b"other --features: b"),
     ):
-        assert message in run(tmp_path, "--target", "y", *arguments, data=data, status=2).stderr
+        assert message in run(tmp_path, "--target", "y", *arguments, source="in.csv", status=2).stderr
     mx.save(mx.GAF(2, 2), tmp_path / "other")
-    assert b"holds a GAF" in run(tmp_path, "--target", "y", data=data, status=2, model="other").stderr
+    assert b"holds a GAF" in run(tmp_path, "--target", "y", source="in.csv", status=2, model="other").stderr
     (tmp_path / "torn").write_bytes((tmp_path / "model").read_bytes()[:-5])
-    assert b"cut short" in run(tmp_path, "--target", "y", data=data, status=2, model="torn").stderr
+    assert b"cut short" in run(tmp_path, "--target", "y", source="in.csv", status=2, model="torn").stderr
 
 
 def test_metrics_are_added_at_each_checkpoint_and_survive_a_torn_line(tmp_path):

@@ -369,7 +369,8 @@ class Engine:
         return {**self.__dict__, "scaler": self.scaler.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"origin": 0.0, **state})  # the first models that were saved had none
+        self.__dict__.update(state)
+        self.__dict__.setdefault("origin", 0.0)  # the first models that were saved had none
         self.scaler = self.design.scaler(self.n_features)
         self.scaler.restore({name: np.array(values) for name, values in state["scaler"].items()})
         if self.labels is None:

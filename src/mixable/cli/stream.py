@@ -87,12 +87,14 @@ def run_stream(
                 with _live(errors, stream) as tick:
                     stream.run(stops, tick)
                 say(_summary(stream))
-    except StreamError as error:
-        errors.print(f"mixable: {error}", style="red", highlight=False, markup=False)
-        raise typer.Exit(2) from None
+    except (StreamError, MemoryError) as error:
+        reason = str(error)
     except OSError as error:
-        errors.print(f"mixable: {error.filename or 'mixable stream'}: {error.strerror}", style="red", highlight=False, markup=False)
-        raise typer.Exit(2) from None
+        reason = f"{error.filename}: {error.strerror}"
+    else:
+        return
+    errors.print(f"mixable: {reason}", style="red", highlight=False, markup=False)
+    raise typer.Exit(2)
 
 
 @contextlib.contextmanager

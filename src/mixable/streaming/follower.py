@@ -108,7 +108,7 @@ class Follower:
     def _new_label(self, batch: Batch, at: int) -> str | None:
         """An event whose label has not been met before; why it is refused, if it is."""
         model, label = self._model, batch.labels[at]
-        if self._learns and (reason := self._why_not_a_class(label)):
+        if (self._learns or model.classes is not None) and (reason := self._why_not_a_class(label)):
             return reason
         X = batch.X[at : at + 1]
         P, done, reason = model.follow(X, np.array([-1]))

@@ -56,6 +56,8 @@ class Stream:
     def __init__(self, options: Options, model: StreamModel, say: Callable[[str], None]) -> None:
         self.options, self.model, self._say = options, model, say
         place = model.place if options.learns else {}
+        if not options.learns:
+            model.start_counting()  # the model's own history is not ours to continue
         self._resumes = bool(place)
         self._open = contextlib.ExitStack()
         self._lines = self._opened_lines()

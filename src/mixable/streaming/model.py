@@ -56,12 +56,16 @@ class StreamModel(Dictionaries):
         self.design = design
         self.closed_features = features is not None
         self.classes = None if classes is None else tuple(classes)
-        self.counts = dict.fromkeys(COUNTS, 0)
-        self.scores = Scores()
+        self.start_counting()
         self.waiting: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
         self.place: dict[str, Any] = {}
         self._begin()
         self._take_in(features or ())
+
+    def start_counting(self) -> None:
+        """Set counts and scores to nothing."""
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.scores = Scores()
 
     def _design(self) -> Design:
         return self.design
