@@ -50,6 +50,7 @@ class CsvEvents:
                 raise StreamError(f"the header has {len(features):,} columns; name the features with --features if there are so many")
             model.take_in(features)
         used = [name for name in features if name in model.columns]
+        self.missing = [str(name) for name in model.columns if name not in used]  # features that the model has, and the header has not
         places = {name: place for place, name in enumerate(used)}
         special = {target: -2, identifier: -3}
         self._columns = [model.columns[name] for name in used]

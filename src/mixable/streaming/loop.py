@@ -99,13 +99,14 @@ class Stream:
 
     def _run(self, stops: Stops, tick: Callable[[], None]) -> None:
         first = self._first_line(stops)
-        if first is not None:
-            self._begin(first)
+        if first is None:
+            return  # and the checkpoint keeps its place
+        self._begin(first)
         for sink in (self._out, self._rejects):
             if sink is not None:
                 sink.cut()
         try:
-            while first is not None and not stops.requested:
+            while not stops.requested:
                 if self._is_at_hand() or stops.wait(self._lines.source.descriptor, self._seconds_left()):
                     if not self._step():
                         break
@@ -148,6 +149,8 @@ class Stream:
         else:
             self._events = CsvEvents(first, *arguments)
             self._lines.use_first()
+            if self._events.missing:
+                self._say(f"the header has no {', '.join(self._events.missing):.300}; what is missing counts as its mean")
         suffix = "" if options.out is None else options.out.suffix.lower()
         writes_json = suffix in JSON_SUFFIXES or (is_json and suffix != ".csv")
         key = options.identifier or "line"
