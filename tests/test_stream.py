@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import gzip
+import io
 import itertools
 import json
 import os
@@ -18,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kill_stream import FILES, MIXABLE, command, kill_and_resume, write_events
 from typer.testing import CliRunner
 
@@ -178,6 +181,22 @@ def test_bits_do_not_depend_on_how_rows_are_spread_over_calls(d, K):
             scaler.learn(x)
     outcomes.append((np.array(P).tobytes(), f.coef.tobytes()))
     assert len(set(outcomes)) == 1
+
+
+TEXTS = st.text(st.characters(exclude_characters="\n\r\0", exclude_categories=["Cs"]), min_size=1)
+
+
+@given(st.lists(st.tuples(st.floats(allow_nan=False, allow_infinity=False), TEXTS, TEXTS, st.floats(-1e3, 1e3)), max_size=5), st.booleans())
+def test_what_pythons_csv_writes_is_read_to_the_bit(rows, quote_all):
+    file = io.StringIO(newline="")
+    csv.writer(file, quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL).writerows(rows)
+    block = file.getvalue().encode()
+    X, labels, ids, _, lines, bad, end, count = mx._core.CsvParser([0, -2, -3, 1], list("abcd")).parse(block, 0, len(block), 100)
+    assert X.tolist() == [[row[0], row[3]] for row in rows]
+    assert (labels, ids) == ([row[1] for row in rows], [row[2] for row in rows])
+    assert (lines.tolist(), bad, end, count) == (list(range(len(rows))), [], len(block), len(rows))
+    written = mx._core.format_rows(X, [b""] * len(rows), ["", ","], "\n").decode()
+    assert [[float(value) for value in line.split(",")] for line in written.splitlines()] == X.tolist()
 
 
 def test_what_is_too_large_is_refused_and_nothing_of_it_learned():
