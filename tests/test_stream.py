@@ -542,12 +542,13 @@ def test_a_full_disk_is_reported_and_the_last_checkpoint_kept(tmp_path):
         (("--target", "y", "--classes", "up,,down"), "different names"),
         (("--target", "y", "--forecaster", "ons", "--drift", "0.1"), "--forecaster ons"),
         (("--target", "y", "--lam", "-1"), "lam"),
-        (("--target", "y", "nowhere.csv"), "No such file"),
+        (("--target", "y", "nowhere.csv"), "nowhere.csv: No such file"),
+        (("--target", "y", "/"), "/: Is a directory"),
     ],
 )
 def test_mistakes_are_one_line_with_exit_code_2(tmp_path, arguments, message):
     (tmp_path / "in.csv").write_text("".join(small(3)))
-    source = {} if "nowhere.csv" in arguments else {"source": "in.csv"}
+    source = {} if arguments[-1:] in (("nowhere.csv",), ("/",)) else {"source": "in.csv"}
     done = run(tmp_path, *arguments, **source, status=2)
     assert message in done.stderr.decode()
     assert len(done.stderr.splitlines()) == 1

@@ -90,7 +90,7 @@ def run_stream(
     except (StreamError, MemoryError) as error:
         reason = str(error)
     except OSError as error:
-        reason = f"{error.filename}: {error.strerror}"
+        reason = f"{error.filename or source or 'standard input'}: {error.strerror}"  # reading alone leaves the name out
     else:
         return
     errors.print(f"mixable: {reason}", style="red", highlight=False, markup=False)
