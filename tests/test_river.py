@@ -126,7 +126,14 @@ def test_bad_features_are_named_and_nothing_is_learned(x, error, message):
 
 
 @pytest.mark.parametrize(
-    ("y", "w", "error"), [([1], 1.0, TypeError), (None, 1.0, ValueError), (float("nan"), 1.0, ValueError), ("b", -1.0, ValueError)]
+    ("y", "w", "error"),
+    [
+        ([1], 1.0, TypeError),
+        (None, 1.0, ValueError),
+        (float("nan"), 1.0, ValueError),
+        ("b", -1.0, ValueError),
+        ("new", 1e300, ValueError),
+    ],
 )
 def test_bad_labels_and_weights_take_nothing_in(y, w, error):
     model = mx.river.GAFClassifier()
@@ -134,7 +141,10 @@ def test_bad_labels_and_weights_take_nothing_in(y, w, error):
     with pytest.raises(error):
         model.learn_one({"a": 1.0, "new": 2.0}, y, w)
     assert list(model._columns) == ["a"]
+    assert list(model.predict_proba_one({"a": 1.0})) == ["b"]
     regressor = mx.river.GAFRegressor()
+    with pytest.raises(ValueError, match="y must be at least"):
+        regressor.learn_one({"a": 1.0}, 1e150)
     with pytest.raises(TypeError, match="y must be a number"):
         regressor.learn_one({"a": 1.0}, "text")
     assert regressor._columns == {}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _validate
-from mixable._engine import Design, Engine
+from mixable._engine import LARGEST_WEIGHT, Design, Engine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,7 @@ class Dictionaries:
 
     def _learn_one(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
         if w != 1.0:
-            w = _validate.weight(w)
+            w = _validate.real(w, "w", least=0, most=LARGEST_WEIGHT)
         row = self._plain_row(x) if self._engine else None
         if row is not None and self._engine is not None:
             return self._engine.learn_row(row, y, w)

@@ -45,15 +45,15 @@ LARGEST_WEIGHT = 1e12
 LARGEST_TARGET = 1e99
 
 
-def check_weights(weight: Array | float) -> None:
+def check_weights(weight: Array) -> None:
     """Refuse weights that cannot be learned in double precision."""
-    if np.max(weight) > LARGEST_WEIGHT:
+    if (weight > LARGEST_WEIGHT).any():
         raise ValueError(f"sample_weight must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision")
 
 
-def check_targets(y: Array | float) -> None:
+def check_targets(y: Array) -> None:
     """Refuse numbers that cannot be learned in double precision."""
-    if np.max(np.abs(y)) > LARGEST_TARGET:
+    if (np.abs(y) > LARGEST_TARGET).any():
         raise ValueError(f"y must be at most {LARGEST_TARGET:g} in size: more cannot be learned in double precision")
 
 

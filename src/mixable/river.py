@@ -19,7 +19,7 @@ from river import base
 
 from mixable import _validate
 from mixable._dictionaries import Dictionaries, label
-from mixable._engine import Design
+from mixable._engine import LARGEST_TARGET, Design, check_targets
 from mixable.kernels import KernelPlan
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class GAFRegressor(_Kernelled, base.MiniBatchRegressor):
 
     def learn_one(self, x: dict[Hashable, Any], y: float, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
-        self._learn_one(x, _validate.target(y), w)
+        self._learn_one(x, _validate.real(y, "y", least=-LARGEST_TARGET, most=LARGEST_TARGET), w)
 
     def predict_one(self, x: dict[Hashable, Any]) -> float:
         """The mean of the forecast."""
@@ -211,7 +211,9 @@ class GAFRegressor(_Kernelled, base.MiniBatchRegressor):
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
-        self._learn_many(X, _validate.targets(y, len(X)) if len(X) else np.empty(0))
+        targets = _validate.targets(y, len(X)) if len(X) else np.empty(0)
+        check_targets(targets)
+        self._learn_many(X, targets)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The mean of the forecast for each row."""
