@@ -444,7 +444,7 @@ def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
     ("parameters", "message"),
     [
         ({"forecaster": VAW}, "forecaster must be a multiclass forecaster class"),
-        ({"forecaster": ONS(2, 2)}, "forecaster must be a multiclass forecaster class"),
+        ({"forecaster": "ONS"}, "forecaster must be a multiclass forecaster class"),
         ({"forecaster": AIOLI}, "AIOLI does not"),
         ({"forecaster": AutoGAF, "lam": 1.0}, "AutoGAF has no parameter lam"),
         ({"forecaster": OGD, "beta": 1.0}, "OGD has no parameter beta"),
