@@ -33,7 +33,7 @@ const char* not_text(std::string_view line) {
 }
 
 /// See the stub: (X, labels, ids, begins, lines, rejects, next, count).
-nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, long end, long most) {
+nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, long end, long most, long longest_id) {
     if (begin < 0 || end < begin || end > long(block.size())) throw nb::value_error("the block ends before that");
     const char* text = block.c_str();
     std::vector<double> rows;
@@ -51,6 +51,7 @@ nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, lon
             rows.resize(used + std::size_t(parser.features));
             const char* reason = not_text(view);
             if (!reason && !parser.read(view, rows.data() + used)) reason = parser.reason.c_str();
+            if (!reason && long(parser.id.size()) > longest_id) reason = "an identifier that is too long";
             if (reason) {
                 rows.resize(used);
                 rejects.append(nb::make_tuple(line, begin, nb::str(reason)));

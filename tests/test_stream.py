@@ -13,6 +13,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import zlib
 from typing import NamedTuple
@@ -191,7 +192,7 @@ def test_what_pythons_csv_writes_is_read_to_the_bit(rows, quote_all):
     file = io.StringIO(newline="")
     csv.writer(file, quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL).writerows(rows)
     block = file.getvalue().encode()
-    X, labels, ids, _, lines, bad, end, count = mx._core.CsvParser([0, -2, -3, 1], list("abcd")).parse(block, 0, len(block), 100)
+    X, labels, ids, _, lines, bad, end, count = mx._core.CsvParser([0, -2, -3, 1], list("abcd")).parse(block, 0, len(block), 100, 1000)
     assert X.tolist() == [[row[0], row[3]] for row in rows]
     assert (labels, ids) == ([row[1] for row in rows], [row[2] for row in rows])
     assert (lines.tolist(), bad, end, count) == (list(range(len(rows))), [], len(block), len(rows))
@@ -626,3 +627,165 @@ def test_in_a_terminal_there_is_a_live_line_and_elsewhere_only_the_summary(tmp_p
 def test_streaming_does_not_import_river_or_scikit_learn():
     code = "import sys, mixable.streaming.loop; print([name for name in ('river', 'sklearn', 'typer', 'rich') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_a_damaged_gzip_that_is_resumed_loses_nothing(tmp_path):
+    lines = small(4000)
+    packed = bytearray(gzip.compress("".join(lines).encode()))
+    packed[-6] ^= 1  # the check sum
+    (tmp_path / "in.gz").write_bytes(packed)
+    arguments = ("--target", "y", *GAF, "--every", 50)
+    run(tmp_path, *arguments, "--out", tmp_path / "alone.csv", "--rejects", tmp_path / "alone.rejects", source="in.gz", model="alone")
+    out = tmp_path / "out.csv"
+    whole = [MIXABLE, "stream", "--model", tmp_path / "model", *map(str, arguments), "--out", out, "--rejects", tmp_path / "rejects"]
+    with subprocess.Popen([*map(str, whole), str(tmp_path / "in.gz")], stderr=subprocess.DEVNULL) as process:
+        while not (tmp_path / "model").exists() and process.poll() is None:
+            time.sleep(0.001)
+        process.kill()
+    run(tmp_path, *arguments, "--out", out, "--rejects", tmp_path / "rejects", source="in.gz")
+    assert out.read_bytes() == (tmp_path / "alone.csv").read_bytes()
+    assert (tmp_path / "rejects").read_bytes() == (tmp_path / "alone.rejects").read_bytes()
+    assert b"gzip data are damaged" in (tmp_path / "rejects").read_bytes()
+    strict = ("--strict", *arguments, "--out", tmp_path / "strict.csv")
+    for _ in range(2):  # it does not go past what was refused
+        refused = run(tmp_path, *strict, source="in.gz", model="strict", status=2)
+        assert b"gzip data are damaged" in refused.stderr
+
+
+def test_killed_before_its_first_checkpoint_a_continued_model_knows_which_answers_are_its_own(tmp_path):
+    (tmp_path / "first.csv").write_text("".join(small(50)))
+    (tmp_path / "second.csv").write_text("".join(small(20_000)))
+    arguments = ("--target", "y", *GAF)
+    for name in ("alone", "killed"):
+        run(tmp_path, *arguments, "--out", tmp_path / f"{name}1.csv", source="first.csv", model=name)
+    run(tmp_path, *arguments, "--out", tmp_path / "alone2.csv", source="second.csv", model="alone")
+    out = tmp_path / "killed2.csv"
+    command_ = [MIXABLE, "stream", "--model", tmp_path / "killed", *arguments, "--out", out, tmp_path / "second.csv"]
+    with subprocess.Popen([*map(str, command_)], stderr=subprocess.DEVNULL) as process:
+        while (not out.exists() or out.stat().st_size == 0) and process.poll() is None:
+            time.sleep(0.001)
+        process.kill()
+    assert 0 < out.stat().st_size < (tmp_path / "alone2.csv").stat().st_size
+    run(tmp_path, *arguments, "--out", out, source="second.csv", model="killed")
+    assert out.read_bytes() == (tmp_path / "alone2.csv").read_bytes()
+    assert (tmp_path / "killed").read_bytes() == (tmp_path / "alone").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "in.csv"), "IN and --out are the same file"),
+        (("--rejects", "in.csv"), "IN and --rejects are the same file"),
+        (("--metrics", "link"), "IN and --metrics are the same file"),
+        (("--out", "model"), "--model and --out are the same file"),
+        (("--out", "x", "--rejects", "x"), "--out and --rejects are the same file"),
+        (("--id", "y"), "--target and --id are both 'y'"),
+        (("--features", "a,y"), "'y' is the target"),
+    ],
+)
+def test_options_that_cannot_be_meant(tmp_path, arguments, message):
+    (tmp_path / "in.csv").write_text("".join(small(5)))
+    (tmp_path / "link").symlink_to(tmp_path / "in.csv")
+    arguments = [tmp_path / name if name in ("in.csv", "link", "model", "x") else name for name in arguments]
+    refused = run(tmp_path, "--target", "y", *arguments, source="in.csv", status=2)
+    assert message in refused.stderr.decode()
+    assert (tmp_path / "in.csv").read_text() == "".join(small(5))
+
+
+def test_files_that_are_not_its_own_are_added_to(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small(20)))
+    (tmp_path / "in2.csv").write_text("".join(small(30)))
+    run(tmp_path, "--target", "y", "--rejects", tmp_path / "none", source="in.csv")
+    (tmp_path / "precious").write_text("mine\n")
+    run(tmp_path, "--target", "y", "--rejects", tmp_path / "precious", "--metrics", tmp_path / "precious too", source="in2.csv")
+    assert (tmp_path / "precious").read_text() == "mine\n"
+    for _ in range(2):
+        run(tmp_path, "--no-learn", "--out", tmp_path / "served.csv", source="in.csv")
+    assert len((tmp_path / "served.csv").read_text().splitlines()) == 2 * len(small(20))  # with a header each
+
+
+def test_another_target_is_refused(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small(5)))
+    run(tmp_path, "--target", "y", source="in.csv")
+    assert b"was made with --target y" in run(tmp_path, "--target", "a", source="in.csv", status=2).stderr
+    assert b"was made without --id" in run(tmp_path, "--target", "y", "--id", "a", source="in.csv", status=2).stderr
+
+
+def test_many_long_identifiers_can_wait(tmp_path):
+    lines = ["id,a,y\n"] + [f"{'x' * 900}{i},{i % 7},\n" for i in range(300)] + [f"{'x' * 1001},1,\n"]
+    run(tmp_path, "--target", "y", "--id", "id", "--remember", 250, "--rejects", tmp_path / "rejects", data="".join(lines).encode())
+    assert "too long" in (tmp_path / "rejects").read_text()
+    model = mx.load(tmp_path / "model")
+    assert len(model.waiting) == 250
+    assert next(iter(model.waiting)) == "x" * 900 + "50"
+    run(tmp_path, "--target", "y", "--id", "id", "--remember", 10, data=b"id,a,y\nnew,1,\n")
+    assert len(mx.load(tmp_path / "model").waiting) == 10
+
+
+def test_pipes_by_name_and_json_by_name(tmp_path):
+    for _ in range(2):
+        os.mkfifo(tmp_path / "pipe")
+        writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text("".join(small(5))))
+        writer.start()
+        run(tmp_path, "--target", "y", source="pipe")
+        writer.join()
+        (tmp_path / "pipe").unlink()
+    assert mx.load(tmp_path / "model").counts["events"] == 2 * (len(small(5)) - 1)
+    (tmp_path / "in.jsonl").write_text('"b":1}\n{"a":1,"y":"up"}\n')
+    run(tmp_path, "--target", "y", source="in.jsonl", model="json")
+    assert mx.load(tmp_path / "json").counts["rejected"] == 1
+    assert b"the header" in run(tmp_path, "--target", "y", "--format", "csv", source="in.jsonl", model="csv", status=2).stderr
+
+
+def test_a_strict_stream_takes_in_nothing_after_the_bad_line(tmp_path):
+    lines = ['{"a":1,"y":"up"}', '{"d":"x"}', '{"a":1,"c":2,"y":"down"}']
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    run(tmp_path, "--target", "y", "--strict", source="in.jsonl", status=2)
+    assert list(mx.load(tmp_path / "model").columns) == ["a"]
+
+
+def test_a_reader_that_is_stuck_does_not_keep_it_from_ending(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small(60_000)))
+    command_ = [MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", *GAF, tmp_path / "in.csv"]
+    with subprocess.Popen([*map(str, command_)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.read(1)
+        time.sleep(0.5)
+        process.terminate()
+        assert process.wait(timeout=20) == 2
+        assert b"nobody reads the answers" in process.stderr.read()
+
+
+def test_closed_standard_descriptors(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small(5)))
+    start = f"{MIXABLE} stream --model {tmp_path / 'model'} --target y"
+    for rest in ("<&-", f"{tmp_path / 'in.csv'} >&-"):
+        done = subprocess.run(f"{start} {rest}", shell=True, capture_output=True)
+        assert done.returncode == 2
+        assert b"is closed" in done.stderr
+    assert subprocess.run(f"{start} {tmp_path / 'in.csv'} --out {tmp_path / 'out'} <&- >&- 2>&-", shell=True).returncode == 0
+
+
+def test_labels_of_python_are_text_too(tmp_path):
+    run(tmp_path, "--target", "y", data=b"a,y\n1,0\n2,1\n")
+    model = mx.load(tmp_path / "model")
+    model.learn_one({"a": 1.0}, 1)
+    assert model.labels == ["0", "1"]
+    mx.save(model, tmp_path / "model")
+    run(tmp_path, "--target", "y", data=b"a,y\n1,0\n2,1\n")
+
+
+def test_a_parser_that_cannot_be():
+    for roles, names in (([10_000_000], ["a"]), ([0, 1], []), ([-4], ["a"])):
+        with pytest.raises(ValueError, match="do not go together"):
+            mx._core.CsvParser(roles, names)
+
+
+def test_the_longest_line_is_the_same_however_it_arrives(tmp_path):
+    line = b"1," + b"2" * (1 << 24) + b",up\n"
+    data = b"a,b,y\n1,2,up\n" + line + b"3,4,down\n"
+    (tmp_path / "in.csv").write_bytes(data)
+    run(tmp_path, "--target", "y", "--rejects", tmp_path / "one", source="in.csv", model="file")
+    run(tmp_path, "--target", "y", "--rejects", tmp_path / "two", data=data, model="pipe")
+    assert mx.load(tmp_path / "file").counts == mx.load(tmp_path / "pipe").counts
+    assert b"longer than 16 MiB" in (tmp_path / "one").read_bytes()
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

@@ -1,11 +1,12 @@
-// Lines of CSV to numbers, and numbers to lines of text: strict, and without a thought for locale.
+// Lines of CSV to numbers, and numbers to lines of text: strict.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,8 @@ class CsvParser {
     /// `roles` has for each field the feature it is (0, 1, ...), or one of the above; `names` what it is called.
     CsvParser(std::vector<long> roles, std::vector<std::string> names) : roles_(std::move(roles)), names_(std::move(names)) {
         for (const long role : roles_) features += role >= 0;
+        if (names_.size() != roles_.size() || std::any_of(roles_.begin(), roles_.end(), [&](long role) { return role >= features || role < id_field; }))
+            throw std::invalid_argument("roles and names do not go together");
     }
 
     long features = 0;
@@ -91,12 +94,23 @@ class CsvParser {
         if (text.empty()) return true;
         if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (end != text.data() + text.size() || error == std::errc::invalid_argument) {
+        const bool other_nan = error == std::errc() && std::isnan(value) && text.size() > 3;  // nan(...), -nan
+        if (end != text.data() + text.size() || error == std::errc::invalid_argument || other_nan) {
             value = 0;
             return false;
         }
-        if (error == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);  // infinite, or next to nothing
+        if (error == std::errc::result_out_of_range) value = is_huge(text) ? HUGE_VAL : 0.0;
         return !std::isinf(value);
+    }
+
+    /// Whether a decimal number that double precision has no place for is so because of its size: by the power of ten of its first digit that is not 0.
+    static bool is_huge(std::string_view text) {
+        const std::size_t e = std::min(text.find_first_of("eE"), text.size()), point = std::min(text.find('.'), e), digit = text.find_first_of("123456789");
+        long exponent = 0;
+        const std::size_t sign = e + 1 < text.size() && text[e + 1] == '+';
+        const bool beyond = e < text.size() && std::from_chars(text.data() + e + 1 + sign, text.data() + text.size(), exponent).ec != std::errc();
+        if (beyond) return text[e + 1] != '-';
+        return exponent + (digit < point ? long(point - digit) : -long(digit - point)) > 0;
     }
 
     bool refuse_number(std::size_t i, std::string_view text, double value) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import tempfile
@@ -30,8 +31,13 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+    sync_folder(target)
+
+
+def sync_folder(path: Path) -> None:
+    """Bring the name of a file to the disk."""
     with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        folder = os.open(target.parent, os.O_RDONLY)
+        folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
@@ -39,7 +45,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def _prefix(target: Path) -> str:
-    return f".{target.name[:50]}."
+    """How the names of parts begin: with that of the file, which may be too long to be repeated."""
+    return f".{target.name[:20]}.{hashlib.sha256(target.name.encode(errors='surrogateescape')).hexdigest()[:12]}."
 
 
 def clear_parts(path: str | os.PathLike[str]) -> None:

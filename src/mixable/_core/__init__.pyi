@@ -187,7 +187,7 @@ class Scaler:
 class CsvParser:
     def __init__(self, roles: list[int], names: list[str]) -> None: ...
     def parse(
-        self, block: bytes, begin: int, end: int, most: int
+        self, block: bytes, begin: int, end: int, most: int, longest_id: int
     ) -> tuple[
         NDArray[np.float64], list[str | None], list[str | None], NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, str]], int, int
     ]: ...

@@ -20,12 +20,20 @@ from mixable._engine import Design
 from mixable._files import clear_parts
 from mixable.forecasters import GAF, ONS, Folklore
 from mixable.streaming.errors import StreamError
-from mixable.streaming.files import Lock
+from mixable.streaming.files import Lock, open_standard_descriptors
 from mixable.streaming.loop import Options, Stream
 from mixable.streaming.model import StreamModel
 from mixable.streaming.stops import Stops
 
 REFRESH = 0.2  # seconds between two looks of the live line
+
+
+class Format(str, Enum):
+    """How events are written."""
+
+    auto = "auto"
+    csv = "csv"
+    json = "json"
 
 
 class Forecaster(str, Enum):
@@ -62,7 +70,13 @@ def run_stream(
     rejects: Annotated[Path | None, typer.Option(help="Where bad events go, with line number and reason, as JSON lines.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad event.")] = False,
     metrics: Annotated[Path | None, typer.Option(help="A file to add counts and scores to, a line of JSON at each checkpoint.")] = None,
-    from_start: Annotated[bool, typer.Option("--from-start", help="Read IN from its beginning, whatever the checkpoint says.")] = False,
+    from_start: Annotated[
+        bool,
+        typer.Option("--from-start", help="Read IN from its beginning; left out, go on from the checkpoint."),
+    ] = False,
+    format_: Annotated[
+        Format, typer.Option("--format", help="Of the events; auto looks at the name of IN, then at its first line.")
+    ] = Format.auto,
     forecaster: Annotated[Forecaster | None, typer.Option(help="auto mixes over whatever of the following is not given.")] = None,
     lam: Annotated[float | None, typer.Option(help="Regularisation.")] = None,
     beta: Annotated[float | None, typer.Option(help="Curvature.")] = None,
@@ -76,10 +90,17 @@ def run_stream(
         errors.print(f"mixable: {message}", highlight=False, markup=False)
 
     try:
+        closed = open_standard_descriptors()
+        source = None if source == Path("-") else source
+        if (0 in closed and source is None) or (1 in closed and out is None):
+            raise StreamError("standard input or output is closed; name a file")
         if learn and target is None:
             raise StreamError("--target COLUMN is needed, unless --no-learn")
         fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
-        options = Options(model, target, source, out, rejects, metrics, identifier, remember, learn, strict, from_start, every, seconds)
+        is_json = None if format_ is Format.auto else format_ is Format.json
+        options = Options(
+            model, target, source, out, rejects, metrics, identifier, remember, learn, strict, from_start, every, seconds, is_json
+        )
         with _locked(options, say):
             asked = forecaster is not None or any(value is not None for value in fixed.values())
             kept = _model(options, _design(forecaster, fixed), asked, _names(classes, "--classes"), _names(features, "--features"))

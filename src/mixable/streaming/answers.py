@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core
-from mixable.streaming.events import Identifier, as_text
+from mixable.streaming.model import Identifier, as_text
 
 Array = NDArray[np.float64]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,13 +15,12 @@ from numpy.typing import NDArray
 from mixable import _core
 from mixable._dictionaries import number
 from mixable.streaming.errors import StreamError
-from mixable.streaming.model import StreamModel
+from mixable.streaming.model import Identifier, StreamModel, as_text
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 MOST_FEATURES = 2000  # that are taken in unasked
-
-Identifier = str | int | float | None
+LONGEST_NAME = 1000  # of a feature or an identifier
 
 
 class Batch(NamedTuple):
@@ -46,7 +46,7 @@ class CsvEvents:
                 raise StreamError(f"the header has no column {wanted!r}; it has {', '.join(names):.300}")
         features = [name for name in names if name not in (target, identifier)]
         if not model.closed_features and learns:
-            if len(model.columns) + len([name for name in features if name not in model.columns]) > MOST_FEATURES:
+            if len(model.columns.keys() | set(features)) > MOST_FEATURES:
                 raise StreamError(f"the header has {len(features):,} columns; name the features with --features if there are so many")
             model.take_in(features)
         used = [name for name in features if name in model.columns]
@@ -59,7 +59,7 @@ class CsvEvents:
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         """At most `most` events of some whole lines."""
-        batch = Batch(*self._parser.parse(block, begin, end, most))
+        batch = Batch(*self._parser.parse(block, begin, end, most, LONGEST_NAME))
         width = len(self._model.columns)
         if self._columns == list(range(width)):
             return batch
@@ -78,9 +78,9 @@ def _header(line: bytes) -> list[str]:
         raise StreamError(f"the header cannot be read: {error}") from None
     if "\0" in text:
         raise StreamError("the header has a NUL byte")
-    twice = {name for name in names if names.count(name) > 1}
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise StreamError(f"two columns of the header are called {sorted(twice)[0]!r}")
+        raise StreamError(f"two columns of the header are called {twice[0]!r:.80}")
     return names
 
 
@@ -107,7 +107,7 @@ class JsonEvents:
                 try:
                     values, label, key = self._read(text)
                     if self._open and not values.keys() <= self._model.columns.keys():
-                        if rows:
+                        if rows or rejects:
                             break
                         self._take_in(values)
                     rows.append(self._model.row(values))
@@ -124,7 +124,9 @@ class JsonEvents:
 
     def _take_in(self, values: dict[Hashable, Any]) -> None:
         if len(self._model.columns.keys() | values.keys()) > MOST_FEATURES:
-            raise StreamError(f"more than {MOST_FEATURES} features; name those wanted with --features")
+            raise ValueError(f"more than {MOST_FEATURES} features; name those wanted with --features")
+        if any(len(str(name)) > LONGEST_NAME for name in values):
+            raise ValueError(f"a feature's name of more than {LONGEST_NAME:,} characters")
         for name, value in values.items():
             number(name, value)  # refuse before anything is taken in
         self._model.take_in(values)
@@ -135,7 +137,8 @@ class JsonEvents:
             raise ValueError("not a JSON object")
         label = _text(values.pop(self._target, None), "label")
         key = values.pop(self._identifier, None)
-        _text(key, "identifier")
+        if len(_text(key, "identifier") or "") > LONGEST_NAME:
+            raise ValueError("an identifier that is too long")
         return values, label, None if key == "" else key
 
 
@@ -157,11 +160,6 @@ def _text(value: Any, what: str) -> str | None:
     text = as_text(value)
     text.encode()  # refuses halves of surrogate pairs, which no UTF-8 can hold
     return text
-
-
-def as_text(value: Identifier) -> str:
-    """One text for a label or an identifier, whichever format it came in."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _reason(error: BaseException) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
+from mixable._files import sync_folder
 from mixable.streaming.errors import StreamError
 from mixable.streaming.lines import PRINT, fingerprint
 
 LONGEST_LINE = 1 << 16  # of a log
-Mark = list[int | str]  # length, and fingerprint of what stands before it
+PIECE = 4096  # bytes that a pipe takes without waiting, if it takes any
+Mark = list[int | str]  # length, fingerprint of what stands before it, name if that is nothing
 
 
 class Sink:
@@ -21,14 +25,21 @@ class Sink:
     def __init__(self, path: Path | None, mark: Mark | None = None, *, fresh: bool = False) -> None:
         """A file that is not as the mark has it is started over if `fresh`, else added to; nothing happens to it before `cut`."""
         self.path = path
+        self._is_new = path is not None and not path.exists()
         self.descriptor = 1 if path is None else os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         self.has_length = path is not None and stat.S_ISREG(os.fstat(self.descriptor).st_mode)
         self.length = 0
         self.continues = False  # whether it was found as the mark has it
+        self.wait: Callable[[int], bool] = lambda descriptor: True  # until it can be written to; False to give up
         if self.has_length:
             size = os.fstat(self.descriptor).st_size
-            self.continues = mark is not None and mark == self._mark_at(min(int(mark[0]), size))
+            self.continues = mark is not None and self._is_marked(mark, size)
             self.length = int(mark[0]) if self.continues and mark else 0 if fresh else size
+
+    def _is_marked(self, mark: Mark, size: int) -> bool:
+        """Whether the file is that of a mark: by what stands there, or if there is nothing yet by its name."""
+        length = int(mark[0])
+        return length <= size and self._mark_at(length) == mark
 
     def cut(self) -> None:
         """Cut it back, to go on from there."""
@@ -41,7 +52,9 @@ class Sink:
         try:
             self.length += len(data)
             while data:
-                data = data[os.write(self.descriptor, data) :]
+                if not self.has_length and not self.wait(self.descriptor):
+                    raise StreamError("nobody reads the answers; the model is as of the last checkpoint")
+                data = data[os.write(self.descriptor, data if self.has_length else data[:PIECE]) :]
         except OSError as error:
             raise StreamError(f"cannot write {self.path or 'the answers'}: {error.strerror}") from None
 
@@ -51,6 +64,9 @@ class Sink:
             return None
         try:
             os.fsync(self.descriptor)
+            if self._is_new and self.path is not None:
+                sync_folder(self.path)
+                self._is_new = False
         except OSError as error:
             raise StreamError(f"cannot write {self.path}: {error.strerror}") from None
         return self._mark_at(self.length)
@@ -62,17 +78,38 @@ class Sink:
 
     def _mark_at(self, length: int) -> Mark:
         size = min(PRINT, length)
-        return [length, fingerprint(os.pread(self.descriptor, size, length - size))]
+        name = "" if self.path is None or length else self.path.name  # what stands there tells more, if anything does
+        return [length, fingerprint(os.pread(self.descriptor, size, length - size)), name]
 
 
 def open_log(path: Path) -> Sink:
-    """A file of lines to add to; half a line at its end, left by a crash, is cut off."""
+    """A file of objects of JSON to add to, one a line; half of one at its end, left by a crash, is cut off."""
     log = Sink(path)
     if log.has_length:
         tail = os.pread(log.descriptor, LONGEST_LINE, max(log.length - LONGEST_LINE, 0))
-        log.length -= len(tail) - tail.rfind(b"\n") - 1
+        half = tail[tail.rfind(b"\n") + 1 :]
+        if half.startswith(b"{"):
+            log.length -= len(half)
     log.cut()
     return log
+
+
+def refuse_same_files(paths: dict[str, Path | None]) -> None:
+    """Refuse options that name one file twice: one would destroy what the other holds."""
+    given = [(option, path) for option, path in paths.items() if path is not None and (path.is_file() or not path.exists())]
+    for (one, path), (two, other) in itertools.combinations(given, 2):
+        both_there = path.exists() and other.exists()
+        if os.path.samefile(path, other) if both_there else os.path.realpath(path) == os.path.realpath(other):
+            raise StreamError(f"{one} and {two} are the same file, {path}")
+
+
+def open_standard_descriptors() -> set[int]:
+    """See that 0, 1 and 2 are open, so that no file of ours gets their number; return those that were closed."""
+    closed = set()
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        closed.add(descriptor)
+    os.close(descriptor)
+    return closed
 
 
 class Lock:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable.streaming.events import Batch, as_text
-from mixable.streaming.model import StreamModel, padded
+from mixable.streaming.events import Batch
+from mixable.streaming.model import StreamModel, as_text, padded
 
 Array = NDArray[np.float64]
 MOST_CLASSES, LONGEST_LABEL = 100, 1000  # that are taken in unasked
@@ -97,7 +97,7 @@ class Follower:
         counts["forgotten"] += waiting.pop(key, None) is not None
         if event is not None:
             waiting[key] = event
-        if self._remember is not None and len(waiting) > self._remember:
+        while self._remember is not None and len(waiting) > self._remember:
             waiting.popitem(last=False)
             counts["forgotten"] += 1
 
@@ -108,15 +108,16 @@ class Follower:
     def _new_label(self, batch: Batch, at: int) -> str | None:
         """An event whose label has not been met before; why it is refused, if it is."""
         model, label = self._model, batch.labels[at]
-        if (self._learns or model.classes is not None) and (reason := self._why_not_a_class(label)):
+        if reason := self._why_not_a_class(label):
             return reason
-        X = batch.X[at : at + 1]
+        X, known = batch.X[at : at + 1], len(model.labels)
         P, done, reason = model.follow(X, np.array([-1]))
         if done:
+            if reason := self._take_in(label):
+                return reason
             self._predicted(batch, at, P)
-            model.scores.update(P[0], len(model.labels))  # a label that the forecaster did not know
-            if self._learns:
-                self._learn(X, label)
+            model.scores.update(P[0], known)  # a label that the forecaster did not know
+            self._learn(X, label)
         return reason
 
     def _late_label(self, batch: Batch, at: int) -> str | None:
@@ -124,28 +125,37 @@ class Follower:
         model, label, key = self._model, batch.labels[at], as_text(batch.ids[at])
         if key not in model.waiting:
             return f"a label for {key!r:.80}, which is not remembered"
-        if label not in model.engine.codes and (reason := self._why_not_a_class(label)):
+        if label not in model.engine.codes and (reason := self._why_not_a_class(label) or self._take_in(label)):
             return reason
         row, p = model.waiting.pop(key)
-        model.scores.update(p, model.engine.codes.get(label, len(p)))
+        code = model.engine.codes.get(label, len(p))
+        model.scores.update(p, code if code < len(p) else len(p))
         model.counts["late"] += 1
-        if self._learns:
-            self._learn(padded(row, len(model.columns))[None, :], label)
+        self._learn(padded(row, len(model.columns))[None, :], label)
         return None
 
     def _why_not_a_class(self, label: str | None) -> str | None:
         if self._model.classes is not None:
             return f"no class is called {label!r:.80}"
+        if not self._learns:
+            return None
         if len(str(label)) > LONGEST_LABEL:
             return f"a new label of {len(str(label)):,} characters"
         if len(self._model.labels) >= MOST_CLASSES:
             return f"{label!r} would be class number {MOST_CLASSES + 1}; name the classes with --classes if there are so many"
         return None
 
+    def _take_in(self, label: str | None) -> str | None:
+        """Take in a new class, if there is to be learning and there is room; why not, if not."""
+        if self._learns:
+            try:
+                self._model.engine.add_label(label)
+            except MemoryError as error:
+                return str(error) or "no memory for another class"
+        return None
+
     def _learn(self, X: Array, label: str | None) -> None:
-        """Learn one row, whose label may be new, if double precision allows."""
-        engine = self._model.engine
-        if label not in engine.codes:
-            engine.add_label(label)
-        _, done, _ = self._model.follow(X, np.array([engine.codes[label]]))
-        self._model.counts["learned"] += done
+        """Learn one row that has been answered; one that double precision does not allow is left out of the count of those learned."""
+        if self._learns:
+            _, done, _ = self._model.follow(X, np.array([self._model.engine.codes[label]]))
+            self._model.counts["learned"] += done

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import zlib
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +22,13 @@ PRINT = 4096  # bytes that a fingerprint is taken of
 UNFINISHED = "unfinished"  # the input ended without the end of its last line, which was used all the same
 SKIPPING = "skipping"  # the line was refused before its end was seen
 
-OTHER, CHANGED = "is another input", "begins like the input"  # than that of a checkpoint; of it, but is shorter or differs later
+
+class Recognised(Enum):
+    """Whether an input is the one that a checkpoint saw."""
+
+    same = "the same, perhaps longer"
+    other = "another one"
+    changed = "begins like it, but is shorter or differs later"
 
 
 def fingerprint(data: bytes) -> str:
@@ -34,6 +42,7 @@ class Source:
     def __init__(self, path: Path | None) -> None:
         self.descriptor = 0 if path is None else os.open(path, os.O_RDONLY)
         self.path = path
+        self.is_file = path is not None and stat.S_ISREG(os.fstat(self.descriptor).st_mode)  # which one can go back in
         self._start()
 
     def _start(self) -> None:
@@ -120,11 +129,12 @@ def _sound_part(unpacker: Any, data: bytes) -> bytes:
 
 
 class Complaint(NamedTuple):
-    """A line that is refused before anyone has tried to understand it."""
+    """A line that is refused, mostly before anyone has tried to understand it; `place` is the one before it."""
 
     line: int
     text: bytes
     reason: str
+    place: dict[str, Any]
 
 
 class Lines:
@@ -149,29 +159,35 @@ class Lines:
             self._pass(3)
         if self.source.ended:
             self.whole = self.buffer.rfind(b"\n") + 1 if self.source.damage else len(self.buffer)
-        elif not self.whole and len(self.buffer) > LONGEST:
-            self._refuse_rest(f"longer than {LONGEST >> 20} MiB")
         self.whole = max(self.at, self.whole)
+        # Only the first line can be so long: the others came in one read.
+        end = self.buffer.find(b"\n", self.at) + 1 or len(self.buffer)
+        if end - self.at > LONGEST:
+            self._refuse(end, f"longer than {LONGEST >> 20} MiB")
 
     def complaints(self) -> list[Complaint]:
         """What is to be refused before the lines at hand."""
         if self.source.damage and self.at == self.whole and not self.torn:
             # What was cut off may be half an event, or any number of them: it counts as one.
-            self._refuse_rest(self.source.damage)
+            self._refuse(len(self.buffer), self.source.damage)
         out, self._complaints = self._complaints, []
         return out
 
-    def _refuse_rest(self, reason: str) -> None:
+    def _refuse(self, end: int, reason: str) -> None:
+        """Pass over a line, whose end may not have been seen."""
+        self._complaints.append(Complaint(self.line + 1, self.buffer[self.at : end], reason, self.place()))
         self.line += 1
-        self._complaints.append(Complaint(self.line, self.buffer[self.at :], reason))
-        self._pass(len(self.buffer) - self.at)
-        self.whole, self.torn = self.at, SKIPPING
+        if self.buffer[end - 1 : end] != b"\n" or end == self.at:
+            self.torn = SKIPPING
+        self._pass(end - self.at)
+        self.whole = max(self.at, self.whole)
 
     def _skip(self, data: bytes) -> bytes:
         """The data after the end of the line that is being passed over."""
         end = data.find(b"\n") + 1 or len(data)
         if self.torn == UNFINISHED and data[:end].strip():
-            self._complaints.append(Complaint(self.line, data[:end], "the rest of a line that was read before it was complete"))
+            reason = "the rest of a line that was read before it was complete"
+            self._complaints.append(Complaint(self.line, data[:end], reason, self.place()))
             self.torn = SKIPPING
         self.buffer, self.at = data, 0
         self._pass(end)
@@ -211,14 +227,14 @@ class Lines:
         prints = [fingerprint(self._head), fingerprint(self._past)]
         return {"position": self.position, "line": self.line, "torn": self.torn, "prints": prints}
 
-    def go_to(self, place: dict[str, Any]) -> str | None:
-        """Go on from a place; if this is not the input that it is a place of, return what it is."""
+    def go_to(self, place: dict[str, Any]) -> Recognised:
+        """Go on from a place, if this is the input that it is a place of."""
         head, past = self.source.go_to(place["position"])
         if fingerprint(head) != place["prints"][0]:
-            return OTHER
+            return Recognised.other
         if fingerprint(past) != place["prints"][1]:
-            return CHANGED
+            return Recognised.changed
         self.buffer, self.at, self.whole = b"", 0, 0
         self._head, self._past = head, past
         self.position, self.line, self.torn = place["position"], place["line"], place["torn"]
-        return None
+        return Recognised.same

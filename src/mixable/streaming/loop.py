@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from mixable import persistence
 from mixable.streaming.answers import CsvAnswers, JsonAnswers
 from mixable.streaming.errors import BadEventError, StreamError
-from mixable.streaming.events import Batch, CsvEvents, Identifier, JsonEvents
-from mixable.streaming.files import Sink, open_log
+from mixable.streaming.events import Batch, CsvEvents, JsonEvents
+from mixable.streaming.files import Sink, open_log, refuse_same_files
 from mixable.streaming.follower import Follower
-from mixable.streaming.lines import CHANGED, Complaint, Lines, Source
-from mixable.streaming.model import StreamModel
+from mixable.streaming.lines import Complaint, Lines, Recognised, Source
+from mixable.streaming.model import Identifier, StreamModel
 from mixable.streaming.stops import Stops
 
 Array = NDArray[np.float64]
@@ -33,7 +33,10 @@ JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 @dataclass(frozen=True)
 class Options:
-    """What the user has asked for, the forecaster aside. Without `source` and `out`, standard input and output are meant."""
+    """What the user has asked for, the forecaster aside. Without `source` and `out`, standard input and output are meant.
+
+    `is_json` says whether events are JSON lines; None looks at the name of the file, then at its first line.
+    """
 
     model: Path
     target: str | None
@@ -48,6 +51,15 @@ class Options:
     from_start: bool = False
     every: int = 100_000
     seconds: float = 10.0
+    is_json: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        refuse_same_files(
+            {"--model": self.model, "IN": self.source, "--out": self.out, "--rejects": self.rejects, "--metrics": self.metrics}
+        )
+        if self.target is not None and self.target == self.identifier:
+            raise StreamError(f"--target and --id are both {self.target!r}")
 
 
 class Stream:
@@ -59,10 +71,19 @@ class Stream:
         if not options.learns:
             model.start_counting()  # the model's own history is not ours to continue
         self._resumes = bool(place)
+        for name, now in (("--target", options.target), ("--id", options.identifier)):
+            before = place.get(name, now)
+            if before != now:
+                raise StreamError(
+                    f"{options.model} was made with {name} {before}" if before else f"{options.model} was made without {name}"
+                )
+        if options.target in model.columns and model.closed_features:
+            raise StreamError(f"{options.target!r} is the target, and cannot be among --features")
         self._open = contextlib.ExitStack()
         self._lines = self._opened_lines()
-        self._out = Sink(options.out, place.get("out"), fresh=not place)
-        self._rejects = Sink(options.rejects, place.get("rejects"), fresh=not place) if options.rejects else None
+        fresh = options.learns and not place
+        self._out = Sink(options.out, place.get("out"), fresh=fresh)
+        self._rejects = Sink(options.rejects, place.get("rejects"), fresh=fresh) if options.rejects else None
         self._metrics = open_log(options.metrics) if options.metrics else None
         for sink in (self._out, self._rejects, self._metrics):
             if sink is not None:
@@ -78,6 +99,8 @@ class Stream:
         self._events_before = model.counts["events"]
         self._began = self._saved = time.monotonic()
         self._unsaved = 0  # events and late labels since the last checkpoint
+        self._noted: dict[str, int] | None = None  # counts in the last line of the metrics
+        self._stopped_at: dict[str, Any] | None = None  # the place before a line that is not to be passed
         self._most = 64
 
     def _opened_lines(self) -> Lines:
@@ -102,9 +125,12 @@ class Stream:
         if first is None:
             return  # and the checkpoint keeps its place
         self._begin(first)
-        for sink in (self._out, self._rejects):
-            if sink is not None:
-                sink.cut()
+        self._out.wait = stops.wait_to_write
+        sinks = [sink for sink in (self._out, self._rejects) if sink is not None]
+        for sink in sinks:
+            sink.cut()
+        if self._resumes and (self.options.from_start or not all(sink.continues for sink in sinks if sink.has_length)):
+            self._save()  # or after a crash nobody would know from where on the files are ours
         try:
             while not stops.requested:
                 if self._is_at_hand() or stops.wait(self._lines.source.descriptor, self._seconds_left()):
@@ -132,7 +158,7 @@ class Stream:
                 raise StreamError(f"the first line cannot be read: {complaint.reason}")
             if self._lines.source.ended:
                 return None
-            stops.wait(self._lines.source.descriptor, None)
+            stops.wait(self._lines.source.descriptor, None)  # a file is always ready
             if stops.requested:
                 return None
             self._lines.fill()
@@ -143,7 +169,10 @@ class Stream:
         options = self.options
         arguments = self.model, options.target, options.identifier, options.learns
         self._events: CsvEvents | JsonEvents
-        is_json = first.lstrip().startswith(b"{")
+        is_json = options.is_json
+        if is_json is None:
+            suffixes = [] if options.source is None else [suffix.lower() for suffix in options.source.suffixes]
+            is_json = any(suffix in JSON_SUFFIXES for suffix in suffixes) or first.lstrip().startswith(b"{")
         if is_json:
             self._events = JsonEvents(*arguments)
         else:
@@ -154,6 +183,8 @@ class Stream:
         suffix = "" if options.out is None else options.out.suffix.lower()
         writes_json = suffix in JSON_SUFFIXES or (is_json and suffix != ".csv")
         key = options.identifier or "line"
+        if writes_json and key == "p":
+            raise StreamError("--id p cannot be echoed in JSON, where p has the probabilities; answer in CSV with --out FILE.csv")
         self._answers = JsonAnswers(key) if writes_json else CsvAnswers(key)
         if self._out.continues:
             self._answers.headed = self.model.place["headed"]
@@ -163,19 +194,19 @@ class Stream:
     def _go_on(self) -> str:
         """Go to where the checkpoint was, if this is the input that it saw; return what is done."""
         place, path = self.model.place["input"], self.options.source
-        if path is None:
-            return "going on with what standard input brings"
+        if path is None or not self._lines.source.is_file:
+            return f"going on with what {path or 'standard input'} brings, of which {place['line']:,} lines were read"
         if self.options.from_start or place["position"] <= self._lines.position:
             return f"reading {path} from the beginning"
         there = self._opened_lines()
         found = there.go_to(place)
-        if found is None:
+        if found is Recognised.same:
             self._lines = there
             missing = self._out.has_length and not self._out.continues
             return f"going on after line {there.line:,} of {path}" + (
                 f"; {self.options.out} does not have what was answered" if missing else ""
             )
-        if found == CHANGED:
+        if found is Recognised.changed:
             what = f"is not as the checkpoint saw it: it is shorter, or differs before byte {place['position']:,}"
             raise StreamError(f"{path} {what}; --from-start reads it from the beginning")
         return f"{path} is another input: reading it from the beginning"
@@ -184,7 +215,8 @@ class Stream:
         """Read if there are no lines left, and use a batch of them; False at the end."""
         lines = self._lines
         if lines.at == lines.whole:
-            if lines.source.ended:
+            if lines.source.ended and not lines.source.has_more_at_hand:
+                self._heed_complaints()
                 return False
             lines.fill()
         self._heed_complaints()
@@ -198,10 +230,11 @@ class Stream:
 
     def _heed_complaints(self) -> None:
         for complaint in self._lines.complaints():
+            if self.options.strict:
+                self._stopped_at = complaint.place
+                raise BadEventError(f"line {complaint.line}: {complaint.reason}")
             self._count(1, 1)
             self._refuse(complaint)
-            if self.options.strict:
-                raise BadEventError(f"line {complaint.line}: {complaint.reason}")
 
     def _batch(self, most: int) -> None:
         """Predict, answer and learn some events, in the order of their lines."""
@@ -219,7 +252,7 @@ class Stream:
             lines.use(begin, line)
             raise BadEventError(f"line {first + line}: {reason}")
         for line, begin, reason in bad:
-            self._refuse(Complaint(first + line, buffer[begin : buffer.find(b"\n", begin) + 1 or len(buffer)], reason))
+            self._refuse(Complaint(first + line, buffer[begin : buffer.find(b"\n", begin) + 1 or len(buffer)], reason, {}))
         self._count(rows + len(batch.rejects) - late, rows + len(batch.rejects))
         lines.use(batch.end, batch.passed)
 
@@ -231,7 +264,7 @@ class Stream:
         keys: Sequence[Identifier] = (
             batch.ids[begin:end] if self.options.identifier else (batch.lines[begin:end] + self._lines.line + 1).tolist()
         )
-        self._text.append(self._answers.lines(keys, P, self.model.labels))
+        self._text.append(self._answers.lines(keys, P, self.model.labels[: P.shape[1]]))  # one may have been taken in since
 
     def _refuse(self, complaint: Complaint) -> None:
         self.model.counts["rejected"] += 1
@@ -240,17 +273,29 @@ class Stream:
             self._rejects.write(json.dumps({"line": complaint.line, "reason": complaint.reason, "text": text}).encode() + b"\n")
 
     def checkpoint(self) -> None:
-        """Bring to the disk what was written, then the model with the place where all that stands."""
-        if self.options.learns:
-            rejects = None if self._rejects is None else self._rejects.mark()
-            self.model.place = {"input": self._lines.place(), "out": self._out.mark(), "rejects": rejects, "headed": self._answers.headed}
-            try:
-                persistence.save(self.model, self.options.model)
-            except OSError as error:
-                raise StreamError(f"cannot write {self.options.model}: {error.strerror}; the last good checkpoint is kept") from None
-        if self._metrics is not None:
+        """Save, and add a line to the metrics if there is something new to say."""
+        self._save()
+        if self._metrics is not None and self._noted != self.model.counts:
             self._metrics.write(json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **self.figures()}).encode() + b"\n")
+            self._noted = dict(self.model.counts)
         self._unsaved, self._saved = 0, time.monotonic()
+
+    def _save(self) -> None:
+        """Bring to the disk what was written, then the model with the place where all that stands."""
+        if not self.options.learns:
+            return
+        self.model.place = {
+            "--target": self.options.target,
+            "--id": self.options.identifier,
+            "input": self._stopped_at or self._lines.place(),
+            "out": self._out.mark(),
+            "rejects": None if self._rejects is None else self._rejects.mark(),
+            "headed": self._answers.headed,
+        }
+        try:
+            persistence.save(self.model, self.options.model)
+        except OSError as error:
+            raise StreamError(f"cannot write {self.options.model}: {error.strerror}; the last good checkpoint is kept") from None
 
     def figures(self) -> dict[str, Any]:
         """How it goes: counts over the life of the model, scores, and the rate of this run in events per second."""

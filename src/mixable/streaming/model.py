@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
@@ -15,6 +16,8 @@ from mixable._engine import Design, Engine
 from mixable.metrics import Scores
 
 Array = NDArray[np.float64]
+
+Identifier = str | int | float | None
 
 COUNTS = ("events", "predicted", "rejected", "learned", "late", "forgotten")
 
@@ -97,12 +100,13 @@ class StreamModel(Dictionaries):
         """A row of what is known of x, NaN for what is missing."""
         return self._row(x)
 
-    def learn_one(self, x: dict[Hashable, Any], y: str) -> None:
-        """Learn one example."""
-        if self.classes is not None and label(y) not in self.classes:
-            raise ValueError(f"no class is called {y!r}")
+    def learn_one(self, x: dict[Hashable, Any], y: Identifier) -> None:
+        """Learn one example; labels are text here, so that 1 is the class "1"."""
+        name = as_text(label(y))  # type: ignore[arg-type]  # what JSON cannot write is refused there
+        if self.classes is not None and name not in self.classes:
+            raise ValueError(f"no class is called {name!r}")
         known = {name: value for name, value in x.items() if name in self._columns} if self.closed_features else x
-        self._learn_one(known, label(y), 1.0)
+        self._learn_one(known, name, 1.0)
 
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class."""
@@ -118,16 +122,23 @@ class StreamModel(Dictionaries):
 
     def __getstate__(self) -> dict[str, Any]:
         rows, forecasts = [list(each) for each in zip(*self.waiting.values(), strict=True)] or ([], [])
-        waiting = {"ids": list(self.waiting), "X": _stacked(rows), "P": _stacked(forecasts)}
+        ids = [np.frombuffer(key.encode(), np.uint8) for key in self.waiting]  # there may be too many for the description of a file
+        waiting = {"ids": _stacked(ids), "X": _stacked(rows), "P": _stacked(forecasts)}
         return {**self.__dict__, "waiting": waiting}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         waiting = state["waiting"]
         rows = zip(_unstacked(waiting["X"]), _unstacked(waiting["P"]), strict=True)
-        self.__dict__.update(state, waiting=OrderedDict(zip(waiting["ids"], rows, strict=True)))
+        ids = [bytes(key).decode() for key in _unstacked(waiting["ids"])]
+        self.__dict__.update(state, waiting=OrderedDict(zip(ids, rows, strict=True)))
 
 
-def _stacked(rows: list[Array]) -> dict[str, Any]:
+def as_text(value: Identifier) -> str:
+    """One text for a label or an identifier, whichever format it came in."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _stacked(rows: list[NDArray[Any]]) -> dict[str, Any]:
     """Rows of several lengths, one after the other."""
     return {
         "lengths": np.array([len(row) for row in rows], dtype=np.int64),
@@ -135,7 +146,7 @@ def _stacked(rows: list[Array]) -> dict[str, Any]:
     }
 
 
-def _unstacked(stack: dict[str, Any]) -> list[Array]:
+def _unstacked(stack: dict[str, Any]) -> list[NDArray[Any]]:
     return np.split(stack["values"], np.cumsum(stack["lengths"])[:-1]) if len(stack["lengths"]) else []
 
 

@@ -7,6 +7,8 @@ import select
 import signal
 from types import FrameType
 
+PATIENCE = 2.0  # seconds that a reader of the answers is given to take some, once a stop is requested
+
 
 class Stops:
     """While it is entered, the two signals only set `requested`, and end a wait."""
@@ -27,6 +29,16 @@ class Stops:
     def wait(self, descriptor: int, seconds: float | None) -> bool:
         """Wait for input, but not longer than that; whether there is some."""
         return descriptor in select.select([descriptor, self._woken], [], [], seconds)[0]
+
+    def wait_to_write(self, descriptor: int) -> bool:
+        """Wait until something can be written; once a stop is requested not for long. Whether it can."""
+        while True:
+            seconds = PATIENCE if self.requested else None
+            woken = [] if self.requested else [self._woken]
+            if descriptor in select.select(woken, [descriptor], [], seconds)[1]:
+                return True
+            if seconds is not None:
+                return False
 
     def __exit__(self, *_: object) -> None:
         signal.set_wakeup_fd(self._waker_before)
