@@ -122,8 +122,9 @@ class StreamModel(Dictionaries):
 
     def __getstate__(self) -> dict[str, Any]:
         rows, forecasts = [list(each) for each in zip(*self.waiting.values(), strict=True)] or ([], [])
-        ids = [np.frombuffer(key.encode(), np.uint8) for key in self.waiting]  # there may be too many for the description of a file
-        waiting = {"ids": _stacked(ids), "X": _stacked(rows), "P": _stacked(forecasts)}
+        ids = [key.encode() for key in self.waiting]  # as numbers, since there may be too many for the description of a file
+        stack = {"lengths": np.fromiter(map(len, ids), np.int64, len(ids)), "values": np.frombuffer(b"".join(ids), np.uint8)}
+        waiting = {"ids": stack, "X": _stacked(rows), "P": _stacked(forecasts)}
         return {**self.__dict__, "waiting": waiting}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -138,10 +139,10 @@ def as_text(value: Identifier) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _stacked(rows: list[NDArray[Any]]) -> dict[str, Any]:
+def _stacked(rows: list[Array]) -> dict[str, Any]:
     """Rows of several lengths, one after the other."""
     return {
-        "lengths": np.array([len(row) for row in rows], dtype=np.int64),
+        "lengths": np.fromiter(map(len, rows), np.int64, len(rows)),
         "values": np.concatenate(rows) if rows else np.empty(0),
     }
 
