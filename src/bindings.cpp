@@ -40,6 +40,7 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
              "Takes over what a model of the same kind with fewer classes or features has learned.")
         .def("mean", &M::mean, nb::sig("def mean(self) -> NDArray[np.float64]"), "V (k, d).")
         .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
+        .def_prop_ro("largest_square", &M::largest_square, nb::sig("def largest_square(self, /) -> float"), "The largest |x|^2 that is not refused.")
         .def("state", &M::state, nb::sig("def state(self) -> dict[str, int | float | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
         .def("restore", &M::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
              "Takes over what state() of a model of the same shape returned.");

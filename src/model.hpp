@@ -313,6 +313,7 @@ class Model {
     }
 
     long steps() const { return forecaster_.steps(); }
+    double largest_square() const { return largest_; }
 
     nb::dict state() {
         Use use(*this);

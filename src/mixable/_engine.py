@@ -25,6 +25,8 @@ SQUASHED_LAMS = (0.1, 0.01)
 
 KERNEL_GRID = (
     (0.03, 1.0, 0.0, None),
+    (1e-3, 1.0, 0.0, None),
+    (1e-5, 1.0, 0.0, None),
     (0.1, 1.0, 0.01, None),
     (0.03, 1.0, 0.0, 0.125),
     (1e-3, 1.0, 0.0, 0.125),
@@ -34,10 +36,13 @@ KERNEL_GRID = (
     (0.03, 1.0, 0.0, 16.0),
     (1e-3, 1.0, 0.0, 16.0),
 )
-"""The mixture over kernels: (lam, beta, drift, bandwidth), None for one that sees linear features only. Few, since each is large."""
+"""The mixture over kernels: (lam, beta, drift, bandwidth), None for one that sees linear features only. Few, since each is large.
+
+The linear ones go to as small a lam as AutoGAF.GRID, so that little is lost to it where classes can be separated by a plane.
+"""
 
 
-MOST_NUMBERS = 2**24
+MOST_NUMBERS = 2**21
 """Tables are scaled in pieces of at most this many numbers: with a kernel they are many times as wide as they were."""
 
 
@@ -71,7 +76,7 @@ class Design:
 
     @property
     def views(self) -> int:
-        """How many descriptions of an input the forecaster is given."""
+        """How many descriptions of an input the forecaster is given, without a kernel."""
         return 2 if "views" in self.parameters else 1
 
     def forecaster(self, n_features: int, n_classes: int | None) -> Any:
@@ -84,6 +89,14 @@ class Design:
         if self.kernel is not None:
             return KernelScaler(self.kernel, n_features, self.intercept, self.standardize)
         return _core.Scaler(n_features, self.intercept, self.standardize, self.views)
+
+    def larger_scaler(self, scaler: Any, n_features: int) -> Any:
+        """Return a scaler for more features that has learned what `scaler` has."""
+        if self.kernel is not None:
+            return scaler.with_features(n_features)
+        larger = self.scaler(n_features)
+        larger.adopt(scaler)
+        return larger
 
     @classmethod
     def for_classes(
@@ -182,8 +195,7 @@ class Engine:
 
     def add_features(self, k: int) -> None:
         """Take in `k` more features, at the end."""
-        scaler = self.design.scaler(self.n_features + k)
-        scaler.adopt(self.scaler)
+        scaler = self.design.larger_scaler(self.scaler, self.n_features + k)
         self.forecaster.add_features(k)
         self.scaler, self.n_features = scaler, self.n_features + k
 
@@ -226,23 +238,28 @@ class Engine:
 
     def learn_row(self, x: Array, y: Any, weight: float = 1.0) -> None:
         """Learn one row; one of weight 0 only says that there is such a label."""
-        z, origin, steps = self.scaler.look(x), self.origin, self.forecaster.steps
-        if self.labels is None:
-            self._set_origin(y, weight)
-            y = y - self.offset
-        elif y in self.codes:
-            y = self.codes[y]
-        else:
-            self.forecaster.predict(z)  # refuses what cannot be learned, before the class is taken in
-            self.add_label(y)
-            y = self.codes[y]
+        origin, steps = self.origin, self.forecaster.steps
+        z, take_in = self._ahead(x)
         try:
-            self.forecaster.learn(z, y, weight)
+            if self.labels is None:
+                self._set_origin(y, weight)
+                y = y - self.offset
+            elif y not in self.codes:
+                self.forecaster.predict(z)  # refuses what cannot be learned, before the class is taken in
+                self.add_label(y)
+            self.forecaster.learn(z, y if self.labels is None else self.codes[y], weight)
         finally:  # also Ctrl-C, which may come when the row has been learned
             if self.forecaster.steps == steps:
                 self.origin = origin
             elif weight > 0:
-                self.scaler.learn(x)
+                take_in()
+
+    def _ahead(self, x: Array) -> tuple[Array, Callable[[], object]]:
+        """Return a scaled row, and what lets the scaler learn it: that takes no time, so that Ctrl-C hardly ever finds it at work."""
+        if self.design.kernel is not None:
+            z, take_in = self.scaler.ahead(x)
+            return z, take_in
+        return self.scaler.look(x), lambda: self.scaler.learn(x)
 
     def run(self, X: Array, y: Sequence[Hashable] | Array, weight: Array | None) -> Any:
         """Learn the rows of a table; return the forecasts made before each.
@@ -250,6 +267,7 @@ class Engine:
         Those are probabilities, 0 for classes that had not been met yet; for numbers, means and standard deviations.
         """
         if len(X) > self._most_rows:
+            self._refuse_too_large(X)
             parts = [self.run(X[part], y[part], None if weight is None else weight[part]) for part in self._parts(X)]
             return self._stacked(parts) if self.labels is not None else tuple(map(np.concatenate, zip(*parts, strict=True)))
         with _InStep(self, X, weight):
@@ -281,8 +299,7 @@ class Engine:
         assert self.labels is not None
         pieces, begin, newcomers = [], 0, self.new_labels(y)
         if newcomers:  # the pieces are checked one by one: refuse what any of them would, before the first is learned
-            with np.errstate(over="ignore"):
-                self.forecaster.predict(Z[(Z * Z).sum(axis=1).argmax()])
+            _validate.size(Z, self.forecaster._largest_square(), "X")
         for label in newcomers:
             first = next(t for t in range(begin, len(Z)) if y[t] == label)
             pieces += self._pieces(Z, y, weight, begin, first)
@@ -301,6 +318,13 @@ class Engine:
             out[at : at + len(piece), : piece.shape[1]] = piece
             at += len(piece)
         return out
+
+    def _refuse_too_large(self, X: Array) -> None:
+        """Refuse raw rows that are too large before the first piece of a table is learned; scaled ones are within 10 deviations."""
+        if not self.design.standardize:
+            with np.errstate(over="ignore"):
+                largest = int(np.nansum(X * X, axis=1).argmax())
+            _validate.size(self.scaler.look(X[largest]), self.forecaster._largest_square(), f"X[{largest}]")
 
     @property
     def _most_rows(self) -> int:
@@ -377,8 +401,10 @@ class Engine:
             sound = isinstance(self.forecaster, AutoRidge) and (self.origin is None or math.isfinite(self.origin))
         else:
             sound = self.forecaster.n_classes == max(2, len(self.labels)) and self.codes == {y: i for i, y in enumerate(self.labels)}
+        if self.design.kernel is not None:
+            sound = sound and self.forecaster._row_length == self.scaler.row_length
         if not sound:
-            raise ValueError("labels and forecaster do not go together")
+            raise ValueError("labels, inputs and forecaster do not go together")
 
 
 class _InStep:

@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,8 @@ class Kernel:
         gamma: float | None = None,
         method: str = "fourier",
     ) -> None:
-        kernel = KernelPlan.of("rbf", int(n_components), gamma, method)
+        whole = int(n_components) if float(n_components).is_integer() else n_components  # numbers of a grid are floats
+        kernel = KernelPlan.of("rbf", whole, gamma, method)
         design = Design.for_classes(None, dict.fromkeys(("lam", "beta", "alpha", "drift")), standardize, True, 1, kernel)
         self.engine = Engine(design, n_features - 1, range(n_classes))
 
@@ -71,6 +72,7 @@ FORECASTERS = {
 }
 
 KERNELS = ("kernel", "nystroem")
+KERNEL_PARAMETERS = ("n_components", "gamma")
 
 
 def check_forecaster(name: str, n_classes: int | None = None) -> None:
@@ -110,8 +112,13 @@ class Task:
     def make(self) -> Any:
         """Return the forecaster; BadDataError if there is none with this setting."""
         try:
-            more = {"standardize": self.scale == "causal"} if self.forecaster in KERNELS else {}
-            return FORECASTERS[self.forecaster].make(self.layout.n_features + 1, len(self.layout.classes), **dict(self.setting), **more)
+            setting: dict[str, Any] = dict(self.setting)
+            if self.forecaster in KERNELS:
+                for name in setting:
+                    if name not in KERNEL_PARAMETERS:
+                        raise TypeError(f"there is no parameter {name!r}; there are {' and '.join(KERNEL_PARAMETERS)}")
+                setting["standardize"] = self.scale == "causal"
+            return FORECASTERS[self.forecaster].make(self.layout.n_features + 1, len(self.layout.classes), **setting)
         except (TypeError, ValueError, MemoryError) as error:
             raise sources.BadDataError(f"{self.data}: {self.forecaster} with {dict(self.setting)}: {sources.one_line(error)}") from None
 
@@ -187,13 +194,13 @@ def trust_groups() -> list[str]:
 
 def batches(task: Task) -> Iterator[tuple[Array, Any]]:
     """Scaled rows with an intercept, and labels."""
-    if task.forecaster in KERNELS and task.scale == "causal":  # they see to it themselves
-        task = replace(task, scale="none")
     layout = task.layout
+    scaled: Callable[[Array], Array] = _core.Scaler(layout.n_features, True, task.scale == "causal", 1).learn
+    if task.forecaster in KERNELS and task.scale == "causal":  # they scale by themselves, and want to know which entries are missing
+        scaled = _with_intercept
     if task.seed is None and task.scale in ("causal", "none"):
-        scaler = _core.Scaler(layout.n_features, True, task.scale == "causal", 1)
         for X, y in sources.chunks(layout):
-            yield scaler.learn(X), y
+            yield scaled(X), y
         return
     X, y = sources.table(layout)
     order = np.arange(len(y)) if task.seed is None else np.random.default_rng(task.seed).permutation(len(y))
@@ -204,4 +211,8 @@ def batches(task: Task) -> Iterator[tuple[Array, Any]]:
     elif task.scale == "libsvm":
         low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
         X = np.where(high > low, 2 * (X - low) / np.where(high > low, high - low, 1.0) - 1, 0.0)
-    yield _core.Scaler(layout.n_features, True, task.scale == "causal", 1).learn(np.ascontiguousarray(X)), y
+    yield scaled(np.ascontiguousarray(X)), y
+
+
+def _with_intercept(X: Array) -> Array:
+    return np.column_stack([np.ones(len(X)), X])

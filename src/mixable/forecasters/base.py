@@ -47,6 +47,10 @@ class Forecaster:
         """Numbers in an input."""
         return self.n_features
 
+    def _largest_square(self) -> float:
+        """The largest |x|^2 that can be learned in double precision."""
+        raise NotImplementedError
+
     def add_features(self, k: int) -> None:
         """Let inputs have `k` more features from now on, at the end; nothing learned is lost.
 
@@ -103,10 +107,6 @@ class MulticlassForecaster(Forecaster):
         move a little, since the expectation of softmax depends on all logits.
         """
         self._grow(n_classes=self.n_classes + 1)
-
-    def _largest_square(self) -> float:
-        """The largest |x|^2 that can be learned in double precision."""
-        raise NotImplementedError
 
 
 class KeepingForecaster(MulticlassForecaster):
@@ -166,6 +166,9 @@ class CompiledForecaster(Forecaster):
     def steps(self) -> int:
         """Number of examples learned."""
         return int(self._core.steps)
+
+    def _largest_square(self) -> float:
+        return float(self._core.largest_square)
 
     def _grow(self, **sizes: int) -> None:
         """Take over a larger forecaster's parameters and core, once it has taken over what this one has learned."""

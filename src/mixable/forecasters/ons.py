@@ -85,9 +85,6 @@ class ONS(PosteriorForecaster):
         """
         return super().run(X, y, weight) if self.radius is None else MulticlassForecaster.run(self, X, y, weight)
 
-    def _largest_square(self) -> float:
-        return 1e15 * self.lam
-
 
 def project(theta: Array, A: Array, radius: float) -> Array:
     """Argmin of (v - theta)^T A (v - theta) over |v| <= radius < |theta|: v = (A + nu I)^-1 A theta, nu the root of |v| = radius.

@@ -1,6 +1,6 @@
 """GAF in a reproducing kernel Hilbert space, exactly: the reference that feature maps are compared with. For some thousand examples.
 
-Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass logistic regression. NeurIPS. Section 5.
+Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass logistic regression. NeurIPS. Conclusion.
 Rasmussen, C. and Williams, C. (2006). Gaussian processes for machine learning. MIT Press. Section 3.4.
 """
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 def effective_dimension(K: ArrayLike, lam: float) -> Array:
     """d_eff = tr K_t (K_t + lam I)^-1 (n,) of the first t = 1, ..., n examples, K (n, n) the kernel matrix of all.
 
-    The paper's bound has it in place of the dimension. The inverse of a Cholesky factor's leading block is the leading block of the
+    The paper believes that it takes the dimension's place in the bound for kernels. The inverse of a Cholesky factor's leading block is the leading block of the
     factor's inverse, so that one factorisation serves all t.
 
     >>> effective_dimension(np.eye(3), lam=1.0)
@@ -54,7 +54,8 @@ class KernelGAF(SurrogateForecaster):
     gamma
         Of the kernel exp(-gamma |x - x'|^2). None: the linear kernel, and the same as GenericGAF.
     lam, beta, alpha
-        As in GenericGAF.
+        As in GenericGAF. lam is at least 1e-8: what the examples leave of k(x, x) is a difference, divided by lam, and below that too little
+        of it is left in double precision.
 
     Examples
     --------
@@ -71,12 +72,20 @@ class KernelGAF(SurrogateForecaster):
         self, loss: Loss, n_features: int, *, gamma: float | None = 1.0, lam: float = 1.0, beta: float = 1.0, alpha: float = 1.0
     ) -> None:
         self._begin(loss, n_features, lam, beta, alpha)
+        self.lam = _validate.real(self.lam, "lam", least=1e-8)
         self.gamma = None if gamma is None else _validate.scale(gamma, "gamma")
         p = loss.n_outputs
         self._X: Array = np.empty((0, self.n_features))
         self._F: Array = np.empty((0, p, p))
         self._L: Array = np.empty((0, 0))  # (t p, t p)
         self._dual: Array = np.empty((0, p))  # Theta = sum dual_s phi(x_s)^T
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Predict each row before learning it; returns the predictions, one row each."""
+        X = _validate.table(X, self.n_features)
+        n = self.steps + len(X)
+        _validate.memory(16.0 * (n * self.loss.n_outputs) ** 2, f"KernelGAF with {n} examples")  # the old factor and the new
+        return super().run(X, y, weight)
 
     def kernel(self, A: Array, B: Array) -> Array:
         """The kernel matrix between the rows of A and those of B."""
@@ -108,7 +117,7 @@ class KernelGAF(SurrogateForecaster):
         values, vectors = np.linalg.eigh(0.5 * self.beta * H)
         F = vectors * np.sqrt(np.maximum(values, 0.0))
         corner = np.linalg.cholesky(self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F)  # nothing has changed, should it fail
-        self._dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
-        self._L = np.block([[self._L, np.zeros((t * p, p))], [F.T @ v.T, corner]])
-        self._F = np.concatenate([self._F, F[None]])
-        self._X = np.vstack([self._X, x])
+        dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
+        L = np.block([[self._L, np.zeros((t * p, p))], [F.T @ v.T, corner]])
+        later = np.vstack([self._X, x]), np.concatenate([self._F, F[None]]), L, dual
+        self._X, self._F, self._L, self._dual = later  # all at once: Ctrl-C may come at any time

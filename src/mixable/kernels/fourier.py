@@ -50,8 +50,9 @@ class Fourier:
         _validate.memory(16.0 * max(d, 1) * self.n_components, f"Fourier with {self.n_components} components")
         rng = np.random.default_rng(self.seed)
         pairs, odd = divmod(self.n_components, 2)
-        blocks = [_orthogonal(rng, d) for _ in range(math.ceil((pairs + odd) / max(d, 1)))]
-        self.frequencies = self._pairs(np.hstack(blocks)[:, : pairs + odd])  # (d, n_components)
+        block = max(d, 1)
+        blocks = [_orthogonal(rng, d, min(block, pairs + odd - begin)) for begin in range(0, pairs + odd, block)]
+        self.frequencies = self._pairs(np.hstack(blocks))  # (d, n_components)
         # A cosine without its sine has a random phase, or it would favour inputs near 0.
         self.phases = np.concatenate([np.zeros(pairs), rng.uniform(0, 2 * math.pi, odd), np.full(pairs, -math.pi / 2)])
 
@@ -88,10 +89,10 @@ class Fourier:
         return np.asarray(math.sqrt(2 * self.gamma) * np.hstack([normal, normal])[:, : self.n_components])
 
 
-def _orthogonal(rng: np.random.Generator, d: int) -> Array:
-    """Columns (d, d) that are orthogonal, and each distributed as a standard normal vector; of no features, one column."""
+def _orthogonal(rng: np.random.Generator, d: int, count: int) -> Array:
+    """Columns (d, count <= d) that are orthogonal, and each distributed as a standard normal vector; of no features, one column."""
     if d == 0:
         return np.empty((0, 1))
-    # The signs make QR's orthogonal matrix uniform over all of them.
-    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
-    return np.asarray(Q * np.sign(np.diag(R)) * np.sqrt(rng.chisquare(d, size=d)))
+    # The signs make QR's orthogonal columns uniform over all such.
+    Q, R = np.linalg.qr(rng.normal(size=(d, count)))
+    return np.asarray(Q * np.sign(np.diag(R)) * np.sqrt(rng.chisquare(d, size=count)))

@@ -93,9 +93,12 @@ class Nystroem:
         r = len(landmarks)
         if landmarks.shape != (r, self.landmarks.shape[1]) or factor.shape != (r, r) or r > self.n_components:
             raise ValueError(f"landmarks of shape {landmarks.shape} and their factor of shape {factor.shape} do not fit")
+        gamma = _validate.scale(float(state["gamma"][0]), "gamma")
         if not (np.isfinite(landmarks).all() and np.isfinite(factor).all() and (np.diag(factor) > 0).all()):
             raise ValueError("landmarks must be finite numbers, and their factor one with a positive diagonal")
-        self.gamma, self.landmarks, self.factor = _validate.scale(float(state["gamma"][0]), "gamma"), landmarks, factor
+        if (np.triu(factor, 1) != 0).any() or not np.allclose(factor @ factor.T, rbf(landmarks, landmarks, gamma), rtol=0, atol=1e-6):
+            raise ValueError("the factor is not that of the landmarks' kernel matrix")
+        self.gamma, self.landmarks, self.factor = gamma, landmarks, factor
 
     def _project(self, Z: Array) -> tuple[Array, Array]:
         """Features by the landmarks there are, and residuals (n,)."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -59,9 +61,9 @@ class KernelPlan:
         """Check an estimator's parameters; None if it is to be linear."""
         if kernel is None:
             return None
-        if kernel != "rbf":
+        if not (isinstance(kernel, str) and kernel == "rbf"):
             raise ValueError(f"kernel must be None or 'rbf', got {kernel!r:.80}")
-        if method not in METHODS:
+        if not (isinstance(method, str) and method in METHODS):
             raise ValueError(f"method must be 'fourier' or 'nystroem', got {method!r:.80}")
         gamma = None if gamma is None else _validate.scale(gamma, "gamma")
         return cls(method, _validate.count(n_components, "n_components"), gamma)
@@ -85,8 +87,8 @@ class KernelScaler:
     """
 
     def __init__(self, plan: KernelPlan, n_features: int, intercept: bool, standardize: bool) -> None:
-        self.n_features, self.intercept, self.plan = n_features, int(intercept), plan
-        self.scaler = _core.Scaler(n_features, intercept, standardize, 2 if standardize else 1)
+        self.n_features, self.intercept, self.standardize, self.plan = n_features, int(intercept), standardize, plan
+        self.scaler = self._plain(n_features)
         self.maps = plan.maps(n_features)
         self.amplitude = math.sqrt(max(n_features, 1))
 
@@ -96,19 +98,32 @@ class KernelScaler:
         return self._rows(Z, [each.look(self._last(Z)) for each in self.maps])
 
     def learn(self, X: Array, weight: Array | None = None) -> Array:
-        """Views of a row or of the rows of a table, which are learned one after the other; those of weight 0 are not."""
-        Z = self.scaler.learn(X, weight)
-        last = self._last(Z)
-        counts = np.ones(len(last), dtype=bool) if weight is None else weight > 0
-        learned = [each.learn(last, counts) for each in self.maps]
-        self.maps = [each for _, each in learned]
-        return self._rows(Z, [features for features, _ in learned])
+        """Views of the rows of a table, which are learned one after the other; those of weight 0 are not."""
+        out, self.maps = self._learned(self.scaler.learn(X, weight), np.ones(len(X), dtype=bool) if weight is None else weight > 0)
+        return out
 
-    def adopt(self, other: KernelScaler) -> None:
-        """Take over what one for fewer features has learned."""
-        self.scaler.adopt(other.scaler)
-        self.maps = [each.add_features(self.n_features - other.n_features) for each in other.maps]
-        self.amplitude = other.amplitude
+    def ahead(self, x: Array) -> tuple[Array, Callable[[], None]]:
+        """Views of a row, and a function that lets it be learned: the work is done before, so that this takes no time."""
+        out, later = self._learned(self.scaler.look(x), np.ones(1, dtype=bool))
+
+        def take_in() -> None:
+            self.maps = later
+            self.scaler.learn(x)
+
+        return out, take_in
+
+    def with_features(self, n_features: int) -> KernelScaler:
+        """One for more features, the new ones at the end, that has learned the same; the widths stay as they are."""
+        larger = copy.copy(self)
+        larger.n_features, larger.scaler = n_features, self._plain(n_features)
+        larger.scaler.adopt(self.scaler)
+        larger.maps = [each.add_features(n_features - self.n_features) for each in self.maps]
+        return larger
+
+    @property
+    def row_length(self) -> int:
+        """Numbers in all the views of a row."""
+        return (len(self.maps) + int(self.plan.linear)) * (self.intercept + self.plan.n_components + self.n_features)
 
     def moments(self) -> Any:
         """The mean and the standard deviation of each feature."""
@@ -125,9 +140,20 @@ class KernelScaler:
         amplitude = _validate.scale(float(rest.pop("amplitude")[0]), "amplitude")
         maps = self.plan.maps(self.n_features)
         for i, each in enumerate(maps):
-            each.restore({name: rest.pop(f"map{i}.{name}") for name in each.state()})
+            each.restore({name: _as_saved(rest.pop(f"map{i}.{name}"), name) for name in each.state()})
+        wanted = self.scaler.state().keys()
+        if not rest.keys() <= wanted:
+            raise ValueError(f"a kernel's state has nothing called {sorted(rest.keys() - wanted)}")
         self.scaler.restore(rest)
         self.maps, self.amplitude = maps, amplitude
+
+    def _plain(self, n_features: int) -> _core.Scaler:
+        return _core.Scaler(n_features, bool(self.intercept), self.standardize, 2 if self.standardize else 1)
+
+    def _learned(self, Z: Array, counts: NDArray[np.bool_]) -> tuple[Array, list[FeatureMap]]:
+        """Views of scaled rows one after the other, and the maps after those that count."""
+        learned = [each.learn(self._last(Z), counts) for each in self.maps]
+        return self._rows(Z, [features for features, _ in learned]), [later for _, later in learned]
 
     def _last(self, Z: Array) -> Array:
         """The features (n, n_features) in their last scaling."""
@@ -146,3 +172,10 @@ class KernelScaler:
             out[:, view, first : first + m] = self.amplitude * values
             out[:, view, first + m :] = last
         return out.reshape(*Z.shape[:-1], -1)
+
+
+def _as_saved(values: Array, name: str) -> Array:
+    """An array that can be part of a map's state: float64, as `state` gave it."""
+    if values.dtype != np.float64:
+        raise ValueError(f"{name} must be float64, got {values.dtype}")
+    return values
