@@ -1,7 +1,10 @@
 """Feature maps, the exact kernel forecaster, and the estimators that use a kernel."""
 
+import contextlib
 import copy
 import pickle
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +12,10 @@ from sklearn.kernel_approximation import Nystroem as BatchNystroem
 from sklearn.kernel_approximation import RBFSampler
 
 import mixable as mx
-from mixable.datasets import make_drift, make_shapes
+from mixable._engine import Design, Engine
+from mixable.datasets import make_drift, make_separable, make_shapes
 from mixable.experiments import runs, sources
-from mixable.kernels import Fourier, KernelGAF, Nystroem, effective_dimension, rbf
+from mixable.kernels import Fourier, KernelGAF, KernelPlan, KernelScaler, Nystroem, effective_dimension, rbf
 from mixable.losses import Logistic, Squared, log_loss
 
 RNG = np.random.default_rng(0)
@@ -23,6 +27,30 @@ def rings(n, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     return X, (np.abs(X).sum(axis=1) + 0.3 * rng.normal(size=n) > 1.5).astype(int)
+
+
+@contextlib.contextmanager
+def stopped_at(module, line):
+    """Raise KeyboardInterrupt at the `line`-th line of a module that is executed; tells afterwards whether it came to that."""
+    seen, former = [0], sys.gettrace()
+
+    def each(frame, event, _):
+        if frame.f_code.co_filename != module:
+            return None
+        if event == "line":
+            seen[0] += 1
+            if seen[0] == line:
+                raise KeyboardInterrupt
+        return each
+
+    stops = []
+    sys.settrace(each)
+    try:
+        yield stops
+    except KeyboardInterrupt:
+        stops.append(line)
+    finally:
+        sys.settrace(former)
 
 
 @pytest.mark.parametrize("kind", MAPS)
@@ -54,6 +82,47 @@ def test_a_map_goes_on_from_its_state_and_refuses_another(kind):
     assert np.array_equal(twin.look(Z), learned.look(Z))
     with pytest.raises(ValueError, match=r"shape"):
         MAPS[kind](2, 20, gamma=0.3).restore(learned.state())
+    with pytest.raises(ValueError, match=r"shape"):
+        MAPS[kind](3, 10, gamma=0.3).restore(learned.state())
+
+
+def _changed(name, change):
+    return lambda state: {**state, name: change(state[name])}
+
+
+@pytest.mark.parametrize(
+    ("kind", "craft", "message"),
+    [
+        ("fourier", _changed("frequencies", lambda f: f * np.inf), "finite"),
+        ("fourier", _changed("phases", lambda f: f * np.nan), "finite"),
+        ("fourier", _changed("gamma", lambda f: -f), "gamma"),
+        ("nystroem", _changed("landmarks", lambda f: f * np.nan), "finite"),
+        ("nystroem", _changed("factor", lambda f: -f), "positive diagonal"),
+        ("nystroem", _changed("factor", lambda f: f * 1e-100), "kernel matrix"),
+        ("nystroem", _changed("factor", lambda f: f + np.triu(np.ones_like(f), 1)), "kernel matrix"),
+        ("nystroem", _changed("landmarks", lambda f: f[::-1]), "kernel matrix"),
+        ("nystroem", _changed("gamma", lambda f: f * 2), "kernel matrix"),
+    ],
+)
+def test_a_map_refuses_a_crafted_state_of_the_right_shape(kind, craft, message):
+    _, learned = MAPS[kind](3, 20, gamma=0.3).learn(RNG.normal(size=(50, 3)))
+    with pytest.raises(ValueError, match=message):
+        MAPS[kind](3, 20, gamma=0.3).restore(craft(learned.state()))
+
+
+@pytest.mark.parametrize(("d", "m"), [(30, 10), (30, 100), (4, 9), (0, 4)])
+def test_frequencies_are_orthogonal_in_blocks(d, m):
+    frequencies = Fourier(d, m, gamma=0.5).frequencies
+    assert frequencies.shape == (d, m)
+    for begin in range(0, (m + 1) // 2, max(d, 1)):
+        block = frequencies[:, begin : min(begin + d, (m + 1) // 2)]
+        np.testing.assert_allclose(block.T @ block, np.diag((block**2).sum(axis=0)), atol=1e-10)
+
+
+def test_frequencies_have_the_lengths_of_normal_vectors():
+    for d in (5, 200):  # in whole blocks, and in a part of one
+        squares = [(Fourier(d, 40, gamma=0.5, seed=seed).frequencies[:, :20] ** 2).sum(axis=0) for seed in range(50)]
+        assert np.mean(squares) == pytest.approx(d, rel=0.05)
 
 
 @pytest.mark.parametrize("kind", MAPS)
@@ -214,11 +283,43 @@ def test_vehicle_is_foretold_better_than_by_a_linear_model(method):
     assert log_loss(p, y[order]).mean() < 0.52  # linear: .546
 
 
-def test_where_a_linear_model_is_right_little_is_lost():
-    X, y = make_drift(1500, n_features=5, n_classes=3, kind="none")
-    linear = log_loss(mx.GAFClassifier().prequential(X, y, classes=range(3)), y)
-    kernel = log_loss(mx.GAFClassifier(kernel="rbf", n_components=60).prequential(X, y, classes=range(3)), y)
-    assert kernel[500:].mean() < linear[500:].mean() + 0.01
+@pytest.mark.parametrize(("name", "method", "most"), [("segment", "nystroem", 0.21), ("shuttle", "fourier", 0.07)])
+def test_losses_on_real_data_are_those_promised_with_fewer_components(name, method, most):
+    X, y, _ = getattr(mx.datasets, f"load_{name}")()
+    order = np.random.default_rng(0).permutation(len(y))[:4000]
+    p = mx.GAFClassifier(kernel="rbf", n_components=40, method=method).prequential(X[order], y[order], classes=range(y.max() + 1))
+    assert log_loss(p, y[order]).mean() < most  # linear: .22 and .094
+
+
+def sharp(n=3000, d=10):
+    """Classes that are nearly separated by a plane."""
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(n, d)), 3 * rng.normal(size=d) / np.sqrt(d)
+    return X, (rng.random(n) < 1 / (1 + np.exp(-10 * X @ w))).astype(int)
+
+
+@pytest.mark.parametrize("method", MAPS)
+@pytest.mark.parametrize(
+    "stream", [lambda: make_drift(1500, n_features=5, n_classes=3, kind="none"), lambda: make_separable(1500, margin=0.1), sharp]
+)
+def test_where_a_linear_model_is_right_little_is_lost(stream, method):
+    X, y = stream()
+    classes, late = range(y.max() + 1), slice(len(y) // 3, None)
+    linear = log_loss(mx.GAFClassifier().prequential(X, y, classes=classes), y)[late].mean()
+    kernel = log_loss(mx.GAFClassifier(kernel="rbf", n_components=50, method=method).prequential(X, y, classes=classes), y)[late].mean()
+    assert kernel < 1.05 * linear
+
+
+def test_the_trust_by_width_is_in_what_the_data_ask_for():
+    X, y = sharp(2000)
+    shares = small("fourier").fit(X, y).engine_.widths()
+    assert shares[0][0] is None
+    assert shares[0][1] > 0.5
+    assert sum(share for _, share in shares) == pytest.approx(1)
+    X, y = make_shapes(600, "circles")
+    gammas, trust = zip(*small("nystroem").fit(X, y).engine_.widths(), strict=True)
+    assert gammas == (None, 1 / 16, 1 / 2, 8)
+    assert trust[0] < 0.01
 
 
 def test_regression_beyond_linear():
@@ -260,18 +361,50 @@ def test_however_a_stream_is_cut_the_forecasts_are_the_same(method, more):
 
 
 @pytest.mark.parametrize("method", MAPS)
+def test_however_a_stream_is_cut_with_new_classes_and_weights(method):
+    X, y = rings(200)
+    y = np.where(np.arange(200) > 120, y + 2 * (X[:, 0] > 1), y)
+    weight = 3 * RNG.random(200) * (RNG.random(200) < 0.7)
+    weight[0] = 0
+    whole = small(method)
+    p = whole.prequential(X, y, sample_weight=weight)
+    single, row = small(method), slice(0, 1)
+    single.partial_fit(X[row], y[row], sample_weight=weight[row])
+    for t in range(1, 200):
+        q, row = np.zeros(len(whole.classes_)), slice(t, t + 1)
+        q[np.searchsorted(whole.classes_, single.classes_)] = single.predict_proba(X[row])[0]
+        np.testing.assert_allclose(q, p[t], atol=1e-9)
+        single.partial_fit(X[row], y[row], sample_weight=weight[row])
+    np.testing.assert_allclose(single.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_however_a_stream_of_numbers_is_cut(method):
+    X, _ = rings(150)
+    y, weight = np.sin(X[:, 0]) + 50, 3 * RNG.random(150) * (RNG.random(150) < 0.7)
+    weight[:2] = 0, 1
+    mean, std = small(method, mx.GAFRegressor).prequential(X, y, sample_weight=weight, return_std=True)
+    single = small(method, mx.GAFRegressor).partial_fit(X[:2], y[:2], sample_weight=weight[:2])
+    for t in range(2, 150):
+        row = slice(t, t + 1)
+        np.testing.assert_allclose(np.ravel(single.predict(X[row], return_std=True)), [mean[t], std[t]], rtol=1e-9)
+        single.partial_fit(X[row], y[row], sample_weight=weight[row])
+
+
+@pytest.mark.parametrize("method", MAPS)
 def test_long_tables_are_learned_and_forecast_in_pieces(method, monkeypatch):
     X, y = rings(300)
     whole = small(method).fit(X, y)
     numbers = small(method, mx.GAFRegressor).fit(X, y)
+    newcomers = y + (X[:, 0] > 2)
+    p, mean = small(method).prequential(X, newcomers), small(method, mx.GAFRegressor).prequential(X, y)
     monkeypatch.setattr("mixable._engine.MOST_NUMBERS", 2000)
     np.testing.assert_allclose(small(method).fit(X, y).predict_proba(X), whole.predict_proba(X), atol=1e-9)
     pieces = small(method, mx.GAFRegressor).fit(X, y)
     np.testing.assert_allclose(pieces.predict(X, return_std=True), numbers.predict(X, return_std=True), atol=1e-9)
     np.testing.assert_allclose(pieces.predict_interval(X), numbers.predict_interval(X), atol=1e-9)
-    np.testing.assert_allclose(
-        small(method).prequential(X, y + (X[:, 0] > 2)), whole.__class__(**whole.get_params()).prequential(X, y + (X[:, 0] > 2)), atol=1e-9
-    )
+    np.testing.assert_allclose(small(method).prequential(X, newcomers), p, atol=1e-9)
+    np.testing.assert_allclose(small(method, mx.GAFRegressor).prequential(X, y), mean, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", MAPS)
@@ -298,11 +431,30 @@ def test_refused_rows_leave_no_trace(method):
     assert np.array_equal(model.predict_proba(X), before)
 
 
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("in_pieces", [False, True])
+@pytest.mark.parametrize("newcomer", [False, True])
+def test_a_row_too_large_is_named_and_refused_before_any_is_learned(kernel, in_pieces, newcomer, monkeypatch):
+    X, y = rings(100)
+    X[77, 0] = 1e200
+    model = mx.GAFClassifier(kernel=kernel, n_components=10, standardize=False).fit(X[:20], y[:20])
+    if in_pieces:
+        monkeypatch.setattr("mixable._engine.MOST_NUMBERS", 200)
+    before = model.predict_proba(X[:20])
+    labels = np.where(np.arange(100) == 50, 7, y) if newcomer else y
+    with pytest.raises(ValueError, match=r"X\[77\] is too large"):
+        model.prequential(X, labels)
+    assert model.forecaster_.steps == 20
+    assert np.array_equal(model.predict_proba(X[:20]), before)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"kernel": "poly"}, "kernel must be None or 'rbf'"),
+        ({"kernel": np.array(["rbf", "rbf"])}, "kernel must be None or 'rbf'"),
         ({"kernel": "rbf", "method": "magic"}, "method must be 'fourier' or 'nystroem'"),
+        ({"kernel": "rbf", "method": ["fourier"]}, "method must be 'fourier' or 'nystroem'"),
         ({"kernel": "rbf", "gamma": -1.0}, "gamma"),
         ({"kernel": "rbf", "n_components": 0}, "n_components"),
     ],
@@ -350,17 +502,68 @@ def test_new_classes_and_in_river_new_features_turn_up(method):
 
 
 @pytest.mark.parametrize("method", MAPS)
+def test_new_features_are_as_if_they_had_been_0(method, monkeypatch):
+    X = RNG.normal(size=(60, 3))
+    scaler = KernelScaler(KernelPlan.of("rbf", 8, None, method), 2, intercept=True, standardize=True)
+    scaler.learn(X[:, :2].copy())
+    monkeypatch.delattr(KernelPlan, "maps")  # maps are not made only to be thrown away
+    larger = scaler.with_features(3)
+    missing = np.column_stack([X[:, :2], np.full(60, np.nan)])
+    np.testing.assert_allclose(larger.look(missing), np.column_stack([scaler.look(X[:, :2].copy()), np.zeros(60)]), atol=1e-12)
+    np.testing.assert_allclose(larger.learn(missing)[:, -1], 0)
+
+
+@pytest.mark.parametrize("method", MAPS)
 def test_what_stops_half_way_leaves_the_map_in_step_with_the_forecaster(method):
     X, y = rings(80)
     stopped, other = (small(method).partial_fit(X[:20], y[:20]) for _ in range(2))
     weight = np.ones(60)
+    weight[:10] = 0, 3, 0, 0, 0, 0.1, 0, 1, 0, 0
     weight[33] = 1e13  # more than can be learned
     with pytest.raises((ValueError, RuntimeError), match="weight"):
         stopped.engine_.run(X[20:], y[20:].tolist(), weight)
     learned = stopped.forecaster_.steps
     assert 20 < learned <= 53
-    other.partial_fit(X[20:learned], y[20:learned])
+    other.partial_fit(X[20:learned], y[20:learned], sample_weight=weight[: learned - 20])
     np.testing.assert_allclose(stopped.predict_proba(X), other.predict_proba(X), atol=1e-9)
+
+
+def test_a_map_that_is_stopped_while_it_learns_a_row_is_in_step():
+    X, y = rings(30)
+    start = small("nystroem").partial_fit(X[:8], y[:8])
+    before, line = start.engine_.scaler.state(), 0
+    after = copy.deepcopy(start).partial_fit(X[8:9], y[8:9]).engine_.scaler.state()
+    stops = [0]
+    while stops:
+        line += 1
+        model = copy.deepcopy(start)
+        with stopped_at(Nystroem.learn.__code__.co_filename, line) as stops:
+            model.partial_fit(X[8:9], y[8:9])
+        state, wanted = model.engine_.scaler.state(), before if model.forecaster_.steps == 8 else after
+        assert all(np.array_equal(state[name], wanted[name], equal_nan=True) for name in wanted), line
+    assert line > 20
+
+
+def test_an_exact_forecaster_that_is_stopped_goes_on():
+    X, y = rings(12)
+    expected, line, stops = KernelGAF(Logistic(2), 2, lam=0.1).run(X, y), 0, [0]
+    while stops:
+        line += 1
+        f = KernelGAF(Logistic(2), 2, lam=0.1)
+        f.run(X[:10], y[:10])
+        with stopped_at(KernelGAF._absorb.__code__.co_filename, line) as stops:
+            f.learn(X[10], y[10])
+        if len(f._X) == 10:
+            f.learn(X[10], y[10])
+        np.testing.assert_allclose(f.predict(X[11]), expected[11], atol=1e-12)
+    assert line > 15
+
+
+def test_the_exact_forecaster_refuses_what_double_precision_or_memory_cannot_hold():
+    with pytest.raises(ValueError, match="lam"):
+        KernelGAF(Logistic(2), 2, lam=1e-9)
+    with pytest.raises(MemoryError, match="KernelGAF with 3000000 examples"):
+        KernelGAF(Logistic(2), 1).run(np.zeros((3_000_000, 1)), np.zeros(3_000_000, dtype=int))
 
 
 @pytest.mark.parametrize("method", MAPS)
@@ -384,13 +587,55 @@ def test_a_race_runs_what_the_estimator_runs():
         result = runs.run(runs.Task("vehicle", layout, name, (("n_components", 10.0),), 3, "causal"))
         p = small(method).prequential(X[order], y[order], classes=range(4))
         assert result["log_loss"] == pytest.approx(log_loss(p, y[order]).mean(), abs=1e-9)
-    with pytest.raises(sources.BadDataError, match="n_components"):
-        runs.Task("vehicle", layout, "kernel", (("n_components", 0.0),), 3, "causal").make()
+    for value in (0.0, 20.9, np.inf, np.nan):
+        with pytest.raises(sources.BadDataError, match="n_components must be"):
+            runs.Task("vehicle", layout, "kernel", (("n_components", value),), 3, "causal").make()
+    for name, parameter in (("nystroem", "method"), ("kernel", "standardize")):
+        with pytest.raises(sources.BadDataError, match=f"no parameter '{parameter}'; there are n_components and gamma"):
+            runs.Task("vehicle", layout, name, ((parameter, 0.0),), 3, "causal").make()
 
 
-def test_a_crafted_state_is_refused():
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_race_with_missing_entries_too(seed, tmp_path):
+    X, y = rings(200)
+    X[RNG.random(X.shape) < 0.4] = np.nan
+    cells = [[*("" if np.isnan(value) else repr(float(value)) for value in row), str(label)] for row, label in zip(X, y, strict=True)]
+    (tmp_path / "some.csv").write_text("\n".join(",".join(row) for row in [["a", "b", "y"], *cells]) + "\n")
+    layout = sources.survey(str(tmp_path / "some.csv"), None)
+    X, y = sources.table(layout)
+    order = np.arange(200) if seed is None else np.random.default_rng(seed).permutation(200)
+    for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
+        result = runs.run(runs.Task("some", layout, name, (("n_components", 10.0),), seed, "causal"))
+        kernel = KernelPlan.of("rbf", 10, None, method)
+        engine = Engine(Design.for_classes(None, dict.fromkeys(("lam", "beta", "alpha", "drift")), True, True, 1, kernel), 2, range(2))
+        p = engine.run(X[order], y[order].tolist(), None)
+        assert result["log_loss"] == pytest.approx(log_loss(p, y[order]).mean(), abs=1e-9)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_a_crafted_state_is_refused(method):
     X, y = rings(40)
-    scaler = small("nystroem").fit(X, y).engine_.scaler
-    for name, value in (("map0.factor", np.zeros((2, 2))), ("map0.landmarks", np.full((3, 2), np.nan)), ("amplitude", np.array([np.nan]))):
-        with pytest.raises(ValueError, match=r"factor|amplitude"):
-            scaler.restore({**scaler.state(), name: value})
+    scaler = small(method).fit(X, y).engine_.scaler
+    state = scaler.state()
+    name = "map0.factor" if method == "nystroem" else "map0.frequencies"
+    for crafted, message in (
+        ({name: np.zeros((2, 2))}, "shape"),
+        ({name: state[name].astype(np.float32)}, "float64"),
+        ({"map7.gamma": state["map0.gamma"]}, "nothing called"),
+        ({"amplitude": np.array([np.nan])}, "amplitude"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            scaler.restore({**state, **crafted})
+    after = scaler.state()
+    assert all(np.array_equal(after[key], state[key], equal_nan=True) for key in state)
+
+
+@pytest.mark.parametrize("change", [{"linear": False}, {"n_components": 9}])
+def test_a_plan_that_is_not_the_forecasters_is_refused(change):
+    X, y = rings(40)
+    model = small("nystroem").fit(X[:3], y[:3])
+    engine = copy.copy(model.engine_)
+    engine.design = copy.copy(engine.design)
+    engine.design.kernel = replace(engine.design.kernel, **change)
+    with pytest.raises(ValueError, match="do not go together"):
+        pickle.loads(pickle.dumps(engine))

@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 def effective_dimension(K: ArrayLike, lam: float) -> Array:
     """d_eff = tr K_t (K_t + lam I)^-1 (n,) of the first t = 1, ..., n examples, K (n, n) the kernel matrix of all.
 
-    The paper believes that it takes the dimension's place in the bound for kernels. The inverse of a Cholesky factor's leading block is the leading block of the
-    factor's inverse, so that one factorisation serves all t.
+    The paper believes that it takes the dimension's place in a bound for kernels. The inverse of a Cholesky factor's leading block is the
+    leading block of the factor's inverse, so that one factorisation serves all t.
 
     >>> effective_dimension(np.eye(3), lam=1.0)
     array([0.5, 1. , 1.5])
@@ -54,8 +54,8 @@ class KernelGAF(SurrogateForecaster):
     gamma
         Of the kernel exp(-gamma |x - x'|^2). None: the linear kernel, and the same as GenericGAF.
     lam, beta, alpha
-        As in GenericGAF. lam is at least 1e-8: what the examples leave of k(x, x) is a difference, divided by lam, and below that too little
-        of it is left in double precision.
+        As in GenericGAF. lam is at least 1e-8: what the examples leave of k(x, x) is a small difference, divided by lam, and below that
+        double precision has too little of it.
 
     Examples
     --------
