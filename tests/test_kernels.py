@@ -639,3 +639,11 @@ def test_a_plan_that_is_not_the_forecasters_is_refused(change):
     engine.design.kernel = replace(engine.design.kernel, **change)
     with pytest.raises(ValueError, match="do not go together"):
         pickle.loads(pickle.dumps(engine))
+
+
+def test_a_report_tells_experts_of_different_views_apart():
+    X, y = rings(300)
+    for model in (small("fourier"), small("fourier", mx.GAFRegressor), mx.GAFClassifier()):
+        lines = [line.partition("%")[2] for line in model.fit(X, y).report().splitlines() if "lam" in line and ", view" in line]
+        assert len(lines) > 1
+        assert len(set(lines)) == len(lines)

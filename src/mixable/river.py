@@ -65,7 +65,7 @@ class GAFClassifier(_Kernelled, base.MiniBatchClassifier):
     n_components
         Number of kernel features.
     gamma
-        The kernel's inverse squared width; None mixes over three.
+        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of columns of the first row.
     method
         "fourier" or "nystroem".
 
@@ -156,7 +156,7 @@ class GAFRegressor(_Kernelled, base.MiniBatchRegressor):
     n_components
         Number of kernel features.
     gamma
-        The kernel's inverse squared width; None mixes over three.
+        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of columns of the first row.
     method
         "fourier" or "nystroem".
 

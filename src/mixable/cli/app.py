@@ -111,6 +111,10 @@ def kernels(
     seeds: Annotated[int, typer.Option(min=1, help="Draws of Fourier features to average over.")] = 3,
 ) -> None:
     """Measure what random Fourier features and Nystroem lose to the exact kernel forecaster, as features grow in number."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)  # before the runs, which take minutes
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
     sizes = [m for m in (10, 25, 50, 100, 200, 400, 800, 1600) if m <= largest]
     console = Console(stderr=True)
     references: list[kernel_loss.Reference] = []
@@ -123,7 +127,6 @@ def kernels(
         else:
             results.append(each)
     try:
-        out.mkdir(parents=True, exist_ok=True)
         kernel_loss.plot(references, results, out / "kernels.png")
     except OSError as error:
         raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
@@ -141,6 +144,6 @@ def kernels(
                     cells += [f"{each.loss:.4f}", f"{each.regret:.2f}", f"{each.difference:.2g}", f"{each.microseconds:.0f}"]
             table.add_row(str(m), *cells)
         console_for().print(table)
-        along = [t for t in (50, 100, 200, 400, len(reference.dimension)) if t <= len(reference.dimension)]
+        along = sorted({t for t in (50, 100, 200, 400) if t <= len(reference.dimension)} | {len(reference.dimension)})
         print("effective dimension: " + ", ".join(f"{reference.dimension[t - 1]:.0f} after {t} examples" for t in along))
     print(f"picture: {out / 'kernels.png'}")

@@ -103,7 +103,10 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         design = self.engine_.design
         scaling = "standardised by running mean and deviation" if design.standardize else "as they come"
         if design.kernel is not None:
-            trust = [f"{share:.0%} in {'linear ones' if gamma is None else f'gamma {gamma:.3g}'}" for gamma, share in self.engine_.widths()]
+            trust = [
+                f"{share:.0%} in view {view} ({'linear' if gamma is None else f'gamma {gamma:.3g}'})"
+                for view, (gamma, share) in enumerate(self.engine_.widths())
+            ]
             text += f"\nBeside the linear features there are {design.kernel.n_components} of the rbf kernel ({design.kernel.method}). "
             text += f"Trust in posteriors by what they see: {', '.join(trust)}."
         return f"{text}\nInputs are {scaling}{', with an intercept' if design.intercept else ''}."

@@ -132,8 +132,9 @@ def plot(references: list[Reference], results: list[Result], path: Path) -> None
         panels[1].set_yscale("symlog", linthresh=1)
         panels[2].set_yscale("log")
         panels[3].set_yscale("log")
-        panels[3].axhline(reference.microseconds, color="black", linewidth=0.9)
-        panels[0].legend(fontsize=7)
+        panels[3].axhline(reference.microseconds, color="black", linewidth=0.9, label="exact kernel")
+        for axes in (panels[0], panels[3]):
+            axes.legend(fontsize=7, framealpha=1.0)
     figure.tight_layout()
     figure.savefig(path)
     plt.close(figure)

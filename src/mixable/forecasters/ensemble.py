@@ -83,7 +83,15 @@ class Ensemble(CompiledForecaster):
             f"Inputs are measured by a mean square of {self.input_scale:.4g}. Trust is by {loss} loss, with a share of {self.share:g}.",
             "trust  expert",
         ]
-        return lines + [f"{trust[i]:5.1%}  {_in_words(self.experts[i])}" for i in order[:5] if trust[i] > 0]
+        return lines + [f"{trust[i]:5.1%}  {_in_words(self.experts[i])}{self._view_in_words(i)}" for i in order[:5] if trust[i] > 0]
+
+    def _view_in_words(self, expert: int) -> str:
+        """Say which view of the inputs an expert sees, where there are several: experts may differ in nothing else."""
+        views = self.views or ()
+        if len(set(views)) < 2:
+            return ""
+        setting = expert // (len(self.experts) // len(views))
+        return f", view {views[setting]}" if setting < len(views) else ""  # the guard comes after all others
 
 
 def _in_words(expert: NamedTuple) -> str:
