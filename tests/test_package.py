@@ -108,13 +108,6 @@ def test_doctests_of_modules(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize(
-    "document", sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")]), ids=lambda path: path.name
-)
-def test_doctests_of_documents(document):
-    assert doctest.testfile(str(document), module_relative=False, encoding="utf-8").failed == 0
-
-
 def test_main_prints_the_log_loss_beside_the_uniform_forecasts():
     out = subprocess.run([sys.executable, "-m", "mixable"], capture_output=True, text=True, check=True).stdout
     lines = {line.split("  ")[0].strip(): line.split() for line in out.splitlines()}

@@ -1,4 +1,4 @@
-"""What every forecaster promises (one suite, run on each): see docs/paper-notes.md and CONTRIBUTING.md."""
+"""What every forecaster promises (one suite, run on each): see docs/theory.md and CONTRIBUTING.md."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-// The rule of FOLKLORE (Agarwal, Kale, Zimmert, ALT 2022), multiclass, no sampling, with the corrected update (docs/paper-notes.md).
+// The rule of FOLKLORE (Agarwal, Kale, Zimmert, ALT 2022), multiclass, no sampling, with the corrected update (docs/theory.md).
 #pragma once
 
 #include "softmax.hpp"

@@ -87,7 +87,7 @@ def proposition3(
     plus ``n eps + 2 mu n``, ``eps = sqrt(K log(n / delta) / (mu m))``.
 
     The default mu = (K log(n / delta) / m)^(1/3) balances the two. The proof needs eps <= 1/2; with fewer points than that nothing is
-    guaranteed, and the regret returned is infinite. In practice m = 100 is plenty (docs/paper-notes.md).
+    guaranteed, and the regret returned is infinite. In practice m = 100 is plenty (docs/theory.md).
 
     >>> proposition3(10_000, 18, 4, 5.0, 1.0, m=100).regret
     inf

@@ -126,7 +126,7 @@ class Sobol:
     def stated_error(self, width: float) -> float:
         """Error of log p to expect at most, over all classes, when the largest eigenvalue of S is `width`.
 
-        An envelope of what was measured for 3 to 26 classes (docs/paper-notes.md), not a proof. The class that is then drawn
+        An envelope of what was measured for 3 to 26 classes (docs/theory.md), not a proof. The class that is then drawn
         usually has an error ten times smaller.
         """
         return float(0.07 * np.sqrt(128 / self.m) * width**1.6)
@@ -180,7 +180,7 @@ class Ladder:
         if k == 1:
             return Quadrature().rungs(k, seed)
         tol = self.tolerance
-        # The reach of each rung is where the largest error measured (docs/paper-notes.md) meets the tolerance.
+        # The reach of each rung is where the largest error measured (docs/theory.md) meets the tolerance.
         ladder = [Rung("taylor", float(np.sqrt(tol / 0.3))), _cubature_rung(k, float(np.cbrt(tol / 0.04)))]
         for m, error_at_one in ((128, 0.05), (1024, 0.022), (4096, 0.006), (16384, 0.002)):
             reach = (tol / error_at_one) ** (1 / 1.6)

@@ -14,7 +14,7 @@ class Folklore(PosteriorForecaster):
     """Predicts at the point that hedges against all labels at once, the multiclass heir of AIOLI's virtual labels.
 
     The update is the corrected one: the paper prints it without the term that comes from expanding the surrogate at the prediction
-    instead of at 0, and with a constant for which its lower bound fails (docs/paper-notes.md).
+    instead of at 0, and with a constant for which its lower bound fails (docs/theory.md).
 
     Parameters
     ----------
