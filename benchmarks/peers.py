@@ -152,6 +152,7 @@ RATES = [
 MIXABLE = [
     Peer("mixable GAFClassifier()", "mixable", with_river(lambda _: mx.river.GAFClassifier()), []),
     Peer("mixable GAFClassifier(standardize=False)", "mixable", with_river(lambda _: mx.river.GAFClassifier(standardize=False)), []),
+    Peer('mixable GAFClassifier(kernel="rbf")', "mixable", with_river(lambda _: mx.river.GAFClassifier(kernel="rbf")), []),
 ]
 PEERS = [
     Peer("river SoftmaxRegression", "river", with_river(lambda s: linear_model.SoftmaxRegression(optimiser(s)), constant=True), RATES),
@@ -283,10 +284,10 @@ def as_markdown(table: pl.DataFrame) -> str:
 
 
 def draw(table: pl.DataFrame, path: Path) -> None:
-    """Log loss against time, a panel for each stream: open marks for peers' defaults, filled for the best in hindsight. Readable in grey."""
+    """Log loss against time, a panel for each stream: open marks for peers' defaults, filled for the best in hindsight."""
     colors = {"mixable": "#000000", "river": "#0072B2", "scikit-learn": "#D55E00", "Vowpal Wabbit": "#009E73"}
     contestants = list(dict.fromkeys(table["contestant"]))
-    shapes = dict(zip((peer.name for peer in MIXABLE + PEERS), "*P" + "os^Dp" + "v" + "X<>", strict=True))
+    shapes = dict(zip((peer.name for peer in MIXABLE + PEERS), "*Pd" + "os^Dp" + "v" + "X<>", strict=True))
     names = list(dict.fromkeys(table["stream"]))
     figure, panels = plt.subplots(-(-len(names) // 3), min(3, len(names)), figsize=(10.5, 3.1 * -(-len(names) // 3) + 1.2), squeeze=False)
     for axes, stream in zip(panels.flat, names, strict=False):

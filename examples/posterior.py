@@ -1,6 +1,6 @@
 """The picture of docs/how-it-works.md: what GAF knows after 5 and after 60 examples, and how it forecasts with it.
 
-    python examples/posterior.py [picture.png]
+python examples/posterior.py [picture.png]
 """
 
 import sys
@@ -37,7 +37,7 @@ for examples, style, grey in ((5, "--", "0.55"), (60, "-", "0")):
     print(f"after {examples} examples: margin {mean:.2f} +- {deviation:.2f}, forecast {p:.3f}, without hedging {plugged_in:.3f}")
 
 weights.annotate("", x, (0, 0), arrowprops={"arrowstyle": "->", "linewidth": 1.2})
-weights.text(*(x + [0.15, 0.1]), "x")
+weights.text(2.15, 1.1, "x")
 weights.plot(1.5, -1.0, "k+", markersize=11, label="the truth")
 weights.set(title="the posterior: a Gaussian over the weights", xlabel="weight of feature 1", ylabel="weight of feature 2")
 weights.set(xlim=(-1.2, 3.6), ylim=(-2.2, 2.4))

@@ -8,7 +8,8 @@
 | `console` | lines that begin with `$ ` are given to bash; what follows, if anything, is what they print, `...` standing for anything |
 | `text` | shown, not run |
 
-Commands that install are not run, since tests don't use the network. Of commands with a comment such as `# 8 minutes` only the options are checked.
+Commands that install are not run, since tests don't use the network. Of commands with a comment such as `# 8 minutes` only the options are
+checked.
 """
 
 import doctest
