@@ -19,7 +19,7 @@ class Serve(BaseHTTPRequestHandler):
 
     model, stamp = None, None
 
-    def do_POST(self):  # noqa: N802  # the name that http.server calls
+    def do_POST(self):  # the name that http.server calls
         """Answer one request."""
         if Serve.stamp != FILE.stat().st_mtime_ns:
             Serve.stamp, Serve.model = FILE.stat().st_mtime_ns, mx.load(FILE)
