@@ -39,7 +39,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
     kernel
         None for a linear model; "rbf" puts features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs, beside the linear ones.
     n_components
-        Number of kernel features. The cost grows as its square; see docs/kernels.md.
+        Number of kernel features. The cost grows as its square; see docs/guides/kernels.md.
     gamma
         The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of features (1 with another `forecaster`).
     method
