@@ -47,13 +47,16 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
 
     Attributes
     ----------
-    classes_ : the labels, sorted.
-    coef_, intercept_ : weights as in scikit-learn's LogisticRegression, in the units of the caller's columns (where the scaling is linear).
-    coef_std_ : their posterior standard deviations.
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
-    forecaster_ : the forecaster behind.
-
-    With a kernel there are no coef_, intercept_ and coef_std_.
+    classes_
+        The labels, sorted.
+    coef_, intercept_
+        Weights as in scikit-learn's LogisticRegression, in the units of the caller's columns (where the scaling is linear).
+    coef_std_
+        Their posterior standard deviations. With a kernel there are none of these three.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    forecaster_
+        The forecaster behind.
 
     Examples
     --------

@@ -28,12 +28,14 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
 
     Attributes
     ----------
-    coef_, intercept_ : weights (n_features,) and a number, in the units of the caller's columns (where the scaling is linear).
-    coef_std_ : posterior standard deviations of the weights.
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
-    forecaster_ : the forecaster behind.
-
-    With a kernel there are no coef_, intercept_ and coef_std_.
+    coef_, intercept_
+        Weights (n_features,) and a number, in the units of the caller's columns (where the scaling is linear).
+    coef_std_
+        Posterior standard deviations of the weights. With a kernel there are none of these three.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    forecaster_
+        The forecaster behind.
 
     Examples
     --------
