@@ -146,7 +146,7 @@ def optimiser(setting: Setting) -> Any:
 
 RATES = [
     {"optimiser": name, "rate": rate}
-    for name, rates in (("SGD", (0.003, 0.03, 0.1, 0.3)), ("AdaGrad", (0.03, 0.1, 0.3)), ("Adam", (0.003, 0.01)))
+    for name, rates in (("SGD", (0.003, 0.03, 0.1, 0.3)), ("AdaGrad", (0.1, 0.3, 1, 3)), ("Adam", (0.003, 0.01, 0.03)))
     for rate in rates
 ]
 MIXABLE = [
@@ -166,7 +166,7 @@ PEERS = [
         "river AdaptiveRandomForest",
         "river",
         with_river(lambda s: forest.ARFClassifier(seed=0, **s)),
-        [{"grace_period": 20}, {"leaf_prediction": "mc"}],
+        [{"grace_period": 20}, {"grace_period": 10}],
     ),
     Peer(
         "river HoeffdingAdaptiveTree",
@@ -179,15 +179,15 @@ PEERS = [
         "scikit-learn SGDClassifier(log_loss)",
         "scikit-learn",
         begin_sgd,
-        [{"alpha": alpha} for alpha in (1e-3, 1e-2)] + [{"learning_rate": "constant", "eta0": rate} for rate in (0.01, 0.03, 0.1)],
+        [{"alpha": 1e-2}, {"learning_rate": "constant", "eta0": 0.1}, {"learning_rate": "constant", "eta0": 0.3}],
     ),
-    Peer("Vowpal Wabbit --oaa", "vowpalwabbit", with_vw(""), [{"learning_rate": rate} for rate in (0.03, 0.1, 0.25, 1, 2, 5)]),
-    Peer("Vowpal Wabbit --oaa --coin", "vowpalwabbit", with_vw("--coin"), [{"l2": value} for value in (1e-5, 1e-4, 1e-3)]),
+    Peer("Vowpal Wabbit --oaa", "vowpalwabbit", with_vw(""), [{"learning_rate": rate} for rate in (0.1, 2, 5, 10, 20, 50)]),
+    Peer("Vowpal Wabbit --oaa --coin", "vowpalwabbit", with_vw("--coin"), [{"l2": value} for value in (1e-6, 1e-4, 1e-3)]),
     Peer(
         "Vowpal Wabbit --oaa --ftrl",
         "vowpalwabbit",
         with_vw("--ftrl"),
-        [{"ftrl_alpha": alpha, "ftrl_beta": beta} for alpha in (0.03, 0.1, 0.3, 1) for beta in (0.1, 1)],
+        [{"ftrl_alpha": alpha, "ftrl_beta": beta} for alpha in (0.03, 0.3, 1, 3, 10) for beta in (0.1, 1)],
     ),
 ]
 
