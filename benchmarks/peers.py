@@ -264,6 +264,25 @@ def measure(chosen: list[Stream]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def summary(table: pl.DataFrame) -> str:
+    """For each stream mixable's log loss at its defaults; loss and time of its kernel and of the best peers as multiples of its own."""
+    ours = [peer.name for peer in MIXABLE]
+    lines = [
+        f"| | {ours[0]} | {ours[2]}, and time | best peer at its defaults: loss, time | best peer in hindsight: loss, time |",
+        "|---|---|---|---|---|",
+    ]
+    for (stream,), part in table.group_by("stream", maintain_order=True):
+        first, _, kernel = (part.row(by_predicate=pl.col("contestant") == name, named=True) for name in ours)
+        theirs = part.filter(~pl.col("contestant").is_in(ours)).sort("log_loss")
+        cells = []
+        for row in (kernel, theirs.filter(pl.col("chosen") == "defaults").row(0, named=True), theirs.row(0, named=True)):
+            name = "" if row is kernel else f"{row['contestant']} "
+            times = " and ".join(f"{row[column] / first[column]:.2f}" for column in ("log_loss", "microseconds"))
+            cells.append(f"{name}{times}")
+        lines.append(f"| {stream} | {first['log_loss']:.3f} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def as_markdown(table: pl.DataFrame) -> str:
     """The table for people: for each stream log loss (of its second half), accuracy, calibration error, and time beside mixable's."""
     lines = []
@@ -346,7 +365,7 @@ def main() -> None:
     table = measure(streams(given.rows))
     given.out.mkdir(parents=True, exist_ok=True)
     table.write_parquet(given.out / "peers.parquet")
-    text = as_markdown(table)
+    text = "As multiples of the first column's log loss and of its time:\n\n" + summary(table) + as_markdown(table)
     (given.out / "peers.md").write_text(f"{machine()}.\n{text}", encoding="utf-8")
     draw(table, given.out / "peers.png")
     print(text)
