@@ -79,7 +79,7 @@ def on_dask(tasks: list[runs.Task], scheduler: str) -> Iterator[tuple[runs.Task,
         raise sources.BadDataError('--engine dask needs Dask: pip install "mixable[dask]"') from None
     try:
         get_address_host(scheduler)  # a client with an address of no known kind could not even be closed
-        client = Client(scheduler, set_as_default=False, timeout=10)  # type: ignore[no-untyped-call]  # Dask is not typed throughout
+        client = Client(scheduler, set_as_default=False, timeout=5)  # type: ignore[no-untyped-call]  # Dask is not typed throughout
     except (OSError, ValueError) as error:
         raise sources.BadDataError(f"no Dask scheduler answers at {scheduler}: {sources.one_line(error)}") from None
     with client:
