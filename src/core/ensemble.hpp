@@ -1,8 +1,10 @@
-// Many posteriors of one stream, each read out in several ways, all mixed by how well they foretold: exponential weights on log loss with fixed share.
+// Many posteriors of one stream, each read out in several ways, all mixed by how well they foretold; weights.hpp has the bound.
 //
 // Posteriors whose share of the trust has become negligible are put to sleep at the roll call, every `roll_period` steps: they are forgotten, and when they
-// wake they start from what the leader has learned. A sleeper counts as predicting what the mixture predicts (a specialist that abstains), so the regret to
-// an expert that never sleeps is at most ln(1 / its prior weight) - n ln(1 - share), whoever else sleeps.
+// wake they start from what the leader has learned.
+//
+// Posteriors measure inputs by a unit, a mean square. When the inputs change their size for good, by a factor of 100 or more, posteriors start afresh in the
+// new unit, beside those that know the old one.
 #pragma once
 
 #include <memory>
@@ -11,6 +13,7 @@
 #include "parallel.hpp"
 #include "posterior.hpp"
 #include "readings.hpp"
+#include "weights.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -46,13 +49,14 @@ class Ensemble {
           family_(std::move(family)),
           scale_(options.scale),
           z_(roll_period * row),
-          kept_(settling * (row + 3)) {
+          kept_(settling * (row + 3)),
+          squares_(roll_period) {
         for (Plan& plan : plans) {
             const long count = plan.readings->count();
             members_.push_back({plan.shape, std::move(plan.readings), plan.vigilant, plan.view * d, readouts_, count});
             readouts_ += count;
         }
-        weight_ = Buffer(readouts_);
+        weights_ = Weights(readouts_, options.share);
         active_ = Buffer(readouts_);
         reading_ = Buffer(readouts_ * roll_period * family_.width());
         start_over();
@@ -99,6 +103,7 @@ class Ensemble {
         look(x);
         if (readings_are_settled()) reweigh(0, y, weight);
         if (settle_scale(x, y, weight)) look(x);
+        note_size(z_);
         fresh_ = false;
         for (Member& member : members_)
             if (member.awake) take(member, z_, y, weight);
@@ -137,6 +142,7 @@ class Ensemble {
             for (long i = 0; i < count; ++i) {
                 mix(i, out + (t + i) * outputs());
                 reweigh(i, y[t + i], weight ? weight[t + i] : 1.0);
+                note_size(z_ + i * row);
             }
             t += count;
             steps_ += count;
@@ -148,11 +154,10 @@ class Ensemble {
     void mean(double* out) const {
         std::memset(out, 0, std::size_t(k * d) * 8);
         Buffer one(k * d);
-        const double total = awake_weight();
         for (const Member& member : members_)
             if (member.awake) {
                 member.state->mean(one);
-                for (long i = 0; i < k * d; ++i) out[i] += trust(member) / total * one[i];
+                for (long i = 0; i < k * d; ++i) out[i] += trust(member) * one[i];
             }
         for (long i = 0; i < k * d; ++i) out[i] *= factor();
     }
@@ -163,40 +168,39 @@ class Ensemble {
         std::memset(out, 0, std::size_t(D * D) * 8);
         Buffer centre(D), one(D), within(D * D);
         mean(centre);
-        const double total = awake_weight(), unit = factor();
+        const double unit = factor();
         for (const Member& member : members_)
             if (member.awake) {
                 double width = 0;
-                for_readouts(member, [&](long r) { width += weight_[r] / total * member.readings->width(r - member.first); });
+                for_readouts(member, [&](long r) { width += weights_.trust(r) * member.readings->width(r - member.first); });
                 member.state->mean(one);
                 member.state->covariance(within);
                 for (long i = 0; i < D; ++i)
                     for (long j = 0; j < D; ++j)
-                        out[i * D + j] +=
-                            unit * unit * width * within[i * D + j] + trust(member) / total * (unit * one[i] - centre[i]) * (unit * one[j] - centre[j]);
+                        out[i * D + j] += unit * unit * width * within[i * D + j] + trust(member) * (unit * one[i] - centre[i]) * (unit * one[j] - centre[j]);
             }
     }
 
     /// The trust in each read-out (they sum to 1), and whether it is awake.
     void weights(double* weight, double* awake) const {
-        std::memcpy(weight, weight_, std::size_t(readouts_) * 8);
+        weights_.all(weight);
         std::memset(awake, 0, std::size_t(readouts_) * 8);
         for_awake_readouts([&](long r) { awake[r] = 1.0; });
     }
     long posteriors() const { return long(members_.size()); }
     long reading_width() const { return family_.width(); }
     long readouts() const { return readouts_; }
-    double scale() const { return scale_; }
+    /// The mean square that inputs are measured by, at present.
+    double scale() const { return scale_ * unit_; }
 
     /// The read-outs of x that are awake, each `width` numbers, after its weight; returns how many.
     long components(const double* x, double* out) {
         look(x);
         long n = 0;
         const long width = family_.width();
-        const double total = awake_weight();
         for_awake_readouts([&](long r) {
             double* component = out + n++ * (width + 1);
-            component[0] = weight_[r] / total;
+            component[0] = weights_.trust(r);
             std::memcpy(component + 1, reading(r, 0), std::size_t(width) * 8);
         });
         return n;
@@ -206,13 +210,15 @@ class Ensemble {
     void adopt(const Ensemble& other) {
         forget_reading();
         copy_counters(other);
-        std::memcpy(weight_, other.weight_, std::size_t(readouts_) * 8);
+        weights_.adopt(other.weights_);
+        std::memcpy(squares_, other.squares_, std::size_t(roll_period) * 8);
         std::memcpy(active_, other.active_, std::size_t(readouts_) * 8);
         for (std::size_t i = 0; i < members_.size(); ++i) {
             members_[i].awake = other.members_[i].awake;
             members_[i].until = other.members_[i].until;
             members_[i].led = other.members_[i].led;
             members_[i].gain = other.members_[i].gain;
+            members_[i].unit = other.members_[i].unit;
         }
         build();
         for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -236,27 +242,34 @@ class Ensemble {
         f("next_trial", next_trial_);
         f("doubts", doubts_);
         f("muster", muster_);
+        f("unit", unit_);
+        f("sizes", sizes_);
+        weights_.visit_counters(f);
         for (std::size_t i = 0; i < members_.size(); ++i) {
             f((std::to_string(i) + ".awake").c_str(), members_[i].awake);
             f((std::to_string(i) + ".until").c_str(), members_[i].until);
             f((std::to_string(i) + ".led").c_str(), members_[i].led);
             f((std::to_string(i) + ".gain").c_str(), members_[i].gain);
+            f((std::to_string(i) + ".unit").c_str(), members_[i].unit);
             long j = 0;
             for (double* number : members_[i].readings->memory()) f((std::to_string(i) + ".memory" + std::to_string(j++)).c_str(), *number);
         }
-        build();
         f("kept", kept_, kept_rows(), row + 3, row + 3);
-        f("weight", weight_, 1L, readouts_, readouts_);
+        f("sizes_kept", squares_, 1L, sizes_, roll_period);
+        weights_.visit_arrays(f);
         f("active", active_, 1L, readouts_, readouts_);
+        build();  // what was read up to here says which posteriors there are
         for (std::size_t i = 0; i < members_.size(); ++i)
             if (members_[i].state) members_[i].state->visit(Prefixed<F>{f, std::to_string(i) + "."});
     }
     bool counters_are_valid() const {
         bool valid = steps_ >= 0 && inputs_ >= 0 && std::isfinite(scale_) && scale_ >= 0 && muster_ >= 0;
+        valid = valid && sizes_ >= 0 && sizes_ <= roll_period && is_unit(unit_);
         for (long index : {leader_, next_trial_}) valid = valid && index >= 0 && index < long(members_.size());
         bool someone = false;
         for (const Member& member : members_) {
             valid = valid && (member.awake == 0 || member.awake == 1) && member.until >= 0 && member.led >= 0 && std::isfinite(member.gain);
+            valid = valid && is_unit(member.unit);
             valid = valid && (!member.state || member.state->counters_are_valid());
             for (const double* number : member.readings->memory()) valid = valid && std::isfinite(*number);
             someone = someone || member.awake;
@@ -265,17 +278,20 @@ class Ensemble {
     }
     /// Whether the arrays, as just read from a saved state, make sense.
     bool contents_are_valid() const {
-        bool valid = true;
-        for (long r = 0; r < readouts_; ++r) valid = valid && weight_[r] > 0 && weight_[r] <= 2;
+        bool valid = weights_.sound();
+        for (long i = 0; i < sizes_; ++i) valid = valid && squares_[i] > 0;
         for (const Member& member : members_) valid = valid && (!member.awake || trust(member) > 0);
         return valid;
     }
     /// Forgets everything.
     void start_over() {
-        steps_ = inputs_ = leader_ = next_trial_ = doubts_ = muster_ = 0;
+        steps_ = inputs_ = leader_ = next_trial_ = doubts_ = muster_ = sizes_ = 0;
         scale_ = options_.scale;
-        for (long r = 0; r < readouts_; ++r) weight_[r] = 1.0 / double(readouts_), active_[r] = 1.0;
+        unit_ = 1;
+        weights_.start_over();
+        for (long r = 0; r < readouts_; ++r) active_[r] = 1.0;
         for (Member& member : members_) {
+            member.unit = 1;
             member.awake = 1;
             member.until = first_probation();
             member.led = 0;
@@ -303,6 +319,8 @@ class Ensemble {
     static constexpr long probation = 512;        // steps that a posterior stays awake, once woken
     static constexpr long patience = 256;         // the same for a leader that has lost the lead
     static constexpr long trial_period = 1024;    // steps between trials, in which one sleeper and the resting read-outs may show that they are wanted again
+    static constexpr double jump = 1e4;           // the factor of the mean square by which inputs have changed their size
+    static constexpr double foreign = 1e6;        // the factor beyond which an input is of another unit, and is not learned by a posterior
     static constexpr double negligible = 0.02;    // the trust below which a posterior is put to sleep
     static constexpr double memory = 128;         // steps that `gain` looks back
     static constexpr double promising = 1;        // the gain of a posterior that is catching up, which is not put to sleep
@@ -313,15 +331,24 @@ class Ensemble {
         PosteriorShape shape;
         std::unique_ptr<Readings<Outcome>> readings;
         bool vigilant;
-        long offset;            // of its view in an input
-        long first, count;      // its read-outs among all
-        long until = 0;         // the step before which it is not put to sleep
-        long led = 0;           // the last roll call at which it was the leader or the anchor
-        double gain = 0;        // nats by which it has lately foretold better than the mixture
-        double likelihood = 0;  // of the last outcome, up to a factor that all share
+        long offset;        // of its view in an input
+        long first, count;  // its read-outs among all
+        long until = 0;     // the step before which it is not put to sleep
+        long led = 0;       // the last roll call at which it was the leader or the anchor
+        double gain = 0;    // nats by which it has lately foretold better than the mixture
+        double unit = 1;    // its lam and drift are for inputs of this mean square, in units of the scale
         long awake = 1;
         std::unique_ptr<Posterior> state = nullptr;  // of those awake
         Buffer v{}, F{};
+
+        PosteriorShape shape_in_unit() const {
+            PosteriorShape out = shape;
+            out.lam *= unit;
+            out.drift /= unit;
+            return out;
+        }
+        /// The guard stands for a bound: it learns everything, and never starts afresh.
+        bool is_guard() const { return vigilant && shape.drift == 0; }
     };
 
     template <class F>
@@ -339,25 +366,23 @@ class Ensemble {
 
     double trust(const Member& member) const {
         double s = 0;
-        for_readouts(member, [&](long r) { s += weight_[r]; });
-        return s;
-    }
-    double awake_weight() const {
-        double s = 0;
-        for (const Member& member : members_) s += trust(member);
+        for_readouts(member, [&](long r) { s += weights_.trust(r); });
         return s;
     }
 
-    /// Gives those awake a state if they have none, and takes it from those asleep.
+    /// Gives those awake a state in their unit if they have none, and takes it from those asleep. To be called when any of that has changed.
     void build() {
         for (Member& member : members_) {
+            if (!member.awake || (member.state && member.state->shape().lam != member.shape_in_unit().lam)) member.state.reset();
             if (member.awake && !member.state) {
-                member.state = std::make_unique<Posterior>(member.shape, blas_);
+                member.state = std::make_unique<Posterior>(member.shape_in_unit(), blas_);
                 member.v = Buffer(member.state->sk);
                 member.F = Buffer(member.state->k * member.state->sr);
             }
-            if (!member.awake) member.state.reset();
         }
+        std::vector<long> awake;
+        for_awake_readouts([&](long r) { awake.push_back(r); });
+        weights_.set_awake(std::move(awake));
     }
 
     /// The mean square of the entries of x that are not zero; 0 if there is none.
@@ -380,6 +405,29 @@ class Ensemble {
         if (s > 1e100)  // or its square would overflow
             for (long i = 0; i < row; ++i) z[i] *= s < 1e300 ? std::sqrt(1e100 / s) : 0.0;
     }
+
+    /// Whether the unit follows the inputs: not if it was given, nor where everyone is to stay what it is.
+    bool watches_unit() const { return options_.sleep && options_.scale == 0; }
+    static bool is_unit(double unit) { return unit > 1e-100 && unit < 1e100; }
+
+    /// Keeps the mean square of an input z, in units of the scale, until the roll call.
+    void note_size(const double* z) {
+        if (!watches_unit()) return;
+        const double square = mean_square(z);
+        if (is_unit(square) && sizes_ < roll_period) squares_[sizes_++] = square;
+    }
+
+    /// Whether the inputs since the last roll call have another size than before; if so, the unit is theirs.
+    bool unit_has_changed() {
+        const long n = std::exchange(sizes_, 0);
+        if (n < roll_period / 2) return false;
+        std::nth_element(squares_ + 0, squares_ + n / 2, squares_ + n);
+        const double present = squares_[n / 2];
+        if (is_near(present, unit_)) return false;
+        unit_ = present;
+        return true;
+    }
+    static bool is_near(double square, double unit) { return square < jump * unit && jump * square > unit; }
 
     bool acceptable(Outcome y, double weight) const { return weight <= 1e12 && family_.accepts(y); }
     [[noreturn]] static void refuse() {
@@ -456,7 +504,8 @@ class Ensemble {
         double square = 0;
         for (long i = 0; i < d; ++i) square += z[member.offset + i] * z[member.offset + i];
         member.readings->learn(y, weight, member.v, member.F);
-        if (square <= member.shape.largest_square()) {
+        const bool own = !watches_unit() || member.is_guard() || square <= foreign * member.unit * double(d);
+        if (own && square <= member.state->largest_square()) {
             try {
                 return member.state->push(member.v, member.F);
             } catch (const std::domain_error&) {
@@ -488,42 +537,25 @@ class Ensemble {
     }
 
     void mix(long row, double* p) {
-        const double total = awake_weight();
-        double least = 0;  // what experts may have by the share alone
-        if (Family::trims) {
-            long n = 0;
-            for_awake_readouts([&](long) { ++n; });
-            least = std::min(2 * options_.share, 0.5) / double(n);
-        }
         family_.begin_mix(p);
-        for_awake_readouts([&](long r) { family_.add(std::max(weight_[r] / total - least, 0.0), reading(r, row), p); });
+        for_awake_readouts([&](long r) { family_.add(Family::trims ? weights_.earned(r) : weights_.trust(r), reading(r, row), p); });
         family_.end_mix(p);
     }
 
-    /// Exponential weights on log loss, then the share, both among those awake.
     void reweigh(long row, Outcome y, double weight) {
-        double top = -std::numeric_limits<double>::infinity(), before = 0, after = 0;
-        long n = 0;
-        for_awake_readouts([&](long r) {
-            double* likelihood = reading(r, row);
-            likelihood[0] = std::max(family_.log_likelihood(likelihood, y), -1e300);
-            top = std::max(top, likelihood[0]);
-            before += weight_[r];
-            ++n;
-        });
-        for (Member& member : members_) {
-            double own_before = 0, own_after = 0;
-            for_readouts(member, [&](long r) {
-                own_before += weight_[r];
-                own_after += weight_[r] *= std::exp(weight * (*reading(r, row) - top));
-            });
-            member.likelihood = own_after / own_before;
-            after += own_after;
+        for_awake_readouts([&](long r) { *reading(r, row) = std::max(family_.log_likelihood(reading(r, row), y), -1e300); });
+        double top = -std::numeric_limits<double>::infinity(), mixture = 0;
+        for_awake_readouts([&](long r) { top = std::max(top, *reading(r, row)); });
+        std::vector<double> own(members_.size());
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            for_readouts(members_[i], [&](long r) { own[i] += weights_.trust(r) * std::exp(weight * (*reading(r, row) - top)); });
+            mixture += own[i];
         }
-        for (Member& member : members_)
-            if (member.awake) member.gain = (1 - 1.0 / memory) * member.gain + std::log(std::max(member.likelihood * before / after, 1e-300));
-        const double keep = (1 - options_.share) * before / after, give = options_.share * before / double(n);
-        for_awake_readouts([&](long r) { weight_[r] = std::max(keep * weight_[r] + give, 1e-300); });
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            Member& member = members_[i];
+            if (member.awake) member.gain = (1 - 1.0 / memory) * member.gain + std::log(std::max(own[i] / trust(member) / mixture, 1e-300));
+        }
+        weights_.learn([&](long r) { return *reading(r, row); }, weight);
     }
 
     void call_roll_if_due() {
@@ -535,12 +567,12 @@ class Ensemble {
         for (Member& member : members_)
             if (member.awake) crew.push_back(&member);
         std::stable_sort(crew.begin(), crew.end(), [&](const Member* a, const Member* b) { return trust(*a) > trust(*b); });
-        Member& leader = *crew[0];
+        Member &leader = *crew[0], &leader_before = members_[std::size_t(leader_)];
         // The stream has begun to change if a posterior that drifts more takes the lead, at two roll calls in a row.
         const bool faster = leader.shape.drift > members_[std::size_t(leader_)].shape.drift, alarm = faster && doubts_;
         doubts_ = faster && !alarm;
         if (!doubts_) leader_ = &leader - members_.data();
-        const double total = awake_weight();
+        const bool jumped = watches_unit() && unit_has_changed();
         long kept = 0;
         bool anchored = false;  // the most trusted posterior that does not drift stays awake: only it remembers everything
         for (Member* member : crew) {
@@ -548,7 +580,7 @@ class Ensemble {
             anchored = anchored || anchor;
             if (anchor || member == &leader) member->led = steps_;
             const bool settled = steps_ >= member->until;
-            const bool superfluous = trust(*member) < negligible * total || kept >= (steps_ < early ? early_crew : late_crew);
+            const bool superfluous = trust(*member) < negligible || kept >= (steps_ < early ? early_crew : late_crew);
             if (superfluous && settled && steps_ - member->led >= patience && !member->vigilant && member->gain < promising) {
                 member->awake = 0;
                 continue;
@@ -558,9 +590,15 @@ class Ensemble {
             if (steps_ % trial_period == 0) call_readouts(*member);
         }
         if (alarm) muster_ = std::max(muster_, probation);
+        if (jumped) muster_ = first_probation();
         if (muster_ > 0) {
             for (Member& member : members_) {
-                if (!member.awake) wake(member, leader);
+                if (jumped && !stays(member, leader_before)) {
+                    start_afresh(member);
+                    remember(member, leader_before);
+                } else if (!member.awake) {
+                    wake(member, leader);
+                }
                 call_readouts(member);
                 member.until = std::max(member.until, steps_ + muster_);
             }
@@ -587,9 +625,9 @@ class Ensemble {
     void rest_readouts(const Member& member) {
         std::vector<long> order;
         for_readouts(member, [&](long r) { order.push_back(r); });
-        std::stable_sort(order.begin(), order.end(), [&](long a, long b) { return weight_[a] > weight_[b]; });
+        std::stable_sort(order.begin(), order.end(), [&](long a, long b) { return weights_.trust(a) > weights_.trust(b); });
         for (std::size_t i = 1; i < order.size(); ++i)
-            if (long(i) >= most_readouts || weight_[order[i]] < least_readout * weight_[order[0]]) active_[order[i]] = 0.0;
+            if (long(i) >= most_readouts || weights_.trust(order[i]) < least_readout * weights_.trust(order[0])) active_[order[i]] = 0.0;
     }
 
     static void remember(Member& member, const Member& other) {
@@ -598,18 +636,31 @@ class Ensemble {
     }
 
     void wake(Member& member, const Member& leader) {
-        member.awake = 1;
-        call_readouts(member);
+        start_afresh(member);
+        member.unit = leader.unit;
         member.until = steps_ + probation;
-        member.gain = 0;
-        member.state.reset();  // it may have been put to sleep at this very roll call
         build();
         remember(member, leader);
         try {
             member.state->adopt(*leader.state, true);
-        } catch (const std::domain_error&) {  // nothing to be learned from a leader that has lost its digits: start afresh
-            member.state = std::make_unique<Posterior>(member.shape, blas_);
+        } catch (const std::domain_error&) {  // nothing to be learned from a leader that has lost its digits
+            start_afresh(member);
         }
+    }
+
+    /// Wakes a posterior that knows nothing, in the present unit; `build` gives it a state.
+    void start_afresh(Member& member) {
+        member.awake = 1;
+        call_readouts(member);
+        member.gain = 0;
+        member.unit = unit_;
+        member.state.reset();
+    }
+
+    /// Whether a posterior goes on after a change of the unit: the guard, one that knows inputs of this size, and the leader of before, for which they may
+    /// still mean the same.
+    bool stays(const Member& member, const Member& leader_before) const {
+        return member.is_guard() || (member.awake && (&member == &leader_before || is_near(unit_, member.unit)));
     }
 
     void copy_counters(const Ensemble& other) {
@@ -619,16 +670,20 @@ class Ensemble {
         leader_ = other.leader_;
         next_trial_ = other.next_trial_;
         doubts_ = other.doubts_;
+        unit_ = other.unit_;
+        sizes_ = other.sizes_;
     }
 
     Blas blas_;
     Options options_;
     Family family_;
     std::vector<Member> members_;
-    long readouts_ = 0, steps_ = 0, inputs_ = 0, leader_ = 0, next_trial_ = 0, doubts_ = 0, muster_ = 0;
-    double scale_ = 0;
-    Buffer weight_, active_;     // of the read-outs: the trust, and 0 for those that rest
+    long readouts_ = 0, steps_ = 0, inputs_ = 0, leader_ = 0, next_trial_ = 0, doubts_ = 0, muster_ = 0, sizes_ = 0;
+    double scale_ = 0, unit_ = 1;  // the scale is that of the first inputs; the unit, of the present ones, is a multiple of it
+    Weights weights_{0, 0};
+    Buffer active_;              // of the read-outs: 0 for those that rest
     Buffer reading_, z_, kept_;  // kept_: the examples that may yet be learned again, with outcome, weight and mean square
+    Buffer squares_;             // the mean squares of the inputs since the last roll call, in units of the scale
     std::vector<double> last_;   // the input whose readings are at hand, if fresh_
     bool fresh_ = false;
 };

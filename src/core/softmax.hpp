@@ -158,11 +158,12 @@ class Softmax {
         for (long c = 0; c < K; c += W) store(p + c, exp(load(z_ + c) - top));
         double total = 0;
         for (long c = 0; c < K; ++c) total += p[c];
+        log_total_ = top + std::log(total);
         const double inverse = 1.0 / total;
         for (long c = 0; c < K; ++c) p[c] *= inverse;
     }
 
-    /// residual = p - e_y, without cancellation at y; returns the loss -log p_y as exactly.
+    /// residual = p - e_y, without cancellation at y; returns the loss -log p_y as exactly, also where p_y is too small for a double.
     double residual(long y) {
         double others = 0;
         for (long c = 0; c < K; ++c) {
@@ -170,7 +171,7 @@ class Softmax {
             if (c != y) others += p[c];
         }
         residual_[y] = -others;
-        return p[y] > 0.5 ? -std::log1p(-others) : -std::log(p[y]);
+        return p[y] > 0.5 ? -std::log1p(-others) : log_total_ - z_[y];
     }
 
     /// |s|^2 + weight * loss(Q m + N s, y); sets p and the residual there.
@@ -202,7 +203,8 @@ class Softmax {
         solve(k, hessian_, sk, step_);
     }
 
-    double spread_ = 0;  // sqrt(tr G)
+    double spread_ = 0;     // sqrt(tr G)
+    double log_total_ = 0;  // of the point evaluated last: the logarithm of the sum of exp(z)
     Buffer z_, z_mean_, residual_, scale_, rows_, hessian_, s_, trial_, step_, gradient_, u_;
 };
 

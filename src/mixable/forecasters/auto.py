@@ -27,8 +27,9 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     """GAF with nothing to tune: a mixture over regularisation, curvature, hedge width and drift that is never far from the best of them.
 
     Log loss is mixable, so mixing N experts costs at most ln(N) nats in all. The posteriors of the grid run in one compiled loop, each
-    read at several hedge widths; a small share of the trust moves on at each step, so that another expert may take over when the stream
-    changes.
+    read at several hedge widths. There are two vectors of weights over the same experts. In one, a small share of the weight moves on
+    at each step, so that another expert may take over when the stream changes; the other follows Bayes' rule. A judge mixes the two, by
+    Bayes' rule again.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         The product B R that the guard stands for: a Folklore expert with the constants of theory, always awake, which gives AutoGAF the
         bound `bounds.auto_gaf`. None: no guard.
     share
-        The share of the trust that is spread evenly at each step. 0 is Bayes' rule.
+        The share of the weight that is spread evenly at each step, in the first of the two vectors of weights. With 0 they are equal.
     sleep
         Whether experts with negligible trust are put to sleep, so that the cost falls to that of the few that matter; see Notes.
     threads
@@ -53,7 +54,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     scale
         The mean square of the inputs. None: that of the non-zero entries of the first input that is not zero. Multiplying all inputs by
         a constant then changes nothing. (Should the median of the first few, up to 16, be 10,000 times larger or smaller, that is taken
-        instead, and those few are learned again.)
+        instead, and those few are learned again. For later changes, see Notes.)
     mu, integrator, seed
         As in GAF.
 
@@ -66,9 +67,17 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     lead; besides, one sleeper in turn every 1,024 steps, for 512 steps, and all read-outs for 64. What a sleeper knew is forgotten: it
     starts from what the leader has learned, with its own lam in place of the leader's.
 
-    *The guarantee.* A sleeper counts as predicting what the mixture predicts. So against an expert that never sleeps, as the guard, the
-    regret is at most ln(N) - n ln(1 - share), whoever else sleeps; with `sleep=False` and `share=0` the loss is at most that of the best
-    expert + ln(N). Examples of weight above 1, and those before a change of the scale, are outside these statements.
+    *The guarantee.* A sleeper counts as predicting what the mixture predicts. So at every step the loss in all is at most ln(2 N) above
+    that of the best expert that never sleeps, whoever else sleeps; with `sleep=False`, that is every expert. It is also at most ln 2
+    above that of the weights with share, hence at most that of the best sequence of experts with k switches, + ln(2 N) + k ln(N / share)
+    - (n - k - 1) ln(1 - share + share / N). The judge trusts either vector to at least 1e-10, so that he is quick to change his mind;
+    that costs at most 1e-10 nats an example more. Examples of weight above 1, and those before a change of the scale, are outside
+    these statements.
+
+    *Inputs that change their size.* Should the median mean square of the inputs between two roll calls be 10,000 times larger or
+    smaller than before, it becomes the new unit: everyone wakes, and all posteriors start afresh with lam and drift in that unit, except
+    the guard, the leader, and those that already measure by such a unit. A posterior does not learn an input whose mean square is above
+    a million times its unit, so what it knew is there when the inputs come back. Not with `sleep=False` or a given `scale`.
 
     *Large inputs.* A posterior for which an example would use up double precision lets it pass; the others learn it.
 

@@ -52,6 +52,14 @@ class Ensemble(CompiledForecaster):
             for position, (setting, view) in enumerate(zip(grid, views, strict=True))
         ]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state["state"]
+        if "judge" not in saved:  # version 0.1.0 kept one vector of weights, and one unit
+            new = {"judge": 0.5, "bayes": saved["weight"], "unit": 1.0, "sizes": 0, "sizes_kept": np.empty((1, 0))}
+            units = {name.replace("awake", "unit"): 1.0 for name in saved if name.endswith(".awake")}
+            state = {**state, "state": {**saved, **new, **units}}
+        super().__setstate__(state)
+
     @property
     def weights(self) -> Array:
         """The trust in each expert; all together 1. Those asleep keep the trust they had."""

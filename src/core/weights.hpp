@@ -1,0 +1,120 @@
+// The trust in the experts of an ensemble: two vectors of weights over the same experts, mixed by
+// Bayes' rule.
+//
+// One vector follows Bayes' rule, the other Bayes' rule with a fixed share, so that another expert
+// can take over when the stream changes. A judge weighs the two by their own log loss. Each vector
+// costs ln N nats against an expert that never sleeps, the judge ln 2 more: the loss is at most
+// ln(2 N) above that of the best such expert, and ln 2 above that of the weights with share. An
+// expert that sleeps counts as predicting what its vector predicts, so it keeps its weight.
+//
+// Herbster, M. and Warmuth, M. (1998). Tracking the best expert. Machine Learning 32.
+// Freund, Y. et al. (1997). Using and combining predictors that specialize. STOC.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "dense.hpp"
+
+namespace MIXABLE_ISA {
+
+class Weights {
+   public:
+    Weights(long experts, double share) : shared_(experts), bayes_(experts), trust_(experts), share_(share) { start_over(); }
+
+    void start_over() {
+        judge_ = 0.5;
+        for (long r = 0; r < size(); ++r) shared_[r] = bayes_[r] = 1.0 / double(size());
+    }
+
+    long size() const { return shared_.size(); }
+
+    /// Says who is awake, from now on: the trust in them sums to 1, that in others is 0.
+    void set_awake(std::vector<long> experts) {
+        awake_ = std::move(experts);
+        for (long r = 0; r < size(); ++r) trust_[r] = 0;
+        weigh();
+    }
+    const std::vector<long>& awake() const { return awake_; }
+
+    /// The weight of an expert in the forecast.
+    double trust(long r) const { return trust_[r]; }
+    /// The same for a forecast that leaves out what experts may have by the share alone.
+    double earned(long r) const { return std::max(trust_[r] - std::min(2 * share_, 0.5) / double(awake_.size()), 0.0); }
+    /// The weights of all experts; they sum to 1, and those asleep have what they had.
+    void all(double* out) const {
+        double asleep = 0;
+        for (long r = 0; r < size(); ++r) out[r] = judge_ * shared_[r] + (1 - judge_) * bayes_[r];
+        for (long r = 0; r < size(); ++r) asleep += out[r];
+        for (const long r : awake_) asleep -= out[r];
+        for (const long r : awake_) out[r] = (1 - std::min(std::max(asleep, 0.0), 1.0)) * trust_[r];
+    }
+
+    /// Learns how likely each expert that is awake held an outcome of this weight to be.
+    /// `log_likelihood(r)` is at least -1e300. Returns the greatest of them.
+    template <class F>
+    double learn(F&& log_likelihood, double weight) {
+        double top = -std::numeric_limits<double>::infinity();
+        for (const long r : awake_) top = std::max(top, log_likelihood(r));
+        double shared = 0, bayes = 0;
+        for (const long r : awake_) {
+            const double likelihood = std::exp(weight * (log_likelihood(r) - top));
+            shared += shared_[r] *= likelihood;
+            bayes += bayes_[r] *= likelihood;
+        }
+        const double keep = (1 - share_) * shared_mass_ / shared, give = share_ * shared_mass_ / double(awake_.size());
+        for (const long r : awake_) {
+            shared_[r] = std::max(keep * shared_[r] + give, smallest);
+            bayes_[r] = std::max(bayes_mass_ / bayes * bayes_[r], smallest);
+        }
+        const double for_shared = judge_ * shared / shared_mass_, for_bayes = (1 - judge_) * bayes / bayes_mass_;
+        judge_ = for_shared / (for_shared + for_bayes);
+        judge_ = std::min(std::max(judge_, least_judge), 1 - least_judge);
+        weigh();
+        return top;
+    }
+
+    /// Takes over the weights of an ensemble of the same experts.
+    void adopt(const Weights& other) {
+        judge_ = other.judge_;
+        for (auto [mine, theirs] : {std::pair{&shared_, &other.shared_}, {&bayes_, &other.bayes_}})
+            std::memcpy(*mine, *theirs, std::size_t(size()) * sizeof(double));
+    }
+
+    template <class F>
+    void visit_counters(F&& f) {
+        f("judge", judge_);
+    }
+    template <class F>
+    void visit_arrays(F&& f) {
+        f("weight", shared_, 1L, size(), size());
+        f("bayes", bayes_, 1L, size(), size());
+    }
+    /// Whether the numbers, as just read from a saved state, can be weights.
+    bool sound() const {
+        const auto is_weight = [](double w) { return w > 0 && w <= 2; };
+        return judge_ >= least_judge && judge_ <= 1 - least_judge && std::all_of(shared_ + 0, shared_ + size(), is_weight) &&
+               std::all_of(bayes_ + 0, bayes_ + size(), is_weight);
+    }
+
+   private:
+    static constexpr double smallest = 1e-300;  // so that no weight is lost to underflow
+    /// The judge trusts either vector at least this much, so that it changes its mind soon after a
+    /// million examples, too. It costs at most this many nats an example.
+    static constexpr double least_judge = 1e-10;
+
+    void weigh() {
+        shared_mass_ = bayes_mass_ = 0;
+        for (const long r : awake_) shared_mass_ += shared_[r], bayes_mass_ += bayes_[r];
+        for (const long r : awake_) trust_[r] = judge_ * shared_[r] / shared_mass_ + (1 - judge_) * bayes_[r] / bayes_mass_;
+    }
+
+    Buffer shared_, bayes_, trust_;
+    std::vector<long> awake_;
+    double share_, judge_ = 0.5;  // the judge's trust in the weights with share
+    double shared_mass_ = 1, bayes_mass_ = 1;
+};
+
+}  // namespace MIXABLE_ISA
