@@ -137,10 +137,11 @@ NB_MODULE(MIXABLE_MODULE, m) {
                double share, bool sleep, long threads, const nb::list& ladder, long views) {
                 std::vector<Ensemble<ClassFamily>::Plan> plans;
                 const auto shape = [&](double lam, double drift) { return PosteriorShape{K - 1, d, K - 1, lam, drift}; };
+                const auto rungs = ladder_from(ladder, K - 1);
                 for (nb::handle item : grid) {
-                    const auto [lam, beta, drift, view, vigilant] = nb::cast<std::tuple<double, double, double, long, bool>>(item);
-                    GafRule rule(K, beta, 1.0, mu, ladder_from(ladder, K - 1));
-                    plans.push_back({shape(lam, drift), std::make_unique<GafReadings>(std::move(rule), alphas), vigilant, view});
+                    const auto [lam, beta, drift, view, vigilant, awake] = nb::cast<std::tuple<double, double, double, long, bool, bool>>(item);
+                    GafRule rule(K, beta, 1.0, mu, rungs);
+                    plans.push_back({shape(lam, drift), std::make_unique<GafReadings>(std::move(rule), alphas), vigilant, view, awake});
                 }
                 if (guard.size() == 2)
                     plans.push_back(
@@ -150,7 +151,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"), nb::arg("guard"), nb::arg("mu"), nb::arg("scale"),
             nb::arg("share"), nb::arg("sleep"), nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
-            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, float, float, int, bool]], alphas: list[float], "
+            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, float, float, int, bool, bool]], alphas: list[float], "
                     "guard: tuple[float, float] | tuple[()], mu: float, scale: float, share: float, sleep: bool, threads: int, ladder: list[Rung], views: int) "
                     "-> None"));
     bind<AutoRidgeModel>(m, "AutoRidge", "See mixable.AutoRidge.")
@@ -160,15 +161,15 @@ NB_MODULE(MIXABLE_MODULE, m) {
                long views) {
                 std::vector<Ensemble<NormalFamily>::Plan> plans;
                 for (nb::handle item : grid) {
-                    const auto [lam, drift, view, vigilant] = nb::cast<std::tuple<double, double, long, bool>>(item);
-                    plans.push_back({PosteriorShape{1, d, 1, lam, drift}, std::make_unique<RidgeReadings>(noises), vigilant, view});
+                    const auto [lam, drift, view, vigilant, awake] = nb::cast<std::tuple<double, double, long, bool, bool>>(item);
+                    plans.push_back({PosteriorShape{1, d, 1, lam, drift}, std::make_unique<RidgeReadings>(noises), vigilant, view, awake});
                 }
                 new (self) AutoRidgeModel(PosteriorShape{1, d, 1, 1.0, 0.0}, scipy_blas(), Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
                                           NormalFamily(), std::move(plans), views);
             },
             nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"), nb::arg("threads"),
             nb::arg("views"),
-            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, int, bool]], noises: list[float], scale: float, share: float, "
+            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, int, bool, bool]], noises: list[float], scale: float, share: float, "
                     "sleep: bool, threads: int, views: int) -> None"));
 
     nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/scaler.hpp.")

@@ -108,10 +108,10 @@ Rung rung_from(nb::handle h, long k) {
     return rung;
 }
 
-std::vector<Rung> ladder_from(const nb::list& rungs, long k) {
+std::shared_ptr<const std::vector<Rung>> ladder_from(const nb::list& rungs, long k) {
     std::vector<Rung> ladder;
     for (nb::handle h : rungs) ladder.push_back(rung_from(h, k));
-    return ladder;
+    return std::make_shared<const std::vector<Rung>>(std::move(ladder));
 }
 
 /// What `visit` of a state is given: to copy everything into a dict...
@@ -128,16 +128,12 @@ struct StateWriter {
     }
 };
 
-/// ... the counters to a dict, or from it...
+/// ... the counters from it...
 struct StateCounters {
-    nb::dict values;
-    bool out;
+    const nb::dict& in;
     template <class Number>
     void operator()(const char* name, Number& value) {
-        if (out)
-            values[name] = value;
-        else
-            value = nb::cast<Number>(values[name]);
+        value = nb::cast<Number>(in[name]);
     }
     void operator()(const char*, Buffer&, long, long, long) {}
 };
@@ -317,31 +313,24 @@ class Model {
 
     nb::dict state() {
         Use use(*this);
-        nb::dict out;
-        forecaster_.visit(StateWriter{out});
-        return out;
+        return all();
     }
 
-    /// All or nothing: what does not fit is refused before anything is written.
+    /// All or nothing: when something does not fit, the model is as it was before.
     void restore(const nb::dict& state) {
         Use use(*this);
         if (!forecaster_.may_be_restored()) throw nb::value_error("a state of this kind can only be restored into a new model");
-        nb::dict before;
-        forecaster_.visit(StateCounters{before, true});
+        const nb::dict before = all();
         try {
-            forecaster_.visit(StateCounters{state, false});
+            forecaster_.visit(StateCounters{state});
             if (!forecaster_.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
             forecaster_.visit(StateReader{state, false});
+            read_arrays(state);
+            if (!forecaster_.contents_are_valid()) throw nb::value_error("the saved state's contents do not fit this model");
         } catch (...) {
-            forecaster_.visit(StateCounters{before, false});
+            forecaster_.visit(StateCounters{before});
+            read_arrays(before);
             throw;
-        }
-        forecaster_.clear_block();
-        forecaster_.visit(StateReader{state, true});
-        forecaster_.forget_reading();
-        if (!forecaster_.contents_are_valid()) {
-            forecaster_.start_over();
-            throw nb::value_error("the saved state's contents do not fit this model");
         }
     }
 
@@ -362,6 +351,17 @@ class Model {
         ~Use() { model.busy_.clear(std::memory_order_release); }
         Model& model;
     };
+
+    nb::dict all() {
+        nb::dict out;
+        forecaster_.visit(StateWriter{out});
+        return out;
+    }
+    void read_arrays(const nb::dict& state) {
+        forecaster_.clear_block();
+        forecaster_.visit(StateReader{state, true});
+        forecaster_.forget_reading();
+    }
 
     Outcome outcome_from(nb::handle y) const {
         if constexpr (std::is_same_v<Outcome, double>) {

@@ -66,6 +66,10 @@ class RidgeReadings : public Readings<double> {
     double width(long j) const override { return n_ > 0 ? multiples_[std::size_t(j)] * std::exp(log_size_) : 0.0; }
     bool settled() const override { return n_ >= enough; }
     std::vector<double*> memory() override { return {&n_, &log_size_}; }
+    bool memory_is_valid() const override {
+        if (!(n_ >= 0 && n_ <= memory_length && n_ == std::floor(n_))) return false;
+        return n_ > 0 ? std::fabs(log_size_) <= 650 : log_size_ >= 0 && log_size_ <= convincing;
+    }
 
    private:
     static constexpr double memory_length = 1000;
@@ -91,6 +95,7 @@ class ClassFamily {
     static void end_mix(double*) {}
     static constexpr bool costly_readouts = true, trims = false;
     static constexpr bool accepts(long) { return true; }
+    bool has(double y) const { return y >= 0 && y < double(classes_) && y == std::floor(y); }
 
    private:
     long classes_;
@@ -105,6 +110,7 @@ class NormalFamily {
     static constexpr long width() { return 2; }
     static constexpr long outputs() { return 2; }
     static bool accepts(double y) { return std::fabs(y) <= 1e100; }
+    static bool has(double y) { return accepts(y); }
     static double log_likelihood(const double* reading, double y) {
         const double miss = y - reading[0];
         return -0.5 * (std::log(reading[1]) + miss * miss / reading[1]);

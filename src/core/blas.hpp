@@ -30,12 +30,20 @@ struct Blas {
         dgemm(&tb, &ta, &n, &m, &k, &alpha, b, &lb, a, &la, &beta, C, &lc);
     }
 
-    /// The lower triangle (row-major) of the inverse of a symmetric positive definite matrix, in place; false if it is not positive definite.
-    bool invert_spd(long n_, double* A, long lda) const {
+    /// Whether a symmetric matrix, of which the lower triangle (row-major) is given, is positive definite; its Cholesky factor takes its place.
+    bool factorise_spd(long n_, double* A, long lda) const {
         int n = int(n_), ld = int(lda), info = 0;
         char uplo = 'U';  // row-major lower is column-major upper
         dpotrf(&uplo, &n, A, &ld, &info);
-        if (info == 0) dpotri(&uplo, &n, A, &ld, &info);
+        return info == 0;
+    }
+
+    /// The lower triangle (row-major) of the inverse of a symmetric positive definite matrix, in place; false if it is not positive definite.
+    bool invert_spd(long n_, double* A, long lda) const {
+        if (!factorise_spd(n_, A, lda)) return false;
+        int n = int(n_), ld = int(lda), info = 0;
+        char uplo = 'U';
+        dpotri(&uplo, &n, A, &ld, &info);
         return info == 0;
     }
 };

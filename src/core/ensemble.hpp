@@ -17,8 +17,9 @@
 
 namespace MIXABLE_ISA {
 
-/// Family must have: Outcome, accepts(y), width (numbers of a read-out), outputs (numbers of the forecast), log_likelihood(read-out, y), begin_mix, add,
-/// end_mix, costly_readouts (whether they may rest), trims (whether experts that live on the share alone are left out of the forecast); see auto_rules.hpp.
+/// Family must have: Outcome, accepts(y), has(number) (whether a number from a file is an outcome that is accepted), width (numbers of a read-out), outputs
+/// (numbers of the forecast), log_likelihood(read-out, y), begin_mix, add, end_mix, costly_readouts (whether they may rest), trims (whether experts that live
+/// on the share alone are left out of the forecast); see auto_rules.hpp.
 template <class Family>
 class Ensemble {
    public:
@@ -35,8 +36,9 @@ class Ensemble {
     struct Plan {
         PosteriorShape shape;
         std::unique_ptr<Readings<Outcome>> readings;
-        bool vigilant;  // never sleeps
-        long view = 0;  // which part of the input it sees
+        bool vigilant;      // never sleeps
+        long view = 0;      // which part of the input it sees
+        bool awake = true;  // at the start; not so only where a state is to be restored in which it sleeps
     };
 
     /// An input has `views` parts of d numbers each, several descriptions of the same; each posterior sees one of them.
@@ -53,7 +55,7 @@ class Ensemble {
           squares_(roll_period) {
         for (Plan& plan : plans) {
             const long count = plan.readings->count();
-            members_.push_back({plan.shape, std::move(plan.readings), plan.vigilant, plan.view * d, readouts_, count});
+            members_.push_back({plan.shape, std::move(plan.readings), plan.vigilant, plan.view * d, readouts_, count, plan.awake});
             readouts_ += count;
         }
         weights_ = Weights(readouts_, options.share);
@@ -263,15 +265,15 @@ class Ensemble {
             if (members_[i].state) members_[i].state->visit(Prefixed<F>{f, std::to_string(i) + "."});
     }
     bool counters_are_valid() const {
-        bool valid = steps_ >= 0 && inputs_ >= 0 && std::isfinite(scale_) && scale_ >= 0 && muster_ >= 0;
-        valid = valid && sizes_ >= 0 && sizes_ <= roll_period && is_unit(unit_);
+        bool valid = steps_ >= 0 && steps_ <= most_steps && inputs_ >= 0 && inputs_ <= settling && muster_ >= 0 && muster_ <= longest_probation;
+        valid = valid && (scale_ == 0 || (scale_ >= 1e-300 && scale_ <= 1e300)) && (options_.scale > 0 ? scale_ == options_.scale : inputs_ == 0 || scale_ > 0);
+        valid = valid && (doubts_ == 0 || doubts_ == 1) && sizes_ >= 0 && sizes_ <= roll_period && is_unit(unit_);
         for (long index : {leader_, next_trial_}) valid = valid && index >= 0 && index < long(members_.size());
         bool someone = false;
         for (const Member& member : members_) {
-            valid = valid && (member.awake == 0 || member.awake == 1) && member.until >= 0 && member.led >= 0 && std::isfinite(member.gain);
-            valid = valid && is_unit(member.unit);
-            valid = valid && (!member.state || member.state->counters_are_valid());
-            for (const double* number : member.readings->memory()) valid = valid && std::isfinite(*number);
+            valid = valid && (member.awake == 0 || member.awake == 1) && member.led >= 0 && member.led <= steps_ && std::fabs(member.gain) <= 1e6;
+            valid = valid && is_unit(member.unit) && member.until >= 0 && member.until <= steps_ + probation + longest_probation;
+            valid = valid && (!member.state || member.state->counters_are_valid()) && member.readings->memory_is_valid();
             someone = someone || member.awake;
         }
         return valid && someone;
@@ -279,8 +281,13 @@ class Ensemble {
     /// Whether the arrays, as just read from a saved state, make sense.
     bool contents_are_valid() const {
         bool valid = weights_.sound();
-        for (long i = 0; i < sizes_; ++i) valid = valid && squares_[i] > 0;
-        for (const Member& member : members_) valid = valid && (!member.awake || trust(member) > 0);
+        for (long i = 0; i < sizes_; ++i) valid = valid && is_unit(squares_[i]);
+        for (long r = 0; r < readouts_; ++r) valid = valid && (active_[r] == 0 || active_[r] == 1);
+        for (const Member& member : members_) valid = valid && (!member.awake || (trust(member) > 0 && member.state->contents_are_valid()));
+        for (long i = 0; i < kept_rows(); ++i) {
+            const double *x = kept_ + i * (row + 3), outcome = x[row], weight = x[row + 1], square = x[row + 2];
+            valid = valid && family_.has(outcome) && weight > 0 && weight <= most_weight && square > 0 && std::fabs(mean_square(x) / square - 1) < 1e-6;
+        }
         return valid;
     }
     /// Forgets everything.
@@ -292,7 +299,7 @@ class Ensemble {
         for (long r = 0; r < readouts_; ++r) active_[r] = 1.0;
         for (Member& member : members_) {
             member.unit = 1;
-            member.awake = 1;
+            member.awake = member.awake_at_first;
             member.until = first_probation();
             member.led = 0;
             member.gain = 0;
@@ -314,7 +321,10 @@ class Ensemble {
    private:
     static constexpr long roll_period = 64;
     static constexpr long settling = 16;  // inputs that may still change the scale
-    static constexpr long early = 4096;   // steps in which `early_crew` posteriors may be awake besides the vigilant ones, then `late_crew`
+    static constexpr long most_steps = 1L << 53;
+    static constexpr long longest_probation = 2048;
+    static constexpr double most_weight = 1e12;
+    static constexpr long early = 4096;  // steps in which `early_crew` posteriors may be awake besides the vigilant ones, then `late_crew`
     static constexpr long early_crew = 4, late_crew = 1;
     static constexpr long probation = 512;        // steps that a posterior stays awake, once woken
     static constexpr long patience = 256;         // the same for a leader that has lost the lead
@@ -333,10 +343,11 @@ class Ensemble {
         bool vigilant;
         long offset;        // of its view in an input
         long first, count;  // its read-outs among all
-        long until = 0;     // the step before which it is not put to sleep
-        long led = 0;       // the last roll call at which it was the leader or the anchor
-        double gain = 0;    // nats by which it has lately foretold better than the mixture
-        double unit = 1;    // its lam and drift are for inputs of this mean square, in units of the scale
+        bool awake_at_first;
+        long until = 0;   // the step before which it is not put to sleep
+        long led = 0;     // the last roll call at which it was the leader or the anchor
+        double gain = 0;  // nats by which it has lately foretold better than the mixture
+        double unit = 1;  // its lam and drift are for inputs of this mean square, in units of the scale
         long awake = 1;
         std::unique_ptr<Posterior> state = nullptr;  // of those awake
         Buffer v{}, F{};
@@ -429,7 +440,7 @@ class Ensemble {
     }
     static bool is_near(double square, double unit) { return square < jump * unit && jump * square > unit; }
 
-    bool acceptable(Outcome y, double weight) const { return weight <= 1e12 && family_.accepts(y); }
+    bool acceptable(Outcome y, double weight) const { return weight <= most_weight && family_.accepts(y); }
     [[noreturn]] static void refuse() {
         throw std::domain_error("this example cannot be learned in double precision: its weight must be at most 1e12 and its target at most 1e100");
     }
@@ -619,7 +630,7 @@ class Ensemble {
         for (long r = member.first; r < member.first + member.count; ++r) active_[r] = 1.0;
     }
 
-    long first_probation() const { return std::min(std::max(16 * k * d, 512L), 2048L); }
+    long first_probation() const { return std::min(std::max(16 * k * d, 512L), longest_probation); }
 
     /// Keeps the most trusted read-outs of a posterior, unless even they are far behind the first.
     void rest_readouts(const Member& member) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "normal.hpp"
@@ -20,10 +21,11 @@ struct Rung {
 
 class Expectation {
    public:
-    Expectation(long classes, std::vector<Rung> ladder)
+    /// The ladder may be shared by many.
+    Expectation(long classes, std::shared_ptr<const std::vector<Rung>> ladder)
         : ladder_(std::move(ladder)), work_(5 * classes * W), zm_(pad_to(classes, 8)), lower_(classes * classes) {
         long most = 0;
-        for (const Rung& rung : ladder_)
+        for (const Rung& rung : *ladder_)
             if (rung.kind == Rung::random) most = std::max(most, pad(rung.m));
         fresh_ = Buffer(most * (classes - 1));
     }
@@ -50,7 +52,7 @@ class Expectation {
 
    private:
     const Rung& pick(long k) const {
-        if (ladder_.size() == 1) return ladder_.front();
+        if (ladder_->size() == 1) return ladder_->front();
         // |S|_F, an upper bound of the largest eigenvalue, from S = L L^T.
         double square = 0;
         for (long a = 0; a < k; ++a)
@@ -60,9 +62,9 @@ class Expectation {
                 square += (a == b ? 1 : 2) * s * s;
             }
         const double norm = std::sqrt(square);
-        for (const Rung& rung : ladder_)
+        for (const Rung& rung : *ladder_)
             if (norm <= rung.reach) return rung;
-        return ladder_.back();
+        return ladder_->back();
     }
 
     /// Second order: p_c (1 + 1/2 sum_j [(N_cj - pN_j)^2 - sum_a p_a (N_aj - pN_j)^2]), N N^T the covariance of the logits.
@@ -124,7 +126,7 @@ class Expectation {
         for (long c = 0; c < K; ++c) store(total + c * W, load(total + c * W) + share * load(e + c * W));
     }
 
-    std::vector<Rung> ladder_;
+    std::shared_ptr<const std::vector<Rung>> ladder_;
     Buffer work_, zm_, lower_, fresh_;
 };
 

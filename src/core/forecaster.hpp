@@ -41,8 +41,7 @@ class Forecaster {
     }
     bool counters_are_valid() const { return state.counters_are_valid(); }
     void clear_block() { state.clear_block(); }
-    static constexpr bool contents_are_valid() { return true; }
-    static void start_over() {}
+    bool contents_are_valid() const { return state.contents_are_valid(); }
     static constexpr bool may_be_restored() { return true; }
 
     /// The forecast p (outputs) for input x (d). The reading is kept, so that learning the same x next costs no second projection.

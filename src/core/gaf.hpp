@@ -12,7 +12,7 @@ class GafRule {
    public:
     using Outcome = long;
 
-    GafRule(long classes, double beta, double alpha, double mu, std::vector<Rung> ladder)
+    GafRule(long classes, double beta, double alpha, double mu, std::shared_ptr<const std::vector<Rung>> ladder)
         : outputs(classes), beta_(beta), alpha_(alpha), mu_(mu), softmax_(classes), expectation_(classes, std::move(ladder)) {}
 
     const long outputs;

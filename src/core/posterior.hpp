@@ -282,13 +282,74 @@ class Posterior {
     }
     /// Whether the counters, as just read from a saved state, make sense.
     bool counters_are_valid() const {
-        return n_ >= 0 && n_ < r && curvature_n_ >= 0 && curvature_n_ < shape_.curvature_capacity() && steps_ >= n_ && since_refresh_ >= 0;
+        return n_ >= 0 && n_ < r && curvature_n_ >= 0 && curvature_n_ < shape_.curvature_capacity() && steps_ >= n_ && steps_ <= most_steps &&
+               since_refresh_ >= 0 && since_refresh_ <= steps_ + shape_.refresh_period() + r && regulariser_ >= 0 && std::isfinite(regulariser_);
+    }
+    /// Whether the arrays, as just read, can be some that learning made: A and A^-1 are positive definite (up to rounding) and can belong together, and what
+    /// is computed from them for any input that is not too large stays far from the limits of double precision.
+    bool contents_are_valid() const {
+        const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
+        for (const Buffer* rows : {&X, &curvature_x})
+            for (long t = 0; t < (rows == &X ? n_ : curvature_n_); ++t)
+                if (!(norm2(*rows + t * dp, d) <= std::max(largest_square(), 1.001e100))) return false;  // an ensemble shows what it does not let learn
+        Buffer mean_(D), S(D * D);
+        mean(mean_);
+        for (long i = 0; i < D; ++i)
+            if (!(reach * std::fabs(mean_[i]) <= 1e150)) return false;
+        for (long c = 0; c < n_ * k; ++c) {
+            double most = 0;
+            for (long i = 0; i < D; ++i) most = std::max(most, reach * std::fabs(P[c * ld + i]));
+            if (!(most <= 1e150 && most * std::fabs(h[c]) <= 1e150)) return false;
+            for (long u = 0; u < n_ * rank; ++u)
+                if (!(std::fabs(T[u * lt + c]) <= 1e155 && most * std::fabs(T[u * lt + c]) <= 1e75)) return false;
+        }
+        for (const Panel& p : panels_)  // the only entries above the diagonal that are used
+            for (long i = p.j * d + p.l0; i < p.j * d + p.l1; ++i)
+                for (long j = p.j * d + p.l0; j < i; ++j)
+                    if (!(std::fabs(Ainv[i * ld + j] - Ainv[j * ld + i]) <= 1e-6 * (std::fabs(Ainv[i * ld + i]) + std::fabs(Ainv[j * ld + j])))) return false;
+        covariance(S);
+        std::vector<double> width(static_cast<std::size_t>(D));
+        for (long i = 0; i < D; ++i) width[std::size_t(i)] = S[i * D + i];
+        if (!is_definite(S, 1e150 / square)) return false;
+        for (long i = 0; i < D; ++i)
+            if (!(std::fabs(Ainv[i * ld + i]) * square <= 1e150)) return false;
+        if (shape_.drift > 0) return true;
+        for (long t = 0; t < curvature_n_; ++t)
+            for (long i = 0; i < k * k; ++i)
+                if (!(std::fabs(curvature_c[t * k * k + i]) * norm2(curvature_x + t * dp, d) <= 1e300)) return false;
+        precision(S);
+        for (long i = 0; i < D; ++i)
+            if (!(S[i * D + i] * width[std::size_t(i)] >= 0.1)) return false;  // at least 1 for a matrix and its inverse
+        return is_definite(S, 1e300);
     }
 
    private:
     struct Panel {
         long j, l0, l1;  // rows j d + l0 .. j d + l1 of the matrix
     };
+
+    static constexpr long most_steps = 1L << 53;
+
+    static double norm2(const double* x, long n) {
+        double s = 0;
+        for (long i = 0; i < n; ++i) s += x[i] * x[i];
+        return s;
+    }
+
+    /// Whether a symmetric matrix S (D x D), which is used up, has a positive diagonal up to `largest` and, with that scaled to 1, no eigenvalue below -1/10:
+    /// rounding may leave an honest one a little less than positive definite.
+    bool is_definite(Buffer& S, double largest) const {
+        std::vector<double> root(static_cast<std::size_t>(D));
+        for (long i = 0; i < D; ++i) {
+            if (!(S[i * D + i] > 0 && S[i * D + i] <= largest)) return false;
+            root[std::size_t(i)] = std::sqrt(S[i * D + i]);
+        }
+        for (long i = 0; i < D; ++i) {
+            for (long j = 0; j < i; ++j) S[i * D + j] = S[i * D + j] / root[std::size_t(i)] / root[std::size_t(j)];
+            S[i * D + i] = 1.1;
+        }
+        return blas_.factorise_spd(D, S, D);
+    }
 
     /// Copies the lower triangle of rows and columns [first, end) to the upper one.
     static void mirror(double* M, long stride, long first, long end) {

@@ -21,6 +21,8 @@ class Readings {
     virtual bool settled() const { return true; }
     /// The numbers that it remembers from one step to the next, all 0 at the start.
     virtual std::vector<double*> memory() { return {}; }
+    /// Whether those numbers, as just read from a saved state, make sense.
+    virtual bool memory_is_valid() const { return true; }
 };
 
 }  // namespace MIXABLE_ISA

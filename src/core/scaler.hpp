@@ -77,17 +77,19 @@ class Scaler {
     /// Whether the statistics can be some that `learn` made; after `visit` has written them.
     bool sound() const {
         for (long i = 0; i < d; ++i) {
-            if (!(count_[i] >= 0 && count_[i] < 1e15 && count_[i] == std::floor(count_[i]) && std::isfinite(mean_[i]) && square_[i] >= 0)) return false;
+            if (!(count_[i] >= 0 && count_[i] < 1e15 && count_[i] == std::floor(count_[i]) && std::fabs(mean_[i]) <= largest && square_[i] >= 0)) return false;
             const double *begin = early_ + i * kept, *end = begin + std::min(long(count_[i]), kept);
             const long missing = std::count_if(begin, end, [](double x) { return std::isnan(x); });
             if (missing != 0 && missing != end - begin) return false;
+            if (std::any_of(begin, end, [](double x) { return std::fabs(x) > largest; })) return false;
         }
         return true;
     }
 
    private:
-    static constexpr double reach = 10;  // standard deviations that count, in the statistics and in the linear view
-    static constexpr double bend = 1;    // where the second view ceases to be linear
+    static constexpr double largest = 1e150;  // entry that counts, so that squares are finite
+    static constexpr double reach = 10;       // standard deviations that count, in the statistics and in the linear view
+    static constexpr double bend = 1;         // where the second view ceases to be linear
 
     struct Feature {
         double count, mean, square;  // Welford's: how many, their mean, their squared distance from it
@@ -103,7 +105,7 @@ class Scaler {
         void add_within(double x, double centre, double distance) { add(std::min(std::max(x, centre - distance), centre + distance)); }
     };
 
-    static double within_squares(double x) { return std::min(std::max(x, -1e150), 1e150); }  // so that squares are finite
+    static double within_squares(double x) { return std::min(std::max(x, -largest), largest); }
 
     /// Whether all entries of feature i so far are kept. Not so for more than that; nor in models that were saved before early entries were: there all
     /// are judged like later ones.

@@ -5,6 +5,7 @@ It knows neither river nor streams; `_engine` does the learning.
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 from collections.abc import Hashable, Iterable
@@ -36,6 +37,24 @@ class Dictionaries:
 
     def _begin(self) -> None:
         self._columns, self._engine = {}, None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
+        known = {*defaults, *vars(Dictionaries)["__annotations__"]}
+        if not state.keys() <= known:
+            raise ValueError(f"a {type(self).__name__} has nothing called {sorted(state.keys() - known)!r:.200}")
+        self._take_over({**defaults, **state})
+
+    def _take_over(self, state: dict[str, Any]) -> None:
+        """Take over what was saved, once columns and engine are known to be sound."""
+        columns, engine = state["_columns"], state["_engine"]
+        if not (isinstance(columns, dict) and list(columns.values()) == list(range(len(columns)))):
+            raise ValueError("the saved columns are not numbered")
+        if not (engine is None or isinstance(engine, Engine)) or len(columns) != (engine.n_features if engine else 0):
+            raise ValueError("columns and engine do not go together")
+        self.__dict__.update(state)
+        if engine is not None and (engine.labels is None) != (self._labels() is None):
+            raise ValueError("the engine of a classifier was saved with a regressor, or the other way round")
 
     def _plain_row(self, x: dict[Hashable, Any]) -> Array | None:
         """Make a row of x if it has all features that are known, no others, and each a finite float."""

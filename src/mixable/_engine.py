@@ -6,7 +6,6 @@ It knows neither library. Inputs are plain float64 tables here; NaN stands for a
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -74,6 +73,18 @@ class Design:
         self.standardize = _validate.flag(standardize, "standardize")
         self.intercept = _validate.flag(intercept, "fit_intercept")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kind, parameters = state["kind"], state["parameters"]
+        if not (isinstance(kind, type) and (kind is AutoRidge or issubclass(kind, MulticlassForecaster))):
+            raise TypeError(f"a design must be of a forecaster, got {kind!r:.80}")
+        if not (isinstance(parameters, dict) and parameters.keys() <= inspect.signature(kind).parameters.keys()):
+            raise TypeError(f"{kind.__name__} does not have the parameters {parameters!r:.80}")
+        kernel = state.get("kernel")
+        if not (kernel is None or isinstance(kernel, KernelPlan)):
+            raise TypeError(f"kernel must be None or a KernelPlan, got {kernel!r:.80}")
+        flags = {"standardize": state["standardize"], "intercept": state["intercept"]}
+        self.__init__(kind, parameters, kernel=kernel, **flags)  # type: ignore[misc]
+
     @property
     def views(self) -> int:
         """How many descriptions of an input the forecaster is given, without a kernel."""
@@ -81,8 +92,17 @@ class Design:
 
     def forecaster(self, n_features: int, n_classes: int | None) -> Any:
         """Return a new forecaster."""
-        width = n_features + self.intercept + (self.kernel.n_components if self.kernel else 0)
+        width = self.width(n_features)
         return self.kind(width, **self.parameters) if n_classes is None else self.kind(width, n_classes, **self.parameters)
+
+    def fits(self, forecaster: Any, n_features: int) -> bool:
+        """Whether a forecaster is of this kind, and takes what the scaler makes of a row."""
+        views, width = self.kernel.views if self.kernel else self.views, self.width(n_features)
+        return type(forecaster) is self.kind and forecaster.n_features == width and forecaster._row_length == views * width
+
+    def width(self, n_features: int) -> int:
+        """Numbers in each description of an input."""
+        return n_features + self.intercept + (self.kernel.n_components if self.kernel else 0)
 
     def scaler(self, n_features: int) -> Any:
         """Return a new scaler, which with a kernel also makes its features."""
@@ -184,12 +204,14 @@ def _kernel_grid(kernel: KernelPlan, names: tuple[str, ...], given: dict[str, fl
 class Engine:
     """A scaler, a forecaster, and the labels it has met; labels None for a forecaster of numbers."""
 
-    def __init__(self, design: Design, n_features: int, labels: Sequence[Hashable] | None, *, closed: bool = False) -> None:
+    def __init__(
+        self, design: Design, n_features: int, labels: Sequence[Hashable] | None, *, closed: bool = False, forecaster: Any = None
+    ) -> None:
         self.design, self.n_features, self.closed = design, n_features, closed
         self.labels: list[Hashable] | None = None if labels is None else list(labels)
         self.codes: dict[Hashable, int] = {label: code for code, label in enumerate(self.labels or ())}
         # With less than two classes there is a place kept for those to come.
-        self.forecaster = design.forecaster(n_features, None if labels is None else max(2, len(self.labels or ())))
+        self.forecaster = forecaster or design.forecaster(n_features, None if labels is None else max(2, len(self.labels or ())))
         self.scaler = design.scaler(n_features)  # after the forecaster, which refuses to be too large
         self.origin: float | None = None  # what numbers are measured from, once the first has come
 
@@ -393,18 +415,29 @@ class Engine:
         return {**self.__dict__, "scaler": self.scaler.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__dict__.setdefault("origin", 0.0)  # the first models that were saved had none
-        self.scaler = self.design.scaler(self.n_features)
-        self.scaler.restore({name: np.array(values) for name, values in state["scaler"].items()})
-        if self.labels is None:
-            sound = isinstance(self.forecaster, AutoRidge) and (self.origin is None or math.isfinite(self.origin))
+        design, forecaster, labels, saved = state["design"], state["forecaster"], state["labels"], state["scaler"]
+        if not isinstance(design, Design):
+            raise TypeError(f"an engine needs a design, got {design!r:.80}")
+        n_features = _validate.count(state["n_features"], "n_features", least=0)
+        if not all(isinstance(values, np.ndarray) for values in saved.values()) or saved["count"].shape != (1, n_features):
+            raise ValueError(f"the saved statistics are not those of {n_features} features")
+        if not design.fits(forecaster, n_features):
+            raise ValueError("labels, inputs and forecaster do not go together")
+        origin = state.get("origin", 0.0)  # the first models that were saved had none
+        if origin is not None:
+            _validate.real(origin, "origin", least=-LARGEST_TARGET, most=LARGEST_TARGET)
+        _validate.flag(state["closed"], "closed")
+        if labels is None:
+            sound = design.kind is AutoRidge
         else:
-            sound = self.forecaster.n_classes == max(2, len(self.labels)) and self.codes == {y: i for i, y in enumerate(self.labels)}
-        if self.design.kernel is not None:
-            sound = sound and self.forecaster._row_length == self.scaler.row_length
+            _validate.claim(4.0 * len(labels) * max((len(y) for y in labels if isinstance(y, str)), default=0), "labels")
+            sound = design.kind is not AutoRidge and forecaster.n_classes == max(2, len(labels)) and all(y is not None and y == y for y in labels)
+            sound = sound and list(state["codes"].items()) == [(y, i) for i, y in enumerate(labels)]
         if not sound:
             raise ValueError("labels, inputs and forecaster do not go together")
+        self.__init__(design, n_features, labels, closed=state["closed"], forecaster=forecaster)  # type: ignore[misc]
+        self.scaler.restore({name: np.array(values) for name, values in saved.items()})
+        self.origin = origin
 
 
 class _InStep:

@@ -9,6 +9,7 @@ import contextlib
 import math
 import operator
 import os
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -142,14 +143,15 @@ def weights(value: ArrayLike | None, n: int) -> Array | None:
     return values
 
 
-def count(value: Any, name: str, least: int = 1) -> int:
-    """An integer of at least `least`, and of at most 63 bits."""
+def count(value: Any, name: str, least: int = 1, most: int = 2**63 - 1) -> int:
+    """An integer of at least `least` and at most `most`, that is of 63 bits."""
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
-    if not least <= number < 2**63:
-        raise ValueError(f"{name} must be {'at least ' + str(least) if number < least else 'below 2^63'}, got {number}")
+    if not least <= number <= most:
+        wanted = f"at least {least}" if number < least else f"at most {most}" if most < 2**63 - 1 else "below 2^63"
+        raise ValueError(f"{name} must be {wanted}, got {number}")
     return number
 
 
@@ -197,6 +199,26 @@ def size(x: Array, most: float, name: str) -> None:
         raise ValueError(
             f"{place} is too large: |x|^2 is {squares[bad[0]]:.3g}, and double precision allows at most {most:.3g}; scale the inputs"
         )
+
+
+def saved(value: Any, shape: tuple[int, ...], name: str, most: float = 1e150) -> Array:
+    """An array from a file: float64, of this shape, its entries at most `most` in size."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64:
+        raise TypeError(f"the saved {name} must be an array of float64")
+    if value.shape != shape or not (np.abs(value) <= most).all():
+        raise ValueError(f"the saved {name} must have shape {shape} and entries of at most {most:g} in size, got {value.shape}")
+    return value
+
+
+allowance: ContextVar[float] = ContextVar("allowance", default=math.inf)
+"""Bytes that sizes may claim which no array confirms: while a file is loaded, in proportion to its length."""
+
+
+def claim(needed: float, what: str) -> None:
+    """Refuse a size that would not fit in memory, or that a file of this length does not justify."""
+    if needed > allowance.get():
+        raise ValueError(f"{what} would need {needed:.0f} bytes, which a file of this length does not justify")
+    memory(needed, what)
 
 
 def memory(needed: float, what: str) -> None:

@@ -39,6 +39,10 @@ class Rung(NamedTuple):
     seed: int = 0
 
 
+MOST_POINTS = 2**16
+"""The most points that an integrator may have."""
+
+
 class Integrator(Protocol):
     """What `GAF(integrator=...)` accepts."""
 
@@ -116,7 +120,7 @@ class Sobol:
     m: int = 128
 
     def __post_init__(self) -> None:
-        if _validate.count(self.m, "m", least=2) % 2:
+        if _validate.count(self.m, "m", least=2, most=MOST_POINTS) % 2:
             raise ValueError(f"m must be an even number of points, got {self.m}")
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
@@ -142,7 +146,7 @@ class MonteCarlo:
     m: int = 100
 
     def __post_init__(self) -> None:
-        _validate.count(self.m, "m")
+        _validate.count(self.m, "m", most=MOST_POINTS)
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return the one rung."""
@@ -213,7 +217,10 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
 def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> list[Rung]:
     """Return the rungs of an integrator for `n_classes`, checked: the compiled core takes them at their word."""
     k = n_classes - 1
-    rungs = [Rung(*rung) for rung in choose(integrator, n_classes).rungs(k, seed)]
+    chosen = choose(integrator, n_classes)
+    if isinstance(chosen, Ladder) and k > 1:
+        _validate.claim(8.0 * k * (k * k + MOST_POINTS), f"Ladder for {n_classes} classes")
+    rungs = [Rung(*rung) for rung in chosen.rungs(k, seed)]
     if not rungs:
         raise ValueError("integrator has no rungs")
     for i, rung in enumerate(rungs):
@@ -221,7 +228,7 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
             raise ValueError(f'integrator: rung {i} is of kind {rung.kind!r}, not "taylor", "symmetric" or "random"')
         _validate.real(rung.reach, f"integrator: the reach of rung {i}", least=0, infinite=True)
         if rung.kind != "taylor":
-            _validate.count(rung.m, f"integrator: m of rung {i}")
+            _validate.claim(16.0 * n_classes * _validate.count(rung.m, f"integrator: m of rung {i}"), f"rung {i} of the integrator")
         if rung.kind == "symmetric":
             points, weights = np.asarray(rung.points, dtype=np.float64), np.asarray(rung.weights, dtype=np.float64)
             if points.shape != (k, rung.m) or weights.shape != (rung.m,):

@@ -58,6 +58,21 @@ class Scores:
         self._right = np.zeros(self.bins)
         self._binned_weight = np.zeros(self.bins)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        count = state["_count"]
+        n, bins = _validate.count(state["n"], "n", least=0, most=2**53), _validate.count(state["bins"], "bins")
+        if not isinstance(count, np.ndarray) or count.dtype.kind != "i" or count.shape != (bins,) or (count < 0).any() or count.sum() != n:
+            raise ValueError(f"the saved counts must be those of {n} forecasts in {bins} bins")
+        self.__init__(bins)  # type: ignore[misc]
+        self.n, self._count = n, count
+        for name in ("_loss", "_square", "_weight"):
+            setattr(self, name, _validate.real(state[name], name, least=0))
+        for name in ("_sure", "_right", "_binned_weight"):
+            values = _validate.saved(state[name], (bins,), name, most=1e308)
+            if (values < 0).any():
+                raise ValueError(f"the saved {name} must be at least 0")
+            setattr(self, name, values)
+
     def update(self, p: ArrayLike | Mapping[Any, float], y: Hashable, weight: float = 1.0) -> None:
         """Count one forecast: probabilities (K,) and a label 0..K-1, or a dictionary of probabilities and a label of any kind.
 

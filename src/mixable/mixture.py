@@ -69,6 +69,21 @@ class Mixture:
         self._history = [self.weights] if history else None
         self._steps = 0
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        experts, history = list(state["experts"]), state["_history"]
+        if not all(callable(getattr(expert, verb, None)) for expert in experts for verb in ("predict", "learn")):
+            raise TypeError("an expert of the saved mixture is not a forecaster")
+        self.__init__(experts, state["share"], target_bound=state["target_bound"], history=history is not None)  # type: ignore[misc]
+        N, steps = len(experts), _validate.count(state["_steps"], "steps", least=0, most=2**53)
+        log_weights = _validate.saved(state["_log_weights"], (N,), "weights")
+        if abs(float(_log_sum(log_weights))) > 1e-6:
+            raise ValueError("the saved weights do not sum to 1")
+        if history is not None:
+            self._history = [_validate.saved(weights, (N,), "history", most=1 + 1e-6) for weights in history]
+            if len(self._history) != steps + 1:
+                raise ValueError(f"the saved mixture has {steps} steps and {len(self._history)} past weights")
+        self._log_weights, self._steps = log_weights, steps
+
     @property
     def n_features(self) -> int:
         """Number of features."""

@@ -10,12 +10,15 @@ import hashlib
 import json
 import math
 import os
+import stat
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mixable import _validate
 from mixable._files import write_whole
 
 FORMAT = 1
@@ -33,6 +36,12 @@ HOMES = {
     "river.GAFClassifier": "mixable.river",
     "river.GAFRegressor": "mixable.river",
 }
+
+# What is only ever part of a model.
+PARTS = {"Engine", "Design", "KernelPlan", *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses"))}
+
+SPARE_MEMORY = 2**28
+"""Bytes that a model may need beyond 64 times the length of its file. Posteriors do not count: their arrays are in the file."""
 
 
 class DamagedFileError(ValueError):
@@ -68,7 +77,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises `DamagedFileError` for a file that is cut short, changed, or something else, and `UnknownFormatError` for one that a later
     version wrote (both are ValueErrors).
     """
-    return from_bytes(Path(path).read_bytes(), os.fspath(path))
+    # Without waiting: a pipe would otherwise not be opened until someone writes to it.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{os.fspath(path)!r} is not a file")
+        return from_bytes(file.read(), os.fspath(path))
 
 
 def to_bytes(model: Any) -> bytes:
@@ -76,7 +90,7 @@ def to_bytes(model: Any) -> bytes:
     from safetensors.numpy import save as save_tensors
 
     name = _class_name(model)
-    if name is None or name in ("Engine", "Design", "KernelPlan") or HOMES[name] in ("mixable.integrals", "mixable.losses"):
+    if name is None or name in PARTS:
         raise TypeError(f"{type(model).__name__} cannot be saved: it is not a model of this library")
     tensors: dict[str, np.ndarray[Any, Any]] = {}
     text = json.dumps(_encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
@@ -126,12 +140,19 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
         raise DamagedFileError(f"{where} is damaged: {error}") from error
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise DamagedFileError(f"{where} is damaged: its checksum does not fit its contents")
+    if metadata.get("class") in PARTS:
+        raise DamagedFileError(f"{where} holds a {metadata['class']}, which is a part of a model and not one")
+    allowed = _validate.allowance.set(SPARE_MEMORY + 64.0 * len(data))
     try:
         model = _decode(json.loads(metadata["model"]), tensors)
+        if tensors:
+            raise DamagedFileError(f"{where} is damaged: nothing refers to its {next(iter(tensors))!r:.80}")
     except (DamagedFileError, MemoryError):
         raise
     except Exception as error:
-        raise DamagedFileError(f"{where} is damaged: what it describes is not a model: {error}") from error
+        raise DamagedFileError(f"{where} is damaged: what it describes is not a model: {error!s:.500}") from error
+    finally:
+        _validate.allowance.reset(allowed)
     if _class_name(model) != metadata.get("class"):
         raise DamagedFileError(f"{where} is damaged: it should hold a {metadata.get('class')}, and holds a {type(model).__name__}")
     return model
@@ -223,7 +244,10 @@ def _decode(value: Any, tensors: dict[str, Any]) -> Any:
     if not isinstance(value, dict):
         return value
     if "scalar" in value:
-        return np.dtype(value["dtype"]).type(_decode(value["scalar"], tensors))
+        dtype, number = np.dtype(value["dtype"]), _decode(value["scalar"], tensors)
+        if dtype.kind not in "fiub" or not isinstance(number, (bool, int, float)):
+            raise DamagedFileError(f"the file holds a {value['dtype']!r:.80}, which is not a number")
+        return dtype.type(number)
     if "int" in value:
         return int(value["int"], 0)
     if "float" in value:
@@ -233,20 +257,31 @@ def _decode(value: Any, tensors: dict[str, Any]) -> Any:
     if "dict" in value:
         return {_decode(k, tensors): _decode(v, tensors) for k, v in value["dict"]}
     if "tensor" in value:
-        return tensors[value["tensor"]].copy()
+        return tensors.pop(value["tensor"]).copy()  # once: a file that names one often could take any amount of memory
     if "array" in value:
-        items = _decode(value["array"], tensors)
-        return np.array(items, dtype=object if value["dtype"] == "|O" else np.str_)
+        return _array(_decode(value["array"], tensors), value["dtype"])
     name = value.get("class") or value.get("object")
     if name not in HOMES:
         raise DamagedFileError(f"the file holds a {name!r}, which this version of mixable does not know")
     kind = getattr(import_module(HOMES[name]), name.removeprefix("river."))
     if "class" in value:
         return kind
-    made = kind.__new__(kind)
     state = _decode(value["state"], tensors)
+    if is_dataclass(kind):
+        return kind(**state)
+    made = kind.__new__(kind)
     if hasattr(kind, "__setstate__"):
         made.__setstate__(state)
     else:
         made.__dict__.update(state)
     return made
+
+
+def _array(items: list[Any], dtype: str) -> np.ndarray[Any, Any]:
+    """An array of text or of things of any kind; each text takes as much room as the longest."""
+    if dtype == "|O":
+        return np.array(items, dtype=object)
+    if not all(isinstance(item, str) for item in items):
+        raise DamagedFileError("the file holds an array of text with something else in it")
+    _validate.claim(4.0 * len(items) * max(map(len, items), default=0), "an array of text")
+    return np.array(items, dtype=np.str_)

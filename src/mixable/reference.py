@@ -34,6 +34,21 @@ class SurrogateForecaster:
         self.alpha = _validate.real(alpha, "alpha", above=0, infinite=True)
         self.steps = 0
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what was saved, once it is known to be sound."""
+        parameters = {name: value for name, value in state.items() if name[0] != "_" and name != "steps"}
+        self._check_sizes(state)
+        self.__init__(**parameters)  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
+        self.steps = _validate.count(state["steps"], "steps", least=0, most=2**53)
+        self._restore(state)
+
+    def _check_sizes(self, state: dict[str, Any]) -> None:
+        """Refuse sizes that do not go with the arrays, before anything of these sizes is made."""
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take over the arrays of a saved state."""
+        raise NotImplementedError
+
     def predict(self, x: ArrayLike) -> Array:
         """Eq. (4): the substitution rule of the loss, on the Gaussian over Theta x."""
         m, G, _ = self._project(_validate.row(x, self.n_features))
@@ -138,6 +153,19 @@ class GenericGAF(SurrogateForecaster):
         self._A = self.lam * np.eye(dim)
         self._b = np.zeros(dim)
         self._theta = np.zeros(dim)
+
+    def _check_sizes(self, state: dict[str, Any]) -> None:
+        dim = state["n_features"] * state["loss"].n_outputs
+        _validate.saved(state["_A"], (dim, dim), "A")
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        A = state["_A"]
+        scaled = A / np.sqrt(np.outer(np.diag(A), np.diag(A))) if (np.diag(A) > 0).all() else -np.eye(len(A))
+        # Rounding may leave an honest one a little less than positive definite.
+        if np.abs(scaled - scaled.T).max() > 1e-6 or np.linalg.eigvalsh(scaled)[0] < -0.1:
+            raise ValueError("the saved A is not positive definite")
+        self._A = A
+        self._b, self._theta = (_validate.saved(state[name], (len(A),), name) for name in ("_b", "_theta"))
 
     @property
     def coef(self) -> Array:

@@ -133,7 +133,7 @@ class AutoGAF:
         self,
         n_features: int,
         n_classes: int,
-        grid: list[tuple[float, float, float, int, bool]],
+        grid: list[tuple[float, float, float, int, bool, bool]],
         alphas: list[float],
         guard: tuple[float, float] | tuple[()],
         mu: float,
@@ -166,7 +166,7 @@ class AutoRidge:
     def __init__(
         self,
         n_features: int,
-        grid: list[tuple[float, float, int, bool]],
+        grid: list[tuple[float, float, int, bool, bool]],
         noises: list[float],
         scale: float,
         share: float,

@@ -114,7 +114,19 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what was saved; parameters that there were not yet have their defaults."""
         defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
+        known = {*defaults, "engine_", "n_features_in_", "feature_names_in_", "_sklearn_version"}
+        if not state.keys() <= known:
+            raise ValueError(f"a {type(self).__name__} has nothing called {sorted(state.keys() - known)!r:.200}")
+        if "engine_" in state:
+            self._check_saved(state["engine_"], state["n_features_in_"], state.get("feature_names_in_"))
         super().__setstate__({**defaults, **state})
+
+    def _check_saved(self, engine: Any, n_features: Any, names: Any) -> None:
+        """Refuse what does not go together."""
+        if not isinstance(engine, Engine) or engine.n_features != n_features or not n_features:
+            raise ValueError("the saved engine has another number of features")
+        if names is not None and not (isinstance(names, np.ndarray) and names.shape == (n_features,) and all(isinstance(x, str) for x in names)):
+            raise ValueError(f"the saved names of the features must be {n_features} texts")
 
     @property
     def forecaster_(self) -> Any:

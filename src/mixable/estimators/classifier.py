@@ -167,6 +167,12 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]")
         return values
 
+    def _check_saved(self, engine: Any, n_features: Any, names: Any) -> None:
+        super()._check_saved(engine, n_features, names)
+        if not engine.labels or not all(isinstance(label, (str, numbers.Number, np.bool_)) for label in engine.labels):
+            raise ValueError("the saved labels must be numbers, texts, or True and False")
+        _check_kinds(engine.labels, engine.labels[0])
+
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
         return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, self._threads, self._kernel())

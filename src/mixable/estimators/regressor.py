@@ -114,6 +114,11 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
         self.engine_ = engine
         return rows, targets, weight
 
+    def _check_saved(self, engine: Any, n_features: Any, names: Any) -> None:
+        super()._check_saved(engine, n_features, names)
+        if engine.labels is not None:
+            raise ValueError("the saved engine is that of a classifier")
+
     def _design(self) -> Design:
         return Design.for_numbers(
             {"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, self._threads, self._kernel()

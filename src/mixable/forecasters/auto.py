@@ -146,7 +146,9 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         }
         check_experts(self.grid, self.views, self.alphas, "alphas")
         d, K = self.n_features, self.n_classes
-        refuse_if_too_large(self, K - 1, K - 1, *[drift for *_, drift in self.grid], *[0.0] * (self.guard is not None))
+        drifts = [drift for i, (*_, drift) in enumerate(self.grid) if i not in self._asleep]
+        refuse_if_too_large(self, K - 1, K - 1, *drifts, *[0.0] * (self.guard is not None))
+        self._claim_memory(K)
         self._core = _core.AutoGAF(
             d,
             K,

@@ -80,7 +80,8 @@ class AutoRidge(Ensemble):
             **checked_options(views, share, sleep, threads, scale),
         }
         check_experts(self.grid, self.views, self.noises, "noises")
-        refuse_if_too_large(self, 1, 1, *[drift for _, drift in self.grid])
+        refuse_if_too_large(self, 1, 1, *[drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep])
+        self._claim_memory(2)
         self._core = _core.AutoRidge(
             self.n_features,
             self._plans(self.grid),

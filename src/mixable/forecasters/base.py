@@ -112,10 +112,24 @@ class MulticlassForecaster(Forecaster):
 class KeepingForecaster(MulticlassForecaster):
     """A forecaster in plain NumPy that keeps all its examples. Subclasses say what they predict for one input, and how they learn."""
 
+    _V: Array  # (..., n_classes - 1, n_features): the weights
+
     def _keep_nothing(self) -> None:
         self._X: Array = np.empty((0, self.n_features))
         self._y: NDArray[np.int_] = np.empty(0, dtype=np.int_)
         self._w: Array = np.empty(0)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parameters = state["_parameters"]
+        sizes = [parameters["m"]] if "m" in parameters else []  # of those that have particles
+        V = _validate.saved(state["_V"], (*sizes, parameters["n_classes"] - 1, parameters["n_features"]), "V")
+        self.__init__(**parameters)  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
+        n = len(state["_y"])
+        X = _validate.saved(state["_X"], (n, self.n_features), "X")
+        y, w = _validate.labels(state["_y"], self.n_classes, n), _validate.weights(state["_w"], n)
+        if n:
+            _validate.size(X, self._largest_square(), "X")
+        self._X, self._y, self._w, self._V = X, y, w, V
 
     @property
     def steps(self) -> int:
@@ -180,9 +194,24 @@ class CompiledForecaster(Forecaster):
         return {"parameters": self._parameters, "state": self._core.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state["parameters"])  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
+        parameters, known = state["parameters"], state["state"]
+        k, d = parameters.get("n_classes", 2) - 1, parameters["n_features"]
+        posteriors = self._saved_posteriors(known)
+        for posterior in posteriors:  # before anything of these sizes is made
+            for name, shape in (("V", (k, d)), ("A_inverse", (k * d, k * d))):
+                if name in posterior and posterior[name].shape != shape:
+                    raise ValueError(f"{name} must have shape {shape}, got {posterior[name].shape}")
+        if not posteriors:
+            raise ValueError("the state has no posterior")
+        self.__init__(**parameters)  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
         # Plain copies: joblib may have mapped the arrays into memory.
         self._core.restore({name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in state["state"].items()})
+
+
+    @classmethod
+    def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
+        """V, and A_inverse if there is one, of each posterior of a saved state."""
+        return [{name: state[name] for name in ("V", "A_inverse") if name in state}]
 
 
 class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):

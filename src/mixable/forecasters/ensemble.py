@@ -29,6 +29,30 @@ class Ensemble(CompiledForecaster):
     threads = Parameter[int]()
     scale = Parameter["float | None"]()
 
+    _asleep: frozenset[int] = frozenset()  # settings that need no posterior, since a state in which they sleep is about to be restored
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        known = state["state"]
+        if "judge" not in known:  # version 0.1.0 kept one vector of weights, and one unit
+            new = {"judge": 0.5, "bayes": known["weight"], "unit": 1.0, "sizes": 0, "sizes_kept": np.empty((1, 0))}
+            units = {name.replace("awake", "unit"): 1.0 for name in known if name.endswith(".awake")}
+            state = {**state, "state": {**known, **new, **units}}
+        self._asleep = frozenset(i for i in range(len(state["parameters"]["grid"])) if known[f"{i}.awake"] == 0)
+        try:
+            super().__setstate__(state)
+        finally:
+            del self._asleep
+
+    @classmethod
+    def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
+        members = [name.removesuffix("awake") for name, awake in state.items() if name.endswith(".awake") and awake]
+        return [{name: state[member + name] for name in ("V", "A_inverse")} for member in members]
+
+    def _claim_memory(self, width: int) -> None:
+        """Refuse more rows, read-outs of `width` numbers and settings than there is room for."""
+        rows = 100.0 * self._row_length + 100.0 * len(self.experts) * width  # the core's buffers have some 64 + 16 rows
+        _validate.claim(8 * rows, f"{type(self).__name__} with {self._n_views} views and {len(self.experts)} experts")
+
     @property
     def experts(self) -> Sequence[NamedTuple]:
         """The experts, in the order of `weights`."""
@@ -43,22 +67,14 @@ class Ensemble(CompiledForecaster):
         return 1 if self.views is None else max(self.views) + 1
 
     def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
-        """Return each setting with its view, and whether it is the sentinel: the one whose drift is nearest to SENTINEL_DRIFT."""
+        """Return each setting with its view, whether it is the sentinel (whose drift is nearest to SENTINEL_DRIFT), and awake."""
         distance = [abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf for *_, drift in grid]
         nearest = int(np.argmin(distance))
         views = self.views or (0,) * len(grid)
         return [
-            (*setting, view, position == nearest and setting[-1] > 0)
+            (*setting, view, position == nearest and setting[-1] > 0, position not in self._asleep)
             for position, (setting, view) in enumerate(zip(grid, views, strict=True))
         ]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        saved = state["state"]
-        if "judge" not in saved:  # version 0.1.0 kept one vector of weights, and one unit
-            new = {"judge": 0.5, "bayes": saved["weight"], "unit": 1.0, "sizes": 0, "sizes_kept": np.empty((1, 0))}
-            units = {name.replace("awake", "unit"): 1.0 for name in saved if name.endswith(".awake")}
-            state = {**state, "state": {**saved, **new, **units}}
-        super().__setstate__(state)
 
     @property
     def weights(self) -> Array:

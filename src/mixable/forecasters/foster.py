@@ -5,7 +5,7 @@ Foster, D. J., Kale, S., Luo, H., Mohri, M. and Sridharan, K. (2018). Logistic r
 
 from __future__ import annotations
 
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,8 +75,8 @@ class Foster(KeepingForecaster):
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
             "radius": _validate.scale(radius, "radius"),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
-            "m": _validate.count(m, "m"),
-            "moves": None if moves is None else _validate.count(moves, "moves"),
+            "m": _validate.count(m, "m", most=10**6),
+            "moves": None if moves is None else _validate.count(moves, "moves", most=10**5),
             "seed": _validate.count(seed, "seed", least=0),
             "force": bool(force),
         }
@@ -98,6 +98,11 @@ class Foster(KeepingForecaster):
     ) -> Foster:
         """Return the paper's forecaster: uniform prior on the ball of radius B, mu = 1/n; see `bounds.foster`."""
         return cls(n_features, n_classes, radius=radius, mu=1 / max(_validate.count(horizon, "horizon"), 2), m=m, seed=seed, force=force)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if not ((self._V**2).sum(axis=(1, 2)) <= 1.001 * self.radius**2).all():
+            raise ValueError("the saved particles are outside the ball")
 
     @property
     def coef(self) -> Array:

@@ -80,6 +80,16 @@ class KernelGAF(SurrogateForecaster):
         self._L: Array = np.empty((0, 0))  # (t p, t p)
         self._dual: Array = np.empty((0, p))  # Theta = sum dual_s phi(x_s)^T
 
+    def _restore(self, state: dict[str, Any]) -> None:
+        t, p = self.steps, self.loss.n_outputs
+        X, F = _validate.saved(state["_X"], (t, self.n_features), "X"), _validate.saved(state["_F"], (t, p, p), "F")
+        L, dual = _validate.saved(state["_L"], (t * p, t * p), "L"), _validate.saved(state["_dual"], (t, p), "dual")
+        wide = F.transpose(0, 2, 1).reshape(t * p, p)
+        B = self.lam * np.eye(t * p) + np.kron(self.kernel(X, X), np.ones((p, p))) * (wide @ wide.T)
+        if (np.triu(L, 1) != 0).any() or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam):
+            raise ValueError("the saved L is not the factor of lam I + F^T K F")
+        self._X, self._F, self._L, self._dual = X, F, L, dual
+
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
         """Predict each row before learning it; returns the predictions, one row each."""
         X = _validate.table(X, self.n_features)

@@ -56,6 +56,23 @@ class KernelPlan:
     bandwidths: tuple[float, ...] = (1.0,)
     linear: bool = False
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.method, str) and self.method in METHODS):
+            raise ValueError(f"method must be 'fourier' or 'nystroem', got {self.method!r:.80}")
+        _validate.count(self.n_components, "n_components")
+        if self.gamma is not None:
+            _validate.scale(self.gamma, "gamma")
+        _validate.flag(self.linear, "linear")
+        if not (isinstance(self.bandwidths, tuple) and self.bandwidths):
+            raise TypeError(f"bandwidths must be a tuple of numbers, got {self.bandwidths!r:.80}")
+        for bandwidth in self.bandwidths:
+            _validate.scale(bandwidth, "bandwidths")
+
+    @property
+    def views(self) -> int:
+        """How many descriptions of an input there are."""
+        return (len(self.bandwidths) if self.gamma is None else 1) + int(self.linear)
+
     @classmethod
     def of(cls, kernel: Any, n_components: Any, gamma: Any, method: Any) -> KernelPlan | None:
         """Check an estimator's parameters; None if it is to be linear."""
@@ -63,8 +80,6 @@ class KernelPlan:
             return None
         if not (isinstance(kernel, str) and kernel == "rbf"):
             raise ValueError(f"kernel must be None or 'rbf', got {kernel!r:.80}")
-        if not (isinstance(method, str) and method in METHODS):
-            raise ValueError(f"method must be 'fourier' or 'nystroem', got {method!r:.80}")
         gamma = None if gamma is None else _validate.scale(gamma, "gamma")
         return cls(method, _validate.count(n_components, "n_components"), gamma)
 
@@ -123,7 +138,7 @@ class KernelScaler:
     @property
     def row_length(self) -> int:
         """Numbers in all the views of a row."""
-        return (len(self.maps) + int(self.plan.linear)) * (self.intercept + self.plan.n_components + self.n_features)
+        return self.plan.views * (self.intercept + self.plan.n_components + self.n_features)
 
     def moments(self) -> Any:
         """The mean and the standard deviation of each feature."""

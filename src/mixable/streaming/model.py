@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mixable import _validate
 from mixable._dictionaries import Dictionaries, label
 from mixable._engine import Design, Engine
 from mixable.metrics import Scores
@@ -128,10 +129,23 @@ class StreamModel(Dictionaries):
         return {**self.__dict__, "waiting": waiting}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        waiting = state["waiting"]
-        rows = zip(_unstacked(waiting["X"]), _unstacked(waiting["P"]), strict=True)
-        ids = [bytes(key).decode() for key in _unstacked(waiting["ids"])]
-        self.__dict__.update(state, waiting=OrderedDict(zip(ids, rows, strict=True)))
+        waiting, counts, classes = state["waiting"], state["counts"], state["classes"]
+        if not (isinstance(state["design"], Design) and isinstance(state["scores"], Scores) and isinstance(state["_engine"], Engine)):
+            raise TypeError("a stream's model has a design, scores and an engine")
+        if not (classes is None or (isinstance(classes, tuple) and list(classes) == state["_engine"].labels)):
+            raise ValueError("classes and engine do not go together")
+        if not (isinstance(counts, dict) and set(counts) == set(COUNTS)):
+            raise ValueError(f"counts must be {', '.join(COUNTS)}")
+        for name, number in counts.items():
+            _validate.count(number, name, least=0, most=2**53)
+        _validate.flag(state["closed_features"], "closed_features")
+        _check_place(state["place"])
+        ids = [bytes(key).decode() for key in _unstacked(waiting["ids"], "u")]
+        rows = list(zip(_unstacked(waiting["X"], "f"), _unstacked(waiting["P"], "f"), strict=True))
+        for x, p in rows:  # since then there may be more features, and more classes
+            if len(x) > len(state["_columns"]) or len(p) > len(state["_engine"].labels) or np.isinf(x).any() or not ((p >= 0) & (p <= 1)).all():
+                raise ValueError("what waits for its label does not go with the engine")
+        self._take_over({**state, "waiting": OrderedDict(zip(ids, rows, strict=True))})
 
 
 def as_text(value: Identifier) -> str:
@@ -147,8 +161,32 @@ def _stacked(rows: list[Array]) -> dict[str, Any]:
     }
 
 
-def _unstacked(stack: dict[str, Any]) -> list[NDArray[Any]]:
-    return np.split(stack["values"], np.cumsum(stack["lengths"])[:-1]) if len(stack["lengths"]) else []
+def _unstacked(stack: dict[str, Any], kind: str) -> list[NDArray[Any]]:
+    lengths, values = stack["lengths"], stack["values"]
+    if lengths.dtype.kind != "i" or (lengths < 0).any() or (lengths > len(values)).any() or lengths.sum() != len(values):
+        raise ValueError("what waits for its label has lengths that do not go with it")
+    if len(values) and values.dtype.kind != kind:
+        raise TypeError(f"what waits for its label is of type {values.dtype}")
+    return np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else []
+
+
+def _check_place(place: Any) -> None:
+    """Refuse a place where no stream can have been: what it says is used to read and to cut files."""
+    if not isinstance(place, dict):
+        raise TypeError(f"place must be a dictionary, got {place!r:.80}")
+    if not place:
+        return
+    there = place["input"]
+    for name in ("position", "line"):
+        _validate.count(there[name], name, least=0, most=2**53)
+    if not (there["torn"] is None or isinstance(there["torn"], str)) or [type(each) for each in there["prints"]] != [str, str]:
+        raise TypeError("the place in the input is not one")
+    for name in ("out", "rejects"):
+        if place.get(name) is not None:
+            length, fingerprint = place[name]
+            _validate.count(length, name, least=0, most=2**53)
+            if not isinstance(fingerprint, str):
+                raise TypeError(f"the place in {name} is not one")
 
 
 def padded(row: Array, length: int) -> Array:
