@@ -1,0 +1,70 @@
+"""What a learner knows of each column: weights and their deviations, in the caller's units."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixable.forecasters import AutoGAF, AutoRidge
+from mixable.learner.inputs import Array
+from mixable.learner.kernel_inputs import KernelInputs
+from mixable.learner.learner import Learner
+from mixable.learner.outcomes import Targets
+
+
+def coefficients(learner: Learner) -> tuple[Array, Array]:
+    """Slopes (K, d) and intercepts (K,), or (1, d) and (1,) for numbers.
+
+    In the units of the caller's columns where scaling is linear.
+    """
+    _refuse_kernels(learner)
+    first = int(learner.design.intercept)
+    theta = np.atleast_2d(learner.forecaster.coef)
+    slopes = theta[:, first:] * _per_unit(learner)
+    bias = theta[:, 0] if first else np.zeros(len(theta))
+    offset = learner.outcomes.offset if isinstance(learner.outcomes, Targets) else 0.0
+    return slopes, bias - slopes @ learner.inputs.moments()[0] + offset
+
+
+def deviations(learner: Learner, contrasts: Array) -> Array:
+    """Posterior standard deviations (c, d) of combinations (c, K) of the classes' slopes.
+
+    For numbers, (1, d) with contrasts [[1]].
+    """
+    _refuse_kernels(learner)
+    forecaster, first, k = learner.forecaster, int(learner.design.intercept), contrasts.shape[1]
+    if not hasattr(getattr(forecaster, "_core", None), "covariance"):
+        raise AttributeError(
+            f"{type(forecaster).__name__} keeps no posterior: its weights have no deviations"
+        )
+    is_mixture = isinstance(forecaster, (AutoGAF, AutoRidge))
+    covariance: Array = forecaster._core.covariance() * (1.0 if is_mixture else 0.5)
+    width = learner.n_features + first
+    each = np.einsum("jlml->ljm", covariance.reshape(k, width, k, width))[first:]
+    variances = np.einsum("cj,ljm,cm->cl", contrasts, each, contrasts)
+    return np.asarray(np.sqrt(np.maximum(variances, 0.0)) * _per_unit(learner))
+
+
+def kernel_widths(learner: Learner) -> list[tuple[float | None, float]]:
+    """The gamma of each kernel view (None for the linear one), and the trust in those that see it."""
+    inputs, forecaster = learner.inputs, learner.forecaster
+    assert isinstance(inputs, KernelInputs)
+    gammas: list[float | None] = [None] if inputs.plan.linear else []
+    gammas += [each.gamma for each in inputs.maps]
+    if len(gammas) == 1:
+        return [(gammas[0], 1.0)]
+    trust = forecaster.trust.reshape(len(forecaster.grid), -1).sum(axis=1)
+    shares = np.bincount(forecaster.views, trust, minlength=len(gammas))
+    return list(zip(gammas, shares.tolist(), strict=True))
+
+
+def _refuse_kernels(learner: Learner) -> None:
+    if learner.design.kernel is not None:
+        raise AttributeError(
+            "coef_, intercept_ and coef_std_ are of linear models only: "
+            "with a kernel there is no weight per column"
+        )
+
+
+def _per_unit(learner: Learner) -> Array:
+    sd = learner.inputs.moments()[1]
+    return np.asarray(np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0))

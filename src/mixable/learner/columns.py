@@ -1,0 +1,98 @@
+"""Rows from dictionaries: columns by name, which may come and go, and what is missing."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixable.learner.inputs import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Columns:
+    """The place of each feature in a row; a feature that is missing is NaN there."""
+
+    def __init__(self, places: dict[Hashable, int] | None = None) -> None:
+        self.places: dict[Hashable, int] = {} if places is None else places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def new(self, names: Iterable[Hashable]) -> list[Hashable]:
+        """Names that have no place yet."""
+        return [name for name in names if name not in self.places]
+
+    def add(self, names: Iterable[Hashable]) -> None:
+        """Give new names the next places."""
+        for name in names:
+            self.places[name] = len(self.places)
+
+    def plain_row(self, x: dict[Hashable, Any]) -> Array | None:
+        """A row, if x has all features that are known, no others, and each a finite float."""
+        if len(x) != len(self.places):
+            return None
+        try:
+            values = [x[name] for name in self.places]
+        except KeyError:
+            return None
+        if not all(type(value) is float for value in values) or not math.isfinite(sum(values)):
+            return None
+        return np.array(values)
+
+    def row(self, x: dict[Hashable, Any]) -> Array:
+        """A row of what is known of x."""
+        plain = self.plain_row(x)
+        if plain is not None:
+            return plain
+        row = np.full(len(self.places), math.nan)
+        for name, value in x.items():
+            place = self.places.get(name)
+            if place is not None:
+                row[place] = number(name, value)
+        return row
+
+    def table(self, X: pd.DataFrame) -> Array:
+        """The rows of a table of columns by name."""
+        table = np.full((len(X), len(self.places)), math.nan)
+        for name in X.columns:
+            if name in self.places:
+                column = X[name].to_numpy(dtype=np.float64, na_value=math.nan)
+                table[:, self.places[name]] = column
+        return finite_or_missing(table)
+
+
+def finite_or_missing(table: Array) -> Array:
+    """Refuse infinite entries."""
+    if np.isinf(table).any():
+        raise ValueError("X has infinite entries")
+    return table
+
+
+def number(name: Hashable, value: Any) -> float:
+    """The value of a feature; NaN and None count as missing."""
+    if value is None:
+        return math.nan
+    if not isinstance(value, (numbers.Real, np.bool_)):
+        raise TypeError(
+            f"feature {name!r} must be a number, got {value!r:.80}; "
+            "encode it first, say with preprocessing.OneHotEncoder"
+        )
+    result = float(value)
+    if math.isinf(result):
+        raise ValueError(f"feature {name!r} is {result}; features must be finite")
+    return result
+
+
+def label(y: Any) -> Hashable:
+    """Refuse what cannot be a class: None, NaN, lists."""
+    if not isinstance(y, Hashable):
+        raise TypeError(f"a label must be hashable, got {y!r:.80}")
+    if y is None or y != y:
+        raise ValueError(f"a label must be a class, got {y!r}")
+    return y

@@ -1,0 +1,159 @@
+"""The design of a learner: which forecaster, with which parameters, on which inputs."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from mixable import _validate
+from mixable.forecasters import GAF, AutoGAF, AutoRidge
+from mixable.forecasters.base import MulticlassForecaster
+from mixable.learner import grids
+from mixable.learner.inputs import Inputs, ScaledInputs
+from mixable.learner.kernel_inputs import KernelInputs, KernelPlan
+
+
+class Design:
+    """The forecaster that an estimator's parameters ask for, and how its inputs are made.
+
+    Sizes are not known yet.
+    """
+
+    def __init__(
+        self,
+        kind: type,
+        parameters: dict[str, Any],
+        *,
+        standardize: bool,
+        intercept: bool,
+        kernel: KernelPlan | None = None,
+    ) -> None:
+        self.kind, self.parameters, self.kernel = kind, parameters, kernel
+        self.standardize = _validate.flag(standardize, "standardize")
+        self.intercept = _validate.flag(intercept, "fit_intercept")
+
+    @classmethod
+    def for_classes(
+        cls,
+        kind: type | None,
+        fixed: dict[str, float | None],
+        *,
+        standardize: bool = True,
+        intercept: bool = True,
+        threads: int = 1,
+        kernel: KernelPlan | None = None,
+    ) -> Design:
+        """Mix over whatever is None of lam, beta, alpha, drift and the kernel's gamma.
+
+        With nothing left to mix over, or another kind, take that forecaster; it sees one view, of
+        bandwidth 1 if gamma is None.
+        """
+        given = {name: value for name, value in fixed.items() if value is not None}
+        if kind is not None:
+            _check_kind(kind, given)
+        everything = len(given) == len(fixed) and (kernel is None or kernel.gamma is not None)
+        flags = {"standardize": standardize, "intercept": intercept}
+        if kind is not None or everything:
+            return cls(kind or GAF, given, kernel=kernel, **flags)
+        names = ("lam", "beta", "drift")
+        kernel, parameters = _mixed(AutoGAF.GRID, names, given, standardize, kernel)
+        if kernel is not None:
+            parameters["guard"] = None
+        if "alpha" in given:
+            parameters["alphas"] = (given["alpha"],)
+        return cls(AutoGAF, {**parameters, "threads": threads}, kernel=kernel, **flags)
+
+    @classmethod
+    def for_numbers(
+        cls,
+        fixed: dict[str, float | None],
+        *,
+        standardize: bool = True,
+        intercept: bool = True,
+        threads: int = 1,
+        kernel: KernelPlan | None = None,
+    ) -> Design:
+        """Mix over whatever is None of lam, drift and the kernel's gamma."""
+        given = {name: value for name, value in fixed.items() if value is not None}
+        names = ("lam", "drift")
+        kernel, parameters = _mixed(AutoRidge.GRID, names, given, standardize, kernel)
+        parameters["threads"] = threads
+        flags = {"standardize": standardize, "intercept": intercept}
+        return cls(AutoRidge, parameters, kernel=kernel, **flags)
+
+    def forecaster(self, n_features: int, n_classes: int | None) -> Any:
+        """Return a new forecaster; of numbers, where there are no classes."""
+        sizes = [self.width(n_features)] if n_classes is None else [self.width(n_features), n_classes]
+        return self.kind(*sizes, **self.parameters)
+
+    def inputs(self, n_features: int) -> Inputs:
+        """Return new inputs."""
+        flags = {"intercept": self.intercept, "standardize": self.standardize}
+        if self.kernel is not None:
+            return KernelInputs(self.kernel, n_features, **flags)
+        return ScaledInputs(n_features, views=self._views, **flags)
+
+    def width(self, n_features: int) -> int:
+        """Numbers in each view of an input."""
+        components = self.kernel.n_components if self.kernel else 0
+        return n_features + int(self.intercept) + components
+
+    def fits(self, forecaster: Any, n_features: int) -> bool:
+        """Whether a forecaster is of this kind, and takes the rows that the inputs make."""
+        width = self.width(n_features)
+        return (
+            type(forecaster) is self.kind
+            and forecaster.n_features == width
+            and forecaster._row_length == self._views * width
+        )
+
+    @property
+    def _views(self) -> int:
+        """How many views of an input the forecaster sees."""
+        if self.kernel is not None:
+            return self.kernel.views
+        return 2 if "views" in self.parameters else 1
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kind, parameters, kernel = state["kind"], state["parameters"], state.get("kernel")
+        if not (_is_multiclass(kind) or kind is AutoRidge):
+            raise TypeError(f"a design must be of a forecaster, got {kind!r:.80}")
+        known = inspect.signature(kind).parameters.keys()
+        if not (isinstance(parameters, dict) and parameters.keys() <= known):
+            raise TypeError(f"{kind.__name__} does not have the parameters {parameters!r:.80}")
+        if not (kernel is None or isinstance(kernel, KernelPlan)):
+            raise TypeError(f"kernel must be None or a KernelPlan, got {kernel!r:.80}")
+        flags = {"standardize": state["standardize"], "intercept": state["intercept"]}
+        self.__init__(kind, parameters, kernel=kernel, **flags)  # type: ignore[misc]
+
+
+def _mixed(
+    grid: tuple[tuple[float, ...], ...],
+    names: tuple[str, ...],
+    given: dict[str, float],
+    standardize: bool,
+    kernel: KernelPlan | None,
+) -> tuple[KernelPlan | None, dict[str, Any]]:
+    """The kernel's views, and the parameters of a mixture over what is not given."""
+    if kernel is None:
+        return None, grids.linear(grid, names, given, standardize=standardize)
+    return grids.kernels(kernel, names, given)
+
+
+def _is_multiclass(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, MulticlassForecaster)
+
+
+def _check_kind(kind: type, given: dict[str, float]) -> None:
+    """Refuse what is not a class of multiclass forecasters, or does not have the parameters."""
+    if not _is_multiclass(kind):
+        raise TypeError(
+            "forecaster must be a multiclass forecaster class of mixable, "
+            f"say mixable.ONS, got {kind!r:.80}"
+        )
+    takes = inspect.signature(kind).parameters
+    if "n_classes" not in takes:
+        raise TypeError(f"forecaster must take any number of classes: {kind.__name__} does not")
+    for name in given:
+        if name not in takes:
+            raise TypeError(f"{kind.__name__} has no parameter {name}; leave it at None")

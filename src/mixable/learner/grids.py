@@ -1,0 +1,75 @@
+"""What the estimators mix over when a parameter is not given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mixable.learner.kernel_inputs import KernelPlan
+
+SQUASHED_LAMS = (0.1, 0.01)
+"""The settings without drift and with these lam stand in the mixture once more, for inputs that are
+squashed beyond one deviation."""
+
+KERNEL_GRID = (
+    (0.03, 1.0, 0.0, None),
+    (1e-3, 1.0, 0.0, None),
+    (1e-5, 1.0, 0.0, None),
+    (0.1, 1.0, 0.01, None),
+    (0.03, 1.0, 0.0, 0.125),
+    (1e-3, 1.0, 0.0, 0.125),
+    (0.03, 1.0, 0.0, 1.0),
+    (1e-3, 1.0, 0.0, 1.0),
+    (0.1, 1.0, 1e-3, 1.0),
+    (0.03, 1.0, 0.0, 16.0),
+    (1e-3, 1.0, 0.0, 16.0),
+)
+"""The mixture over kernels: (lam, beta, drift, bandwidth), None for linear features only.
+
+Few, since each is large. The linear ones go to as small a lam as AutoGAF.GRID, so that little is
+lost to it where a plane can separate the classes.
+"""
+
+
+def linear(
+    grid: Sequence[tuple[float, ...]],
+    names: tuple[str, ...],
+    given: dict[str, float],
+    *,
+    standardize: bool,
+) -> dict[str, Any]:
+    """Return a grid with the given parameters fixed, in absolute units, and its views."""
+
+    def settings(rows: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+        fixed = [
+            tuple(given.get(name, value) for name, value in zip(names, row, strict=True))
+            for row in rows
+        ]
+        return list(dict.fromkeys(fixed))
+
+    plain = settings(grid)
+    out: dict[str, Any] = {"grid": plain}
+    if standardize:
+        squashed = settings([row for row in grid if row[-1] == 0 and row[0] in SQUASHED_LAMS])
+        views = [0] * len(plain) + [1] * len(squashed)
+        out = {"grid": plain + squashed, "views": views}
+    if given:
+        out["scale"] = 1.0
+    return out
+
+
+def kernels(
+    plan: KernelPlan, names: tuple[str, ...], given: dict[str, float]
+) -> tuple[KernelPlan, dict[str, Any]]:
+    """Return the kernel's views, and the settings that see them, all in absolute units."""
+    widths = [width for *_, width in KERNEL_GRID if width is not None]
+    bandwidths = tuple(dict.fromkeys(widths))
+    rows: dict[tuple[Any, ...], None] = {}
+    for lam, beta, drift, width in KERNEL_GRID:
+        setting = {"lam": lam, "beta": beta, "drift": drift, **given}
+        view = 0  # the linear one
+        if width is not None:
+            view = 1 + bandwidths.index(width) if plan.gamma is None else 1
+        rows[tuple(setting[name] for name in names), view] = None
+    grid, views = [row for row, _ in rows], [view for _, view in rows]
+    return plan.mixed(bandwidths), {"grid": grid, "views": views, "scale": 1.0}

@@ -1,0 +1,123 @@
+"""Inputs: from a row of the caller's numbers to a row of the forecaster's, causally.
+
+A row is scaled by what was learned before it and by itself. Staging computes rows without changing
+anything; committing learns those of them that the forecaster has learned. So inputs and forecaster
+have learned the same rows whatever happens between the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _core
+
+Array = NDArray[np.float64]
+
+
+class Pending(NamedTuple):
+    """Rows that were staged: what they were, and the state of the inputs after all of them."""
+
+    X: Array  # (n, n_features), or (n_features,) for one row
+    weight: Array | None
+    later: Any  # None where it is cheaper to learn the row again than to keep the state
+
+
+class Inputs(Protocol):
+    """What a learner asks of its inputs. Rows may have NaN for what is missing."""
+
+    n_features: int
+
+    @property
+    def row_length(self) -> int:
+        """Numbers in a row of the forecaster."""
+
+    def transform(self, X: Array) -> Array:
+        """Rows of the forecaster for a row or a table, each as if it were the next one learned."""
+
+    def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
+        """Rows for a row or a table, one after the other; nothing changes before `commit`."""
+
+    def commit(self, pending: Pending, rows: int) -> None:
+        """Learn the first `rows` of the rows that were staged. Rows of weight 0 do not count."""
+
+    def with_features(self, n_features: int) -> Any:
+        """Return inputs for more features, at the end, that have learned the same."""
+
+    def moments(self) -> tuple[Array, Array]:
+        """The mean and the standard deviation of each feature."""
+
+    def state(self) -> dict[str, Array]:
+        """All that was learned."""
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` returned; ValueError if it does not fit."""
+
+
+class ScaledInputs:
+    """Each feature by its running mean and deviation, with an intercept; one or two views of it.
+
+    The compiled `Scaler` does the work; see core/scaler.hpp.
+    """
+
+    def __init__(self, n_features: int, *, intercept: bool, standardize: bool, views: int) -> None:
+        self.n_features = n_features
+        self._options = (intercept, standardize, views)
+        self.scaler = _core.Scaler(n_features, *self._options)
+
+    @property
+    def row_length(self) -> int:
+        """Numbers in a row of the forecaster."""
+        intercept, _, views = self._options
+        return views * (self.n_features + int(intercept))
+
+    def transform(self, X: Array) -> Array:
+        """Rows of the forecaster for a row or a table, each as if it were the next one learned."""
+        return self.scaler.transform(X)
+
+    def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
+        """Rows for a row or a table, one after the other; nothing changes before `commit`."""
+        if X.ndim == 1:
+            return self.scaler.transform(X), Pending(X, weight, None)
+        later = self._copy(self.n_features)
+        return later.learn(X, weight), Pending(X, weight, later)
+
+    def commit(self, pending: Pending, rows: int) -> None:
+        """Learn the first `rows` of the rows that were staged. Rows of weight 0 do not count."""
+        if not rows:
+            return
+        if pending.X.ndim == 1:
+            self.scaler.learn(pending.X)
+        elif rows == len(pending.X):
+            self.scaler = pending.later
+        else:
+            weight = None if pending.weight is None else pending.weight[:rows]
+            self.scaler.learn(pending.X[:rows], weight)
+
+    def with_features(self, n_features: int) -> ScaledInputs:
+        """Return inputs for more features, at the end, that have learned the same."""
+        intercept, standardize, views = self._options
+        larger = ScaledInputs(
+            n_features, intercept=intercept, standardize=standardize, views=views
+        )
+        larger.scaler.adopt(self.scaler)
+        return larger
+
+    def moments(self) -> tuple[Array, Array]:
+        """The mean and the standard deviation of each feature."""
+        return self.scaler.moments()
+
+    def state(self) -> dict[str, Array]:
+        """All that was learned."""
+        return self.scaler.state()
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` returned; ValueError if it does not fit."""
+        self.scaler.restore(state)
+
+    def _copy(self, n_features: int) -> _core.Scaler:
+        copy = _core.Scaler(n_features, *self._options)
+        copy.adopt(self.scaler)
+        return copy

@@ -1,0 +1,209 @@
+"""Kernel features beside linear ones, for several widths of the kernel at once."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _validate
+from mixable.kernels import Fourier, Nystroem
+from mixable.learner.inputs import Array, Pending, ScaledInputs
+
+
+class FeatureMap(Protocol):
+    """What a feature map can do. It never changes: learning returns another map."""
+
+    n_components: int
+    gamma: float
+
+    def transform(self, Z: Array) -> Array:
+        """Features (n, n_components) of rows (n, n_features), each as if it were the next one."""
+
+    def learn(self, Z: Array, counts: NDArray[np.bool_]) -> tuple[Array, Any]:
+        """Features of the rows one after the other, and the map after those that count."""
+
+    def add_features(self, k: int) -> Any:
+        """Return the map for inputs that have `k` more features, at the end."""
+
+    def state(self) -> dict[str, Array]:
+        """All that it knows."""
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` returned; ValueError if it does not fit."""
+
+
+METHODS: dict[str, Any] = {"fourier": Fourier, "nystroem": Nystroem}
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """The method, the number of features of each width, and the widths.
+
+    A bandwidth b stands for gamma = b / n_features: standardised rows have a mean squared distance
+    of 2 n_features. Where gamma is given there is one width. With `linear`, there is a view without
+    kernel features before the others.
+    """
+
+    method: str
+    n_components: int
+    gamma: float | None
+    bandwidths: tuple[float, ...] = (1.0,)
+    linear: bool = False
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.method, str) and self.method in METHODS):
+            raise ValueError(f"method must be 'fourier' or 'nystroem', got {self.method!r:.80}")
+        _validate.count(self.n_components, "n_components")
+        if self.gamma is not None:
+            _validate.scale(self.gamma, "gamma")
+        _validate.flag(self.linear, "linear")
+        if not (isinstance(self.bandwidths, tuple) and self.bandwidths):
+            raise TypeError(f"bandwidths must be a tuple of numbers, got {self.bandwidths!r:.80}")
+        for bandwidth in self.bandwidths:
+            _validate.scale(bandwidth, "bandwidths")
+
+    @property
+    def views(self) -> int:
+        """How many views of an input there are."""
+        widths = len(self.bandwidths) if self.gamma is None else 1
+        return widths + int(self.linear)
+
+    @classmethod
+    def of(cls, kernel: Any, n_components: Any, gamma: Any, method: Any) -> KernelPlan | None:
+        """Check an estimator's parameters; None if it is to be linear."""
+        if kernel is None:
+            return None
+        if not (isinstance(kernel, str) and kernel == "rbf"):
+            raise ValueError(f"kernel must be None or 'rbf', got {kernel!r:.80}")
+        gamma = None if gamma is None else _validate.scale(gamma, "gamma")
+        return cls(method, _validate.count(n_components, "n_components"), gamma)
+
+    def mixed(self, bandwidths: tuple[float, ...]) -> KernelPlan:
+        """Return the same with a view for each width, after a linear one."""
+        return replace(self, bandwidths=bandwidths if self.gamma is None else (1.0,), linear=True)
+
+    def maps(self, n_features: int) -> list[FeatureMap]:
+        """Return new maps, one of each width."""
+        gammas = [bandwidth / max(n_features, 1) for bandwidth in self.bandwidths]
+        if self.gamma is not None:
+            gammas = [self.gamma]
+        make = METHODS[self.method]
+        return [make(n_features, self.n_components, gamma=gamma) for gamma in gammas]
+
+
+class KernelInputs:
+    """In each view the intercept, kernel features of one width, and the scaled features.
+
+    Kernel features are multiplied by sqrt(n_features), so that they are as large as the linear ones
+    all together. They see the last scaling of a row (the one that is logarithmic in the tails,
+    where there is one), as do the linear features beside them. The view without kernel features, if
+    wanted, sees the first.
+    """
+
+    def __init__(
+        self, plan: KernelPlan, n_features: int, *, intercept: bool, standardize: bool
+    ) -> None:
+        self.plan, self.n_features, self.intercept = plan, n_features, int(intercept)
+        views = 2 if standardize else 1
+        self.scaled = ScaledInputs(
+            n_features, intercept=intercept, standardize=standardize, views=views
+        )
+        self.maps = plan.maps(n_features)
+        self.amplitude = math.sqrt(max(n_features, 1))
+
+    @property
+    def row_length(self) -> int:
+        """Numbers in a row of the forecaster."""
+        return self.plan.views * (self.intercept + self.plan.n_components + self.n_features)
+
+    def transform(self, X: Array) -> Array:
+        """Rows of the forecaster for a row or a table, each as if it were the next one learned."""
+        Z = self.scaled.transform(X)
+        return self._rows(Z, [each.transform(self._last(Z)) for each in self.maps])
+
+    def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
+        """Rows for a row or a table, one after the other; nothing changes before `commit`."""
+        Z, pending = self.scaled.stage(X, weight)
+        features, maps = self._learned(Z, weight)
+        return self._rows(Z, features), Pending(X, weight, (pending, maps))
+
+    def commit(self, pending: Pending, rows: int) -> None:
+        """Learn the first `rows` of the rows that were staged. Rows of weight 0 do not count."""
+        scaled, maps = pending.later
+        if 0 < rows < len(np.atleast_2d(pending.X)):  # the maps after a part of the rows
+            weight = None if pending.weight is None else pending.weight[:rows]
+            _, again = self.stage(pending.X[:rows], weight)
+            _, maps = again.later
+        if rows:
+            self.maps = maps
+        self.scaled.commit(scaled, rows)
+
+    def with_features(self, n_features: int) -> KernelInputs:
+        """Return inputs for more features, at the end; the widths stay as they are."""
+        larger = copy.copy(self)
+        larger.n_features, larger.scaled = n_features, self.scaled.with_features(n_features)
+        larger.maps = [each.add_features(n_features - self.n_features) for each in self.maps]
+        return larger
+
+    def moments(self) -> tuple[Array, Array]:
+        """The mean and the standard deviation of each feature."""
+        return self.scaled.moments()
+
+    def state(self) -> dict[str, Array]:
+        """All that was learned."""
+        maps = {
+            f"map{i}.{name}": value
+            for i, each in enumerate(self.maps)
+            for name, value in each.state().items()
+        }
+        return {**self.scaled.state(), **maps, "amplitude": np.array([self.amplitude])}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` returned; ValueError if it does not fit."""
+        rest = dict(state)
+        amplitude = _validate.scale(float(rest.pop("amplitude")[0]), "amplitude")
+        maps = self.plan.maps(self.n_features)
+        for i, each in enumerate(maps):
+            each.restore({name: _saved(rest.pop(f"map{i}.{name}"), name) for name in each.state()})
+        wanted = self.scaled.state().keys()
+        if not rest.keys() <= wanted:
+            raise ValueError(f"kernel inputs have nothing called {sorted(rest.keys() - wanted)}")
+        self.scaled.restore(rest)
+        self.maps, self.amplitude = maps, amplitude
+
+    def _learned(self, Z: Array, weight: Array | None) -> tuple[list[Array], list[FeatureMap]]:
+        """Kernel features of scaled rows one after the other, and the maps after them."""
+        last = self._last(Z)
+        counts = np.ones(len(last), dtype=bool) if weight is None else weight > 0
+        learned = [each.learn(last, counts) for each in self.maps]
+        return [features for features, _ in learned], [later for _, later in learned]
+
+    def _last(self, Z: Array) -> Array:
+        """The features (n, n_features) in their last scaling."""
+        rows = np.atleast_2d(Z)
+        return rows[:, rows.shape[1] - self.n_features :]
+
+    def _rows(self, Z: Array, features: list[Array]) -> Array:
+        """Put views together. The linear features come last in each, since more may be added."""
+        first, m = self.intercept, self.plan.n_components
+        last, width, linear = self._last(Z), first + self.n_features, int(self.plan.linear)
+        out = np.zeros((len(last), len(features) + linear, width + m))
+        out[:, :, :first] = 1.0
+        if linear:
+            out[:, 0, first + m :] = np.atleast_2d(Z)[:, first:width]
+        for view, values in enumerate(features, start=linear):
+            out[:, view, first : first + m] = self.amplitude * values
+            out[:, view, first + m :] = last
+        return out.reshape(*Z.shape[:-1], -1)
+
+
+def _saved(values: Array, name: str) -> Array:
+    """Refuse what cannot be part of a map's state."""
+    if values.dtype != np.float64:
+        raise ValueError(f"{name} must be float64, got {values.dtype}")
+    return values

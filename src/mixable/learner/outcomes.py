@@ -1,0 +1,162 @@
+"""Outcomes: between the caller's labels or numbers and what a forecaster learns and predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixable import _validate
+from mixable.learner.inputs import Array
+
+
+class Outcomes(Protocol):
+    """What a learner asks of its outcomes. `Z` has rows of the forecaster."""
+
+    def forecast(self, p: Any) -> Any:
+        """The caller's forecast for one of the forecaster's, or for a table of them."""
+
+    def learn(self, forecaster: Any, z: Array, y: Any, weight: float) -> None:
+        """Let the forecaster learn one row."""
+
+    def run(self, forecaster: Any, Z: Array, y: Any, weight: Array | None) -> Any:
+        """Let it learn the rows of a table; return the forecasts made before each."""
+
+
+class Labels:
+    """Labels of any kind, in the order in which they came; new ones may come at any time.
+
+    With less than two labels the forecaster keeps a place for those to come.
+    """
+
+    def __init__(self, names: Sequence[Hashable], *, closed: bool = False) -> None:
+        self.names, self.closed = list(names), closed
+        self.codes: dict[Hashable, int] = {name: code for code, name in enumerate(self.names)}
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that a forecaster must have."""
+        return max(2, len(self.names))
+
+    def new(self, y: Sequence[Hashable]) -> list[Hashable]:
+        """Labels that have not been met, in the order in which they appear."""
+        return list(dict.fromkeys(label for label in y if label not in self.codes))
+
+    def add(self, forecaster: Any, label: Hashable) -> None:
+        """Let a forecaster have one more class, all or nothing."""
+        self.codes[label] = len(self.names)
+        self.names.append(label)
+        try:
+            if len(self.names) > 2:
+                forecaster.add_class()
+        finally:
+            if forecaster.n_classes < len(self.names):
+                del self.codes[self.names.pop()]
+
+    def forecast(self, p: Array) -> Array:
+        """Probabilities of the labels met, without the place kept for one to come."""
+        known = len(self.names)
+        return p if known == p.shape[-1] else np.ones((*p.shape[:-1], min(known, 1)))
+
+    def learn(self, forecaster: Any, z: Array, y: Hashable, weight: float) -> None:
+        """Let the forecaster learn one row; one of weight 0 only says that there is such a label."""
+        if y not in self.codes:
+            forecaster.predict(z)  # refuses what cannot be learned, before the class is added
+            self.add(forecaster, y)
+        forecaster.learn(z, self.codes[y], weight)
+
+    def run(self, forecaster: Any, Z: Array, y: Sequence[Hashable], weight: Array | None) -> Array:
+        """Probabilities (n, labels met in the end) made before each row; 0 for labels not met yet."""
+        pieces, begin, newcomers = [], 0, self.new(y)
+        if newcomers:  # pieces are checked one by one: refuse what any would, before the first
+            _validate.size(Z, forecaster._largest_square(), "X")
+        for label in newcomers:
+            first = next(t for t in range(begin, len(Z)) if y[t] == label)
+            pieces += self._piece(forecaster, Z, y, weight, begin, first)
+            pieces.append(self.forecast(forecaster.predict(Z[first]))[None, :])
+            self.learn(forecaster, Z[first], label, 1.0 if weight is None else float(weight[first]))
+            begin = first + 1
+        pieces += self._piece(forecaster, Z, y, weight, begin, len(Z))
+        return self.stacked(pieces)
+
+    def _piece(
+        self,
+        forecaster: Any,
+        Z: Array,
+        y: Sequence[Hashable],
+        weight: Array | None,
+        begin: int,
+        end: int,
+    ) -> list[Array]:
+        """Run over rows whose labels have all been met."""
+        if begin == end:
+            return []
+        codes = np.fromiter((self.codes[label] for label in y[begin:end]), np.int_, end - begin)
+        weights = None if weight is None else weight[begin:end]
+        return [self.forecast(forecaster.run(Z[begin:end], codes, weights))]
+
+    def stacked(self, pieces: list[Array]) -> Array:
+        """Tables of probabilities one after the other, each with as many labels as were met then."""
+        if len(pieces) == 1:
+            return pieces[0]
+        out, at = np.zeros((sum(map(len, pieces)), len(self.names))), 0
+        for piece in pieces:
+            out[at : at + len(piece), : piece.shape[1]] = piece
+            at += len(piece)
+        return out
+
+
+class Targets:
+    """Numbers, measured from the first that counts, so that a large offset need not be learned."""
+
+    def __init__(self, *, centred: bool, origin: float | None = None) -> None:
+        self.centred = centred
+        self.origin = origin  # None until the first number has come
+
+    @property
+    def offset(self) -> float:
+        """What is added to the forecaster's numbers."""
+        return self.origin or 0.0
+
+    def forecast(self, p: Any) -> Any:
+        """The mean, in the caller's unit."""
+        return p + self.offset
+
+    def learn(self, forecaster: Any, z: Array, y: float, weight: float) -> None:
+        """Let the forecaster learn one row."""
+        before, steps = self.origin, forecaster.steps
+        try:
+            if weight > 0:
+                self._begin(y)
+            forecaster.learn(z, y - self.offset, weight)
+        finally:  # also Ctrl-C
+            if forecaster.steps == steps:
+                self.origin = before
+
+    def run(
+        self, forecaster: Any, Z: Array, y: Array, weight: Array | None
+    ) -> tuple[Array, Array]:
+        """Means and standard deviations (n,) made before each row."""
+        before, steps = self.origin, forecaster.steps
+        counts = np.flatnonzero(np.ones(len(y)) if weight is None else weight)
+        first = int(counts[0]) if len(counts) else len(y)
+        try:
+            if first < len(y):
+                self._begin(float(y[first]))
+            mean, std = forecaster.run_with_std(Z, y - self.offset, weight)
+        finally:  # also Ctrl-C
+            if forecaster.steps - steps <= first:
+                self.origin = before
+        begin = first + 1 if before is None else 0  # rows before had no origin yet
+        mean[begin:] += self.offset
+        return mean, std
+
+    def _begin(self, y: float) -> None:
+        if self.origin is None:
+            self.origin = float(y) if self.centred else 0.0
+
+    def stacked(self, pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Means and deviations of several tables one after the other."""
+        means, deviations = zip(*pieces, strict=True)
+        return np.concatenate(means), np.concatenate(deviations)
