@@ -19,7 +19,7 @@ FILES = ("model", "out.csv", "rejects")
 
 
 def write_events(path, n, seed=0):
-    """A stream with everything in it: labels that are missing or late, values that are missing, bad lines."""
+    """A stream with everything in it: labels missing or late, values missing, one or all, bad lines."""
     rng = np.random.default_rng(seed)
     W, waiting = rng.normal(size=(6, 3)), []
     with open(path, "w") as file:
@@ -38,7 +38,9 @@ def write_events(path, n, seed=0):
                 waiting.append((t, label))
                 file.write(f"{t},{','.join(fields)},\n")
             else:
-                if chance < 0.3:
+                if chance < 0.27:
+                    fields = [""] * 6
+                elif chance < 0.3:
                     fields[int(rng.integers(6))] = ""
                 file.write(f"{t},{','.join(fields)},{label}\n")
 

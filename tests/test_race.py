@@ -1,8 +1,10 @@
 """`mixable race` as a user meets it: embedded data and files of all kinds, interrupted and gone on with, alone and on a cluster."""
 
 import gzip
+import html
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,9 +16,13 @@ import numpy as np
 import polars as pl
 import pytest
 from test_cli import MIXABLE, mixable
+from typer.testing import CliRunner
 
 from mixable import AutoGAF, _core, datasets
-from mixable.experiments import growth, race, runs, sources
+from mixable._files import write_whole
+from mixable.cli import race as cli_race
+from mixable.cli.app import app
+from mixable.experiments import figures, growth, race, runs, sources
 from mixable.losses import log_loss
 
 
@@ -33,7 +39,10 @@ def test_the_table_and_the_files(small):
     out, done = small
     for name in ("AutoGAF", "GAF", "OGD"):
         assert name in done.stdout
-    assert done.stderr == ""  # no bars where there is no terminal
+    assert "\x1b" not in done.stderr  # no bars where there is no terminal, but a line now and then
+    first, last = done.stderr.splitlines()
+    assert first == "mixable: 0 of 9 runs"
+    assert last.startswith("mixable: 9 of 9 runs, ")
     for name in ("loss", "reliability", "trust"):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (out / f"{name}.svg").read_text()
@@ -149,6 +158,104 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
         if known is not None:
             again = runs.run(task)
             assert again["log_loss"] == known["log_loss"]
+
+
+def in_process(*arguments):
+    """The command in this process, which is quicker."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def test_parts_that_a_kill_has_left_are_removed_on_the_next_start(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    race.Store(out)
+    killed = [out / "runs" / "0123456789abcdef.json", out / "race.json", out / "another.json"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda *names: 1 / 0)  # the end comes before the file has its name,
+        patch.setattr(os, "unlink", lambda name: None)  # and too soon to clean up
+        for path in killed:
+            with pytest.raises(ZeroDivisionError):
+                write_whole(path, b"half")
+    (out / "runs" / "mine.part").touch()
+    (out / "runs" / ".mine.12345678.part").touch()
+    assert [len(list(folder.glob(".*.part"))) for folder in (out / "runs", out)] == [2, 2]
+    done = in_process("race", "vehicle", "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", out)
+    assert done.exit_code == 0, done.stderr
+    assert sorted(path.name for path in (out / "runs").iterdir() if path.suffix != ".json") == [".mine.12345678.part", "mine.part"]
+    (left,) = out.glob(".*.part")  # of a file that is not the race's: the user has named the folder, and others may write there
+    assert left.name.startswith(".another.json.")
+
+
+def test_lines_of_progress_are_no_flood(tmp_path, monkeypatch):
+    options = ("race", "vehicle", "--forecasters", "ogd", "--grid", "none", "--repeats", 4, "--jobs", 1, "--out")
+    for pause, lines in ((0.0, [0, 1, 2, 3, 4]), (60.0, [0, 4])):
+        monkeypatch.setattr(cli_race, "PAUSE", pause)
+        said = in_process(*options, tmp_path / f"{pause}").stderr.splitlines()
+        assert [line.split(",")[0] for line in said] == [f"mixable: {n} of 4 runs" for n in lines]
+        assert all("s left" in line for line in said[1:-1])
+    assert in_process(*options, tmp_path / "60.0").stderr == "mixable: 4 of 4 runs were finished before\n"
+
+
+STRANGE = ["[/b]", "$x$", "_{", "%", "<script>", ":smile:"]  # what Rich, Matplotlib or a browser could take for markup
+
+
+def strange_table(path):
+    rng = np.random.default_rng(0)
+    numbers = {column: rng.normal(size=100) for column in STRANGE[1:]}
+    frame = pl.DataFrame({**numbers, "[/b]": rng.choice(STRANGE, 100), "y": rng.choice(STRANGE[:2], 100)})
+    path.parent.mkdir(exist_ok=True)
+    {".csv": frame.write_csv, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}[path.suffix](path)
+
+
+def test_names_of_files_and_columns_are_text_and_no_markup(tmp_path, monkeypatch):
+    names = ["a$b_{c}[/b].csv", "[ab] $\\frac{$ _{ % <script>*? :smile:.csv"]
+    for name in names:
+        strange_table(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    out = Path("out[/b]$")
+    done = in_process("race", *names, "--forecasters", "auto", "--grid", "none", "--repeats", 1, "--jobs", 1, "--out", out)
+    assert done.exit_code == 0, done.stderr
+    report = (out / "report.html").read_text()
+    for name in names:
+        assert f"{name}: 100 rows, 11 features, 2 classes" in done.stdout
+        assert f"<h2>{html.escape(name)}</h2>" in report
+    assert done.stdout.count("text column '[/b]' became 6 columns") == 2
+    assert f"{out}/report.html" in done.stdout
+    assert "<script" not in report
+    for picture in ("loss", "reliability", "trust"):
+        assert (out / f"{picture}.png").exists()
+        drawn = re.findall("<!-- (.*?) -->", (out / f"{picture}.svg").read_text())  # text is drawn as paths, and stands beside them
+        for name in names:
+            assert any(html.unescape(text).startswith(name) for text in drawn)
+
+
+@pytest.mark.parametrize("name", ["$[x]*.csv", "$[x]*.jsonl", "$[x]*.parquet"])
+def test_names_of_files_are_no_patterns(tmp_path, name):
+    strange_table(tmp_path / name)
+    (tmp_path / name.replace("[x]*", "x")).write_text("which the pattern would find")
+    layout = sources.survey(str(tmp_path / name), None)
+    assert (layout.rows, layout.n_features, layout.numeric) == (100, 11, tuple(STRANGE[1:]))
+    assert len(sources.table(layout)[1]) == 100
+
+
+def test_a_long_name_has_its_own_line_above_a_panel():
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    for name, title in (("short", "short: 5"), ("x" * 54, f"{'x' * 54}\n5"), ("x" * 300 + "end", f"…{'x' * 51}end\n5")):
+        figures.entitle(axes, name, ": 5")
+        assert axes.get_title() == title
+
+
+def test_a_name_that_is_not_utf_8_is_refused_and_the_others_are_raced(tmp_path, monkeypatch):
+    bad = write_table(tmp_path / "t.csv").rename(tmp_path / os.fsdecode(b"caf\xe9\x1b[31m.csv"))
+    arguments = ["race", bad, "vehicle", "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", tmp_path / "out"]
+    monkeypatch.setattr(sys, "argv", ["mixable", *map(str, arguments)])
+    done = in_process(*arguments)
+    assert done.exit_code == 2
+    assert r"caf\udce9\x1b[31m.csv: its name is not UTF-8" in done.stderr.splitlines()[0]
+    assert r"caf\udce9" in (tmp_path / "out" / "report.html").read_text()
 
 
 HEADER, ROWS = "size,weight,colour,kind", 400

@@ -50,10 +50,15 @@ def _prefix(target: Path) -> str:
 
 
 def clear_parts(path: str | os.PathLike[str]) -> None:
-    """Remove what writers of this file have left behind that were killed; there must be none at work."""
+    """Remove what writers of this file, or of any in this folder, have left that were killed.
+
+    There must be none at work.
+    """
     target = Path(os.path.realpath(path))
-    for part in target.parent.iterdir():
-        if re.fullmatch(re.escape(_prefix(target)) + r"\w{8}\.part", part.name):
+    is_folder = target.is_dir()
+    prefix = r"\..{1,20}\.[0-9a-f]{12}\." if is_folder else re.escape(_prefix(target))
+    for part in (target if is_folder else target.parent).iterdir():
+        if re.fullmatch(prefix + r"\w{8}\.part", part.name, re.DOTALL):
             part.unlink(missing_ok=True)
 
 

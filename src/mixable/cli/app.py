@@ -11,7 +11,8 @@ from rich.progress import track
 from rich.table import Table
 
 from mixable import bounds
-from mixable.cli.race import console_for, list_datasets, run_race
+from mixable.cli.consoles import for_tables
+from mixable.cli.race import list_datasets, run_race
 from mixable.cli.stream import run_stream
 from mixable.experiments import growth
 from mixable.experiments import hard_regime as hard
@@ -48,7 +49,7 @@ def bound(
         table.add_column(name, justify="left" if name in ("algorithm", "") else "right")
     for row in bounds.table1(n, d, classes, radius, input_bound):
         table.add_row(row.algorithm, f"{row.regret:,.4g}", f"{row.regret / n:.3g}", f"{row.cost:.2g}", row.remark)
-    console_for().print(table)
+    for_tables().print(table)
 
 
 @app.command()
@@ -68,7 +69,7 @@ def table1(
         got = growth.measure(name)
         exponents = [f"{value:.2f}" for value in got[1:5]]
         table.add_row(name, exponents[0], exponents[1], got.paper_time, exponents[2], exponents[3], got.paper_regret)
-    console_for().print(table)
+    for_tables().print(table)
 
 
 @app.command()
@@ -97,7 +98,7 @@ def hard_regime(
     for name in hard.FORECASTERS:
         last = {result.eps: result.regret for result in results if result.forecaster == name and result.n == sizes[-1]}
         table.add_row(name, *(f"{last[eps]:.1f}" for eps in hard.EPS))
-    console_for().print(table)
+    for_tables().print(table)
     print(f"picture: {out / 'hard-regime.png'}")
 
 
@@ -143,7 +144,7 @@ def kernels(
                 if (each.stream, each.n_components) == (reference.stream, m):
                     cells += [f"{each.loss:.4f}", f"{each.regret:.2f}", f"{each.difference:.2g}", f"{each.microseconds:.0f}"]
             table.add_row(str(m), *cells)
-        console_for().print(table)
+        for_tables().print(table)
         along = sorted({t for t in (50, 100, 200, 400) if t <= len(reference.dimension)} | {len(reference.dimension)})
         print("effective dimension: " + ", ".join(f"{reference.dimension[t - 1]:.0f} after {t} examples" for t in along))
     print(f"picture: {out / 'kernels.png'}")

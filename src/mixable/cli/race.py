@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import shlex
 import sys
+import time
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from mixable import __version__
-from mixable._files import write_whole
+from mixable._files import clear_parts, write_whole
+from mixable.cli.consoles import Messages, for_tables, printable
 from mixable.experiments import figures, race, report, runs, sources
 
 SMALL = 5000  # rows up to which the paper's grid is the default
+PAUSE = 10.0  # seconds between two lines of progress, where there is no terminal
 
 
 class Engine(str, Enum):
@@ -39,12 +43,6 @@ class Scale(str, Enum):
     none = "none"
 
 
-def console_for(stream: Any = None) -> Console:
-    """Return a console that does not fold tables where there is no terminal."""
-    console = Console(file=stream)
-    return console if console.is_terminal else Console(file=stream, width=140)
-
-
 def list_datasets() -> None:
     """List the embedded data sets: sizes and sources."""
     table = Table(title="data sets that come with mixable (UCI Machine Learning Repository, CC BY 4.0)")
@@ -58,7 +56,7 @@ def list_datasets() -> None:
     for name in sources.EMBEDDED:
         layout = sources.survey(name, None)
         table.add_row(name, f"{layout.rows:,}", str(layout.n_features), str(len(layout.classes)), about[name])
-    console_for().print(table)
+    for_tables().print(table)
 
 
 def run_race(
@@ -81,11 +79,8 @@ def run_race(
     seed: Annotated[int, typer.Option(min=0, help="The first order's seed; the others follow.")] = 0,
 ) -> None:
     """Run forecasters side by side over streams, one pass each, and show who is ahead and when."""
-    errors = Console(stderr=True, soft_wrap=True)
-
-    def fail(message: str) -> None:
-        errors.print(f"mixable: {message}", style="red", highlight=False, markup=False)
-
+    messages = Messages()
+    fail = messages.fail
     layouts, failed = {}, False
     try:
         names = [name.strip() for name in forecasters.split(",") if name.strip()]
@@ -99,6 +94,7 @@ def run_race(
             raise sources.BadDataError("--engine dask needs --scheduler ADDRESS")
         out.mkdir(parents=True, exist_ok=True)
         store = race.Store(out)
+        clear_parts(out / "race.json")
         (out / "race.json").touch()
     except ValueError as error:
         fail(str(error))
@@ -136,25 +132,16 @@ def run_race(
     done = {task.key: result for task in tasks if (result := store.get(task.key)) is not None}
     waiting = sorted((task for task in tasks if task.key not in done), key=lambda task: -task.layout.rows)  # the longest first
     if done:
-        errors.print(f"{len(done)} of {len(tasks)} runs were finished before", highlight=False)
+        messages.say(f"{len(done)} of {len(tasks)} runs were finished before")
     processes = jobs if jobs > 0 else os.cpu_count() or 1
     finished = race.on_dask(waiting, scheduler or "") if engine is Engine.dask else race.local(waiting, processes)
-    bar = Progress(
-        TextColumn("runs"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        console=errors,
-        disable=not errors.is_terminal,
-    )
     try:
-        with bar:
-            progress = bar.add_task("runs", total=len(tasks), completed=len(done), rate="")
+        with _progress(messages, len(done), len(tasks)) as tick:
             for task, result in finished:
                 store.put(task.key, result)
                 done[task.key] = result
-                bar.update(progress, advance=1, rate=f"{1 / result['microseconds']:.2f} M examples/s" if result["microseconds"] else "")
+                each = result["microseconds"]
+                tick(len(done), f"{1 / each:.2f} M examples/s" if each else "")
     except sources.BadDataError as error:
         fail(str(error))
         raise typer.Exit(2) from None
@@ -183,9 +170,36 @@ def run_race(
     drawn = figures.draw(standings, {name: len(layout.classes) for name, layout in layouts.items()}, out)
     report.write(out / "report.html", standings, drawn, described)
     _show(standings, layouts)
-    print(f"{out / 'report.html'}, loss.png, reliability.png, results.parquet, race.json")
+    where = printable(str(out / "report.html"))
+    print(f"{where}, loss.png, reliability.png, results.parquet, race.json")
     if failed:
         raise typer.Exit(2)
+
+
+@contextlib.contextmanager
+def _progress(messages: Messages, before: int, total: int) -> Iterator[Callable[[int, str], None]]:
+    """Show how many runs are finished: a bar, or where there is no terminal a line now and then."""
+    if messages.console.is_terminal:
+        counts = (TextColumn("runs"), BarColumn(), MofNCompleteColumn())
+        speed = (TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+        with Progress(*counts, *speed, console=messages.console) as bar:
+            shown = bar.add_task("runs", total=total, completed=before, rate="")
+            yield lambda done, rate: bar.update(shown, completed=done, rate=rate)
+        return
+    began = said = time.monotonic()
+
+    def tick(done: int, rate: str) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if done == total or now - said >= PAUSE:
+            said = now
+            left = (now - began) / (done - before) * (total - done)
+            parts = [f"{done} of {total} runs", rate, f"about {left:.0f} s left" if left else ""]
+            messages.say(", ".join(filter(None, parts)))
+
+    if not before:  # or it has been said
+        messages.say(f"{before} of {total} runs")
+    yield tick
 
 
 def _grid(grid: str | None) -> str | dict[str, list[dict[str, float]]] | None:
@@ -207,12 +221,12 @@ def _show(standings: list[race.Standing], layouts: dict[str, sources.Layout]) ->
     for name, layout in layouts.items():
         rows = [row for row in standings if row.data == name]
         repeats = len(rows[0].results)
-        title = f"{name}: {layout.rows:,} rows, {layout.n_features} features, {len(layout.classes)} classes; "
+        title = f"{printable(name)}: {layout.rows:,} rows, {layout.n_features} features, {len(layout.classes)} classes; "
         table = Table(title=title + (f"{repeats} orders" if repeats > 1 else "one pass"), caption="; ".join(layout.remarks) or None)
         for heading in report.HEADINGS:
             table.add_column(heading, justify="left" if heading in ("forecaster", "best setting") else "right")
         for row in rows:
             table.add_row(*report.cells(row))
-        console_for().print(table)
+        for_tables().print(table)
         if rows[0].regret is None:
             print(f"regret skipped: {layout.rows:,} rows are too many to fit the best model in hindsight")

@@ -18,6 +18,7 @@ from rich.text import Text
 from mixable import persistence
 from mixable._engine import Design
 from mixable._files import clear_parts
+from mixable.cli.consoles import Messages
 from mixable.forecasters import GAF, ONS, Folklore
 from mixable.streaming.errors import StreamError
 from mixable.streaming.files import Lock, open_standard_descriptors
@@ -84,11 +85,8 @@ def run_stream(
     drift: Annotated[float | None, typer.Option(help="Process noise.")] = None,
 ) -> None:
     """Forecast events from a file or a pipe, learn when labels come, and lose nothing when the machine dies."""
-    errors = Console(stderr=True, soft_wrap=True)
-
-    def say(message: str) -> None:
-        errors.print(f"mixable: {message}", highlight=False, markup=False)
-
+    messages = Messages()
+    say = messages.say
     try:
         closed = open_standard_descriptors()
         source = None if source == Path("-") else source
@@ -105,16 +103,18 @@ def run_stream(
             asked = forecaster is not None or any(value is not None for value in fixed.values())
             kept = _model(options, _design(forecaster, fixed), asked, _names(classes, "--classes"), _names(features, "--features"))
             with Stops() as stops, contextlib.closing(Stream(options, kept, say)) as stream:
-                with _live(errors, stream) as tick:
+                with _live(messages.console, stream) as tick:
                     stream.run(stops, tick)
                 say(_summary(stream))
+                # a stream that was told to stop has not had all its events
+                in_vain = stream.was_in_vain and not stops.requested
     except (StreamError, MemoryError) as error:
         reason = str(error)
     except OSError as error:
         reason = f"{error.filename or source or 'standard input'}: {error.strerror}"  # reading alone leaves the name out
     else:
-        return
-    errors.print(f"mixable: {reason}", style="red", highlight=False, markup=False)
+        raise typer.Exit(1 if in_vain else 0)
+    messages.fail(reason)
     raise typer.Exit(2)
 
 
@@ -210,6 +210,8 @@ def _line(figures: dict[str, Any]) -> str:
 def _summary(stream: Stream) -> str:
     figures = stream.figures()
     parts = [f"{figures[name]:,} {name}" for name in ("predicted", "rejected", "learned")]
+    if stream.first_reject is not None:
+        parts[1] += f" (the first at {stream.first_reject:.300})"
     parts += [
         f"{figures[name]:,} {text}"
         for name, text in (("late", "late labels"), ("waiting", "waiting"), ("forgotten", "forgotten"))

@@ -21,11 +21,21 @@ STYLES = [
     ("#56B4E9", (0, (1, 1))),
     ("#999999", (0, (7, 2, 1, 2))),
 ]
+LONGEST_TITLE = 55  # characters that stand above a panel without touching the next
 
 
 def in_words(setting: dict[str, Any]) -> str:
     """A setting as text."""
     return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in setting.items())
+
+
+def entitle(axes: Any, name: str, about: str) -> None:
+    """Set a title; a name that is long gets a line of its own, and dollars in it are no formula."""
+    title = name + about
+    if len(title) > LONGEST_TITLE:
+        short = name if len(name) <= LONGEST_TITLE else "…" + name[1 - LONGEST_TITLE :]
+        title = f"{short}\n{about.lstrip(': ')}"
+    axes.set_title(title, parse_math=False)
 
 
 def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> list[Path]:
@@ -67,7 +77,8 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
         axes.set_ylim(0.9 * min(ends), min(1.25 * uniform, max(1.4 * max(ends), 1.05 * uniform)))
         repeats = len(rows[0].results)
         spread = f"median and quartiles of {repeats} orders" if repeats > 1 else "one pass"
-        axes.set(title=f"{name} ({n_classes[name]} classes), {spread}", xlabel="examples seen")
+        entitle(axes, name, f" ({n_classes[name]} classes), {spread}")
+        axes.set(xlabel="examples seen")
         if rows[0].results[0]["n"] > 5000:
             axes.set(xscale="log", xlim=(10, rows[0].results[0]["n"]))
         axes.legend(frameon=False, fontsize=8)
@@ -83,7 +94,8 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
             bins = [b for b in row.results[0]["reliability"] if b[2] >= 10]
             label = f"{FORECASTERS[row.forecaster].title}: {row.calibration_error:.3f}"
             axes.plot([b[3] for b in bins], [b[4] for b in bins], color=color, linestyle=style, marker="o", markersize=3, label=label)
-        axes.set(title=f"{name}: calibration error", xlabel="how sure the forecast was", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        entitle(axes, name, ": calibration error")
+        axes.set(xlabel="how sure the forecast was", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(frameon=False, fontsize=8)
     panels[0][0].set_ylabel("how often it was right")
     figure.tight_layout()
@@ -97,8 +109,8 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
             groups = trust_groups()
             grey = [str(value) for value in np.linspace(0.95, 0.25, len(groups))]
             axes.stackplot(trust[:, 0], trust[:, 1:].T, labels=groups, colors=grey, edgecolor="white", linewidth=0.3)
+            entitle(axes, row.data, ": what AutoGAF trusts")
             axes.set(
-                title=f"{row.data}: what AutoGAF trusts",
                 xlabel="examples seen",
                 ylim=(0, 1),
                 xlim=(trust[0, 0], max(trust[-1, 0], trust[0, 0] + 1)),

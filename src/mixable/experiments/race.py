@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixable import regret
-from mixable._files import write_whole
+from mixable._files import clear_parts, write_whole
 from mixable.experiments import runs, sources
 
 HINDSIGHT_RADIUS = 10.0
@@ -35,11 +35,12 @@ class Standing(NamedTuple):
 
 
 class Store:
-    """A folder that holds one small file for each finished run."""
+    """A folder with one small file for each finished run; one race at a time may write there."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "runs"
         self.folder.mkdir(parents=True, exist_ok=True)
+        clear_parts(self.folder)
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return a result, if it is there and whole."""

@@ -65,4 +65,6 @@ def write(path: Path, standings: list[Standing], figures: list[Path], race: dict
         parts.append(f"<figure>{svg}<figcaption>{html.escape(CAPTIONS[figure.stem])}</figcaption></figure>")
     icon = '<link rel="icon" href="data:,">'
     head = f'<head><meta charset="utf-8">{icon}<title>mixable race</title><style>{STYLE}</style></head>'
-    path.write_text(f'<!doctype html><html lang="en">{head}<body>{"".join(parts)}</body></html>\n', encoding="utf-8")
+    text = f'<!doctype html><html lang="en">{head}<body>{"".join(parts)}</body></html>\n'
+    # the command may have names of files that are not UTF-8
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")

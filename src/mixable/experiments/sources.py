@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import re
 from collections.abc import Iterator
@@ -58,6 +59,8 @@ def survey(name: str, target: str | None) -> Layout:
         raise BadDataError(f"{name}: no such file{near}")
     if path.is_dir():
         raise BadDataError(f"{name}: is a folder")
+    if name != name.encode(errors="replace").decode():
+        raise BadDataError(f"{name}: its name is not UTF-8; rename it")
     try:
         return _survey_file(path, target)
     except BadDataError:
@@ -184,19 +187,20 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
     """Polars data frames of at most `size` rows."""
     import polars as pl
 
+    plain = glob.escape(str(path.resolve()))  # Polars takes brackets and stars for patterns
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = next((suffix for suffix in reversed(suffixes) if suffix not in (".gz", ".zst")), "")
     if kind in (".csv", ".tsv", ".txt", ".data"):
         if path.stat().st_size == 0:
             raise BadDataError(f"{path}: is empty")
         lazy = pl.scan_csv(
-            path, separator="\t" if kind == ".tsv" else ",", infer_schema_length=None, null_values=["", "NA", "NaN", "nan", "?"]
+            plain, separator="\t" if kind == ".tsv" else ",", infer_schema_length=None, null_values=["", "NA", "NaN", "nan", "?"]
         )
         yield from lazy.collect_batches(chunk_size=size, maintain_order=True)
     elif kind in (".parquet", ".pq"):
-        yield from pl.scan_parquet(path).collect_batches(chunk_size=size, maintain_order=True)
+        yield from pl.scan_parquet(plain).collect_batches(chunk_size=size, maintain_order=True)
     elif kind in (".jsonl", ".ndjson"):
-        yield from pl.scan_ndjson(path, infer_schema_length=None).collect_batches(chunk_size=size, maintain_order=True)
+        yield from pl.scan_ndjson(plain, infer_schema_length=None).collect_batches(chunk_size=size, maintain_order=True)
     elif kind == ".arff":
         from scipy.io import arff
 

@@ -34,6 +34,7 @@ class Batch(NamedTuple):
     rejects: list[tuple[int, int, str]]  # line, where it begins, reason
     end: int  # of the batch in the buffer
     passed: int  # lines, blank ones included
+    fieldless: Sequence[bool]  # of each event, whether its line has no field for any feature
 
 
 class CsvEvents:
@@ -50,6 +51,7 @@ class CsvEvents:
                 raise StreamError(f"the header has {len(features):,} columns; name the features with --features if there are so many")
             model.take_in(features)
         used = [name for name in features if name in model.columns]
+        self._fieldless = not (used if model.closed_features else features)
         self.missing = [str(name) for name in model.columns if name not in used]  # features that the model has, and the header has not
         places = {name: place for place, name in enumerate(used)}
         special = {target: -2, identifier: -3}
@@ -59,7 +61,8 @@ class CsvEvents:
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         """At most `most` events of some whole lines."""
-        batch = Batch(*self._parser.parse(block, begin, end, most, LONGEST_NAME))
+        parsed = self._parser.parse(block, begin, end, most, LONGEST_NAME)
+        batch = Batch(*parsed, fieldless=[self._fieldless] * len(parsed[0]))
         width = len(self._model.columns)
         if self._columns == list(range(width)):
             return batch
@@ -99,6 +102,7 @@ class JsonEvents:
         begins: list[int] = []
         lines: list[int] = []
         rejects: list[tuple[int, int, str]] = []
+        fieldless: list[bool] = []
         line = 0
         while begin < end and len(rows) + len(rejects) < most:
             stop = block.find(b"\n", begin, end) + 1 or end
@@ -115,12 +119,20 @@ class JsonEvents:
                     ids.append(key)
                     begins.append(begin)
                     lines.append(line)
+                    fieldless.append(not self._has_features(values))
                 except (ValueError, TypeError, OverflowError, MemoryError, RecursionError) as error:
                     rejects.append((line, begin, _reason(error)))
             begin = stop
             line += 1
         X = np.array(rows).reshape(len(rows), len(self._model.columns))
-        return Batch(X, labels, ids, np.array(begins, np.int64), np.array(lines, np.int64), rejects, begin, line)
+        places = np.array(begins, np.int64), np.array(lines, np.int64)
+        return Batch(X, labels, ids, *places, rejects, begin, line, fieldless)
+
+    def _has_features(self, values: dict[Hashable, Any]) -> bool:
+        """Whether an object has the key of a feature, whatever its value."""
+        if self._model.closed_features:
+            return not self._model.columns.keys().isdisjoint(values)
+        return bool(values)
 
     def _take_in(self, values: dict[Hashable, Any]) -> None:
         if len(self._model.columns.keys() | values.keys()) > MOST_FEATURES:

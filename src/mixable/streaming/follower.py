@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,15 +41,16 @@ class Follower:
     def follow(self, batch: Batch, rows: int) -> tuple[int, list[Refused]]:
         """Go through the first rows of a batch; return how many were done, and which were refused."""
         refused: list[Refused] = []
-        is_late = self._late(batch)
+        is_bare = self._bare(batch)
         at = 0
         while at < rows:
-            codes = self._codes(batch, at, rows, is_late)
+            codes = self._codes(batch, at, rows, is_bare)
             if codes:
                 done, reason = self._plain(batch, at, codes)
             else:
-                done, reason = 1, self._late_label(batch, at) if is_late[at] else self._new_label(batch, at)
-                done -= reason is not None
+                is_late = self._is_late(batch, at, is_bare)
+                reason = (self._late_label if is_late else self._new_label)(batch, at)
+                done = 1 if reason is None else 0
             at += done
             if reason is not None:
                 refused.append((at, reason))
@@ -58,21 +59,42 @@ class Follower:
                 at += 1
         return at, refused
 
-    def _late(self, batch: Batch) -> list[bool]:
-        """Whether each row is a label that comes after its event: an identifier, a label, and no features."""
+    def _bare(self, batch: Batch) -> list[bool]:
+        """Whether each row has an identifier, a label and no values: a late label or an event."""
         if self._remember is None:
             return [False] * len(batch.labels)
-        rows = zip(np.isnan(batch.X), batch.labels, batch.ids, strict=True)
-        return [label is not None and key is not None and bool(missing.all()) for missing, label, key in rows]
+        rows = zip(np.all(np.isnan(batch.X), axis=1).tolist(), batch.labels, batch.ids, strict=True)
+        return [empty and label is not None and key is not None for empty, label, key in rows]
 
-    def _codes(self, batch: Batch, begin: int, end: int, is_late: list[bool]) -> list[int]:
-        """The labels' codes, -1 for none, of the rows up to the first with a label that is new or late."""
+    def _is_late(
+        self,
+        batch: Batch,
+        row: int,
+        is_bare: list[bool],
+        also: Container[str] = (),
+    ) -> bool:
+        """Whether a row is a label that comes after its event.
+
+        It has no values, and either no fields for them, or the identifier of an event that waits
+        or is among `also`.
+        """
+        if not is_bare[row]:
+            return False
+        key = as_text(batch.ids[row])
+        return batch.fieldless[row] or key in self._model.waiting or key in also
+
+    def _codes(self, batch: Batch, begin: int, end: int, is_bare: list[bool]) -> list[int]:
+        """The labels' codes, -1 for none, of the rows before the first that is new or may be late."""
         known = {None: -1, **self._model.engine.codes}
-        codes = []
-        for label, late in zip(batch.labels[begin:end], is_late[begin:end], strict=True):
-            if late or label not in known:
+        codes: list[int] = []
+        begin_to_wait: set[str] = set()
+        for row in range(begin, end):
+            label = batch.labels[row]
+            if label not in known or self._is_late(batch, row, is_bare, begin_to_wait):
                 break
             codes.append(known[label])
+            if label is None and self._remember is not None and batch.ids[row] is not None:
+                begin_to_wait.add(as_text(batch.ids[row]))
         return codes
 
     def _plain(self, batch: Batch, at: int, codes: list[int]) -> tuple[int, str | None]:
@@ -85,10 +107,6 @@ class Follower:
         if len(labelled):
             model.scores.update_many(P[labelled], y[labelled])
             model.counts["learned"] += len(labelled) * self._learns
-        if self._remember is not None:
-            for i in range(done):
-                if (key := batch.ids[at + i]) is not None:
-                    self._await(as_text(key), (batch.X[at + i].copy(), P[i].copy()) if y[i] < 0 else None)
         return done, reason
 
     def _await(self, key: str, event: tuple[Array, Array] | None) -> None:
@@ -104,6 +122,12 @@ class Follower:
     def _predicted(self, batch: Batch, at: int, P: Array) -> None:
         self._answer(batch, at, at + len(P), P)
         self._model.counts["predicted"] += len(P)
+        if self._remember is None:
+            return
+        for row, p in enumerate(P, start=at):
+            if (key := batch.ids[row]) is not None:
+                waits = batch.labels[row] is None
+                self._await(as_text(key), (batch.X[row].copy(), p.copy()) if waits else None)
 
     def _new_label(self, batch: Batch, at: int) -> str | None:
         """An event whose label has not been met before; why it is refused, if it is."""

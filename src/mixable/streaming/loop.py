@@ -96,7 +96,8 @@ class Stream:
             strict=options.strict,
         )
         self._answers: CsvAnswers | JsonAnswers = CsvAnswers("line")
-        self._events_before = model.counts["events"]
+        self._before = dict(model.counts)
+        self.first_reject: str | None = None  # of this run: its line, and why
         self._began = self._saved = time.monotonic()
         self._unsaved = 0  # events and late labels since the last checkpoint
         self._noted: dict[str, int] | None = None  # counts in the last line of the metrics
@@ -189,7 +190,7 @@ class Stream:
         if self._out.continues:
             self._answers.headed = self.model.place["headed"]
         if self._resumes:
-            self._say(f"the checkpoint has seen {self._events_before:,} events; {self._go_on()}")
+            self._say(f"the checkpoint has seen {self._before['events']:,} events; {self._go_on()}")
 
     def _go_on(self) -> str:
         """Go to where the checkpoint was, if this is the input that it saw; return what is done."""
@@ -268,6 +269,8 @@ class Stream:
 
     def _refuse(self, complaint: Complaint) -> None:
         self.model.counts["rejected"] += 1
+        if self.first_reject is None:
+            self.first_reject = f"line {complaint.line}: {complaint.reason}"
         if self._rejects is not None:
             text = complaint.text[:SHOWN].rstrip(b"\r\n").decode(errors="replace")
             self._rejects.write(json.dumps({"line": complaint.line, "reason": complaint.reason, "text": text}).encode() + b"\n")
@@ -297,6 +300,15 @@ class Stream:
         except OSError as error:
             raise StreamError(f"cannot write {self.options.model}: {error.strerror}; the last good checkpoint is kept") from None
 
+    @property
+    def was_in_vain(self) -> bool:
+        """Whether this run has had events, all were rejected, and no late label was of use either."""
+        return 0 < self._since("events") == self._since("rejected") and not self._since("late")
+
+    def _since(self, name: str) -> int:
+        """How many of a kind this run has counted."""
+        return self.model.counts[name] - self._before[name]
+
     def figures(self) -> dict[str, Any]:
         """How it goes: counts over the life of the model, scores, and the rate of this run in events per second."""
         model, scores = self.model, self.model.scores
@@ -310,5 +322,5 @@ class Stream:
         for name in ("log_loss", "brier", "accuracy", "calibration_error"):
             value = getattr(scores, name)
             figures[name] = None if math.isnan(value) else value
-        figures["rate"] = (model.counts["events"] - self._events_before) / seconds if seconds > 0 else None
+        figures["rate"] = self._since("events") / seconds if seconds > 0 else None
         return figures
