@@ -43,11 +43,11 @@ def main() -> None:
         rows = [(X[t : t + 1], y[t : t + 1]) for t in range(N)]
 
         estimator = mx.GAFClassifier(**FIXED).partial_fit(X[:50], y[:50], classes=classes)
-        design = estimator.engine_.design
+        design = estimator.learner_.design
         peer = SGDClassifier(loss="log_loss").partial_fit(X[:50], y[:50], classes=classes)
 
         def alone(d=d, K=K, design=design, X=X, labels=labels) -> None:
-            scaled = design.scaler(d).learn(X)
+            scaled = design.inputs(d).stage(X)[0]
             forecaster = design.forecaster(d, K)
             for z, label in zip(scaled, labels, strict=True):
                 forecaster.predict(z)

@@ -75,7 +75,7 @@ nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) 
         if (learns && (!w || w[t] > 0))
             scaler.learn(x + t * scaler.d, z + t * columns);
         else
-            scaler.look(x + t * scaler.d, z + t * columns);
+            scaler.transform(x + t * scaler.d, z + t * columns);
     return out;
 }
 
@@ -175,8 +175,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
     nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/scaler.hpp.")
         .def(nb::init<long, bool, bool, long>(), nb::arg("n_features"), nb::arg("intercept"), nb::arg("standardize"), nb::arg("views"))
         .def(
-            "look", [](Scaler& self, nb::handle X) { return scaled(self, X, false, nb::none()); }, nb::arg("X"),
-            nb::sig("def look(self, X: NDArray[np.float64]) -> NDArray[np.float64]"), "Each row scaled as if it were the next.")
+            "transform", [](Scaler& self, nb::handle X) { return scaled(self, X, false, nb::none()); }, nb::arg("X"),
+            nb::sig("def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]"), "Each row scaled as if it were the next.")
         .def(
             "learn", [](Scaler& self, nb::handle X, nb::handle weight) { return scaled(self, X, true, weight); }, nb::arg("X"), nb::arg("weight") = nb::none(),
             nb::sig("def learn(self, X: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]"),

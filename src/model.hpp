@@ -19,8 +19,8 @@
 #include <type_traits>
 
 #include "core/expectation.hpp"
+#include "core/follow.hpp"
 #include "core/forecaster.hpp"
-#include "core/scaler.hpp"
 
 namespace nb = nanobind;
 using namespace MIXABLE_ISA;
@@ -231,26 +231,15 @@ class Model {
         if (length(X_, 1) != scaler.d || scaler.views * scaler.width != d_ || length(y_) != n) throw nb::value_error("X, y and the scaler do not go together");
         for (long t = 0; t < n; ++t)
             if (y[t] < -1 || y[t] >= K) throw nb::value_error("y has a label out of range");
-        nb::object out = new_array({n, K}), reason = nb::none();
+        nb::object out = new_array({n, K});
         double* p = data(out);
-        std::vector<double> z(static_cast<std::size_t>(d_));
-        long done = 0;
-        try {
+        Followed followed;
+        {
             nb::gil_scoped_release release;
-            for (; done < n; ++done) {
-                const double* x = X + done * scaler.d;
-                scaler.look(x, z.data());
-                check_size(z.data(), 1, "the input");
-                forecaster_.predict(z.data(), p + done * K);
-                if (y[done] < 0) continue;
-                forecaster_.learn(z.data(), y[done], 1.0);
-                scaler.learn(x, z.data());
-            }
-        } catch (const std::exception& error) {
-            forecaster_.forget_reading();
-            reason = nb::str(error.what());
+            followed = MIXABLE_ISA::follow(forecaster_, scaler, X, y, n, p, [this](const double* z) { check_size(z, 1, "the input"); });
         }
-        return nb::make_tuple(out, done, reason);
+        const nb::object reason = followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
+        return nb::make_tuple(out, followed.done, reason);
     }
 
     nb::object mean() {

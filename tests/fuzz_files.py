@@ -71,7 +71,29 @@ def _named() -> Any:
     return mx.GAFClassifier().fit(pd.DataFrame(WIDE[:60], columns=["a", "b", "c"]), LABELS[:60])
 
 
-NUMBERS = [math.nan, math.inf, -math.inf, -1, 0, 1, 2, 3, 7, 64, 0.5, -0.0, 1e-320, 1e-150, 1e15, 1e150, 1e308, -1e308, 2**31, 2**53, 2**63 - 1]
+NUMBERS = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    7,
+    64,
+    0.5,
+    -0.0,
+    1e-320,
+    1e-150,
+    1e15,
+    1e150,
+    1e308,
+    -1e308,
+    2**31,
+    2**53,
+    2**63 - 1,
+]
 OTHERS: list[Any] = [None, True, False, "", "a", "x" * 10_000, [], {}, [1], {"dict": []}, {"tuple": []}, {"int": hex(10**30)}, -(2**63)]
 OTHERS += [{"scalar": 3_000_000_000, "dtype": "S1"}, {"scalar": 1.0, "dtype": "<f8"}, {"scalar": "a", "dtype": "<U9"}, {"tensor": "none"}]
 OTHERS += [{"object": name, "state": {"dict": []}} for name in persistence.HOMES] + [{"class": name} for name in persistence.HOMES]
@@ -209,7 +231,9 @@ def use(model: Any) -> None:
     """Predict, learn, run and grow."""
     if isinstance(model, mx.metrics.Scores):
         attempt(lambda: model.update([0.5, 0.5], 0), "update")
-        attempt(lambda: [getattr(model, name) for name in ("log_loss", "brier", "accuracy", "calibration_error")] if model.n else [], "scores")
+        attempt(
+            lambda: [getattr(model, name) for name in ("log_loss", "brier", "accuracy", "calibration_error")] if model.n else [], "scores"
+        )
         attempt(lambda: len(model.reliability()), "reliability")
     elif hasattr(model, "learn_one"):
         use_dictionaries(model)
@@ -234,7 +258,7 @@ def use_estimator(model: Any) -> None:
     classes = hasattr(model, "predict_proba")
     d = int(getattr(model, "n_features_in_", 2))
     X = np.random.default_rng(0).normal(size=(20, d))
-    kinds = model.classes_ if classes and hasattr(model, "engine_") else np.array([0, 1])
+    kinds = model.classes_ if classes and hasattr(model, "learner_") else np.array([0, 1])
     y = kinds[np.arange(20) % len(kinds)] if classes else X[:, 0]
     for rows in (X[:1], X):
         attempt(lambda rows=rows: (model.predict_proba if classes else model.predict)(rows), "predict_proba" if classes else "predict")

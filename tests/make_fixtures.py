@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import mixable as mx
-from mixable._engine import Design
+from mixable.learner import Design
 from mixable.losses import Logistic
 from mixable.streaming import StreamModel
 
@@ -48,7 +48,7 @@ def counted():
 def streamed():
     """A model of `mixable stream` with events that wait for their label."""
     model = dictionaries(
-        StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}, True, True, 1)), ["yes" if y else "no" for y in Y]
+        StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})), ["yes" if y else "no" for y in Y]
     )
     model.counts["learned"] = len(Y)
     model.waiting["7"] = (np.array([1.0, np.nan]), np.array([0.25, 0.75]))

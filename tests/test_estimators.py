@@ -89,7 +89,7 @@ def rows(estimator, X, y, **options):
     """The loop that `prequential` stands for."""
     out = []
     for t in range(len(X)):
-        known = hasattr(estimator, "engine_") and len(estimator.classes_)
+        known = hasattr(estimator, "learner_") and len(estimator.classes_)
         out.append(dict(zip(estimator.classes_, estimator.predict_proba(X[t : t + 1])[0], strict=True)) if known else {})
         estimator.partial_fit(X[t : t + 1], y[t : t + 1], **options)
     return np.array([[row.get(label, 0.0) for label in estimator.classes_] for row in out])
@@ -349,7 +349,7 @@ def test_rows_of_weight_0_say_only_that_there_is_such_a_label(iris):
     rows_one_by_one = GAFClassifier()
     for t in range(150):
         rows_one_by_one.partial_fit(outliers[t : t + 1], y[t : t + 1], classes=[0, 1, 2], sample_weight=weight[t : t + 1])
-    np.testing.assert_array_equal(whole.engine_.scaler.moments(), kept.engine_.scaler.moments())
+    np.testing.assert_array_equal(whole.learner_.inputs.moments(), kept.learner_.inputs.moments())
     np.testing.assert_allclose(whole.predict_proba(X), kept.predict_proba(X), rtol=0, atol=1e-9)
     np.testing.assert_allclose(rows_one_by_one.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
     assert log_loss(whole.predict_proba(X), y).mean() < 0.3
@@ -375,7 +375,7 @@ def test_after_an_interruption_scaler_and_forecaster_have_learned_the_same_rows(
     if at:
         expected.partial_fit(X[:at], y[:at])
     assert model.forecaster_.steps == 1 + at
-    np.testing.assert_array_equal(model.engine_.scaler.moments(), expected.engine_.scaler.moments())
+    np.testing.assert_array_equal(model.learner_.inputs.moments(), expected.learner_.inputs.moments())
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-12)
 
 
@@ -396,7 +396,7 @@ def test_interrupted_after_a_row_was_learned_the_scaler_has_learned_it_too(make,
     monkeypatch.undo()
     expected = make().partial_fit(X[:11], y[:11])
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(model.engine_.scaler.moments(), expected.engine_.scaler.moments())
+    np.testing.assert_array_equal(model.learner_.inputs.moments(), expected.learner_.inputs.moments())
 
 
 @pytest.mark.parametrize("make", [GAFClassifier, GAFRegressor])
@@ -423,11 +423,11 @@ def test_a_batch_that_is_refused_has_changed_nothing():
     regressor = GAFRegressor(standardize=False).partial_fit(X[:5], y[:5])
     with pytest.raises(ValueError, match="too large"):
         regressor.fit(X, y)
-    assert not hasattr(regressor, "engine_")
+    assert not hasattr(regressor, "learner_")
     for target in (1e200, -1e150):
         with pytest.raises(ValueError, match="double precision"):
             regressor.partial_fit(X[:1], [target])
-    assert not hasattr(regressor, "engine_")
+    assert not hasattr(regressor, "learner_")
 
 
 def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
@@ -437,7 +437,7 @@ def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
     monkeypatch.setattr(type(model.forecaster_), "run_with_std", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
-    assert not hasattr(model, "engine_")
+    assert not hasattr(model, "learner_")
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ from sklearn.kernel_approximation import Nystroem as BatchNystroem
 from sklearn.kernel_approximation import RBFSampler
 
 import mixable as mx
-from mixable._engine import Design, Engine
 from mixable.datasets import make_drift, make_separable, make_shapes
 from mixable.experiments import runs, sources
-from mixable.kernels import Fourier, KernelGAF, KernelPlan, KernelScaler, Nystroem, effective_dimension, rbf
+from mixable.kernels import Fourier, KernelGAF, Nystroem, effective_dimension, rbf
+from mixable.learner import Design, KernelPlan, Learner
+from mixable.learner.coefficients import kernel_widths
+from mixable.learner.kernel_inputs import KernelInputs
 from mixable.losses import Logistic, Squared, log_loss
 
 RNG = np.random.default_rng(0)
@@ -61,16 +63,16 @@ def test_looking_is_pure_and_learning_is_looking_row_by_row(kind):
     together, after = start.learn(Z)
     each, one = [], start
     for z in Z:
-        each.append(one.look(z[None, :])[0])
+        each.append(one.transform(z[None, :])[0])
         features, one = one.learn(z[None, :])
         assert np.array_equal(features[0], each[-1])
     np.testing.assert_allclose(together, each, atol=1e-12)
-    np.testing.assert_allclose(after.look(Z), one.look(Z), atol=1e-12)
+    np.testing.assert_allclose(after.transform(Z), one.transform(Z), atol=1e-12)
     assert pickle.dumps(start) == before
     parts = start
     for piece in np.split(Z, [1, 7, 300, 599]):
         _, parts = parts.learn(piece)
-    np.testing.assert_allclose(parts.look(Z), after.look(Z), atol=1e-12)
+    np.testing.assert_allclose(parts.transform(Z), after.transform(Z), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", MAPS)
@@ -79,7 +81,7 @@ def test_a_map_goes_on_from_its_state_and_refuses_another(kind):
     _, learned = MAPS[kind](3, 20, gamma=0.3).learn(Z)
     twin = MAPS[kind](3, 20, gamma=7.0)
     twin.restore(learned.state())
-    assert np.array_equal(twin.look(Z), learned.look(Z))
+    assert np.array_equal(twin.transform(Z), learned.transform(Z))
     with pytest.raises(ValueError, match=r"shape"):
         MAPS[kind](2, 20, gamma=0.3).restore(learned.state())
     with pytest.raises(ValueError, match=r"shape"):
@@ -130,8 +132,8 @@ def test_new_features_that_are_zero_change_nothing(kind):
     Z = RNG.normal(size=(50, 3))
     _, learned = MAPS[kind](3, 20, gamma=0.3).learn(Z)
     larger = learned.add_features(2)
-    np.testing.assert_allclose(larger.look(np.hstack([Z, np.zeros((50, 2))])), learned.look(Z), atol=1e-14)
-    assert not np.allclose(larger.look(np.hstack([Z, np.ones((50, 2))])), learned.look(Z))
+    np.testing.assert_allclose(larger.transform(np.hstack([Z, np.zeros((50, 2))])), learned.transform(Z), atol=1e-14)
+    assert not np.allclose(larger.transform(np.hstack([Z, np.ones((50, 2))])), learned.transform(Z))
 
 
 def test_fourier_features_have_norm_1_and_are_closer_to_the_kernel_than_independent_ones():
@@ -139,7 +141,7 @@ def test_fourier_features_have_norm_1_and_are_closer_to_the_kernel_than_independ
     exact = rbf(Z, Z, 0.1)
     own, theirs = [], []
     for seed in range(10):
-        phi = Fourier(8, 64, gamma=0.1, seed=seed).look(Z)
+        phi = Fourier(8, 64, gamma=0.1, seed=seed).transform(Z)
         np.testing.assert_allclose((phi**2).sum(axis=1), 1, atol=1e-12)
         own.append(np.mean((phi @ phi.T - exact) ** 2))
         phi = RBFSampler(gamma=0.1, n_components=64, random_state=seed).fit_transform(Z)
@@ -153,7 +155,7 @@ def test_nystroem_is_the_kernels_projection_on_the_landmarks():
     assert len(learned.landmarks) == 40
     batch = BatchNystroem(gamma=0.3, n_components=40).fit(learned.landmarks)
     theirs = batch.transform(Z)
-    np.testing.assert_allclose(learned.look(Z) @ learned.look(Z).T, theirs @ theirs.T, atol=1e-6)
+    np.testing.assert_allclose(learned.transform(Z) @ learned.transform(Z).T, theirs @ theirs.T, atol=1e-6)
 
 
 def test_nystroem_takes_in_no_more_than_it_needs_and_never_changes_old_features():
@@ -162,7 +164,7 @@ def test_nystroem_takes_in_no_more_than_it_needs_and_never_changes_old_features(
     assert len(learned.landmarks) == 7
     half, early = Nystroem(2, 40, gamma=1.0).learn(Z[:5])
     r = len(early.landmarks)
-    np.testing.assert_allclose(learned.look(Z)[:, :r], early.look(Z)[:, :r], atol=1e-12)
+    np.testing.assert_allclose(learned.transform(Z)[:, :r], early.transform(Z)[:, :r], atol=1e-12)
     np.testing.assert_allclose(features[:5], half, atol=1e-12)
 
 
@@ -172,7 +174,7 @@ def test_rows_that_do_not_count_never_become_landmarks():
     features, learned = Nystroem(2, 30, gamma=1.0).learn(Z, counts)
     each, without = [], Nystroem(2, 30, gamma=1.0)
     for z, counted in zip(Z, counts, strict=True):
-        each.append(without.look(z[None, :])[0])
+        each.append(without.transform(z[None, :])[0])
         without = without.learn(z[None, :])[1] if counted else without
     np.testing.assert_allclose(features, each, atol=1e-12)
     np.testing.assert_allclose(learned.landmarks, without.landmarks)
@@ -190,7 +192,7 @@ def test_bad_sizes_are_refused(make):
 
 def test_an_odd_number_of_fourier_features_is_unbiased_too():
     Z = RNG.normal(size=(20, 2))
-    each = [Fourier(2, 3, gamma=0.5, seed=seed).look(Z) for seed in range(2000)]
+    each = [Fourier(2, 3, gamma=0.5, seed=seed).transform(Z) for seed in range(2000)]
     np.testing.assert_allclose(np.mean([phi @ phi.T for phi in each], axis=0), rbf(Z, Z, 0.5), atol=0.06)
 
 
@@ -220,7 +222,7 @@ def test_nystroem_with_all_points_as_landmarks_is_exact(causally, gamma):
     exact = KernelGAF(Logistic(2), 2, gamma=gamma, lam=0.1).run(X, y)
     features, all_of_them = Nystroem(2, 300, gamma=gamma, tolerance=1e-10).learn(X)
     assert gamma < 1 or len(all_of_them.landmarks) == 300  # a smooth kernel has no more than some 130 directions in double precision
-    phi = features if causally else all_of_them.look(X)
+    phi = features if causally else all_of_them.transform(X)
     p = mx.GAF(300, 2, lam=0.1, mu=0.0).run(phi, y)
     np.testing.assert_allclose(np.log(p), np.log(exact), atol=1e-5 if causally else 1e-6)
 
@@ -231,7 +233,7 @@ def test_fourier_forecasts_approach_the_exact_ones_as_the_square_root():
     sizes, errors = [32, 128, 512, 2000], []
     for m in sizes:
         seeds = range(8 if m < 500 else 3)
-        runs = [mx.GAF(m, 2, lam=0.1, mu=0.0).run(Fourier(2, m, gamma=0.5, seed=seed).look(X), y) for seed in seeds]
+        runs = [mx.GAF(m, 2, lam=0.1, mu=0.0).run(Fourier(2, m, gamma=0.5, seed=seed).transform(X), y) for seed in seeds]
         errors.append(np.mean([np.abs(np.log(p) - exact).mean() for p in runs]))
     slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
     assert -0.65 < slope < -0.35, (slope, errors)
@@ -312,19 +314,20 @@ def test_where_a_linear_model_is_right_little_is_lost(stream, method):
 
 def test_the_trust_by_width_is_in_what_the_data_ask_for():
     X, y = sharp(2000)
-    shares = small("fourier").fit(X, y).engine_.widths()
+    shares = kernel_widths(small("fourier").fit(X, y).learner_)
     assert shares[0][0] is None
     assert shares[0][1] > 0.5
     assert sum(share for _, share in shares) == pytest.approx(1)
     X, y = make_shapes(600, "circles")
-    gammas, trust = zip(*small("nystroem").fit(X, y).engine_.widths(), strict=True)
+    gammas, trust = zip(*kernel_widths(small("nystroem").fit(X, y).learner_), strict=True)
     assert gammas == (None, 1 / 16, 1 / 2, 8)
     assert trust[0] < 0.01
 
 
 def test_regression_beyond_linear():
-    X = RNG.uniform(-3, 3, size=(1500, 2))
-    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=1500) + 100
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-3, 3, size=(1500, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=1500) + 100
     for method in MAPS:
         model = mx.GAFRegressor(kernel="rbf", n_components=100, method=method)
         mean, std = model.prequential(X, y, return_std=True)
@@ -398,7 +401,7 @@ def test_long_tables_are_learned_and_forecast_in_pieces(method, monkeypatch):
     numbers = small(method, mx.GAFRegressor).fit(X, y)
     newcomers = y + (X[:, 0] > 2)
     p, mean = small(method).prequential(X, newcomers), small(method, mx.GAFRegressor).prequential(X, y)
-    monkeypatch.setattr("mixable._engine.MOST_NUMBERS", 2000)
+    monkeypatch.setattr("mixable._learner.MOST_NUMBERS", 2000)
     np.testing.assert_allclose(small(method).fit(X, y).predict_proba(X), whole.predict_proba(X), atol=1e-9)
     pieces = small(method, mx.GAFRegressor).fit(X, y)
     np.testing.assert_allclose(pieces.predict(X, return_std=True), numbers.predict(X, return_std=True), atol=1e-9)
@@ -439,7 +442,7 @@ def test_a_row_too_large_is_named_and_refused_before_any_is_learned(kernel, in_p
     X[77, 0] = 1e200
     model = mx.GAFClassifier(kernel=kernel, n_components=10, standardize=False).fit(X[:20], y[:20])
     if in_pieces:
-        monkeypatch.setattr("mixable._engine.MOST_NUMBERS", 200)
+        monkeypatch.setattr("mixable._learner.MOST_NUMBERS", 200)
     before = model.predict_proba(X[:20])
     labels = np.where(np.arange(100) == 50, 7, y) if newcomer else y
     with pytest.raises(ValueError, match=r"X\[77\] is too large"):
@@ -465,7 +468,7 @@ def test_bad_parameters(parameters, message):
         model = kind(**parameters)
         with pytest.raises((ValueError, TypeError), match=message):
             model.fit(X, y)
-        assert not hasattr(model, "engine_")
+        assert not hasattr(model, "learner_")
 
 
 def test_too_many_components_are_refused_at_once():
@@ -504,13 +507,13 @@ def test_new_classes_and_in_river_new_features_turn_up(method):
 @pytest.mark.parametrize("method", MAPS)
 def test_new_features_are_as_if_they_had_been_0(method, monkeypatch):
     X = RNG.normal(size=(60, 3))
-    scaler = KernelScaler(KernelPlan.of("rbf", 8, None, method), 2, intercept=True, standardize=True)
-    scaler.learn(X[:, :2].copy())
+    scaler = KernelInputs(KernelPlan.of("rbf", 8, None, method), 2, intercept=True, standardize=True)
+    scaler.commit(scaler.stage(X[:, :2].copy())[1], 60)
     monkeypatch.delattr(KernelPlan, "maps")  # maps are not made only to be thrown away
     larger = scaler.with_features(3)
     missing = np.column_stack([X[:, :2], np.full(60, np.nan)])
-    np.testing.assert_allclose(larger.look(missing), np.column_stack([scaler.look(X[:, :2].copy()), np.zeros(60)]), atol=1e-12)
-    np.testing.assert_allclose(larger.learn(missing)[:, -1], 0)
+    np.testing.assert_allclose(larger.transform(missing), np.column_stack([scaler.transform(X[:, :2].copy()), np.zeros(60)]), atol=1e-12)
+    np.testing.assert_allclose(larger.stage(missing)[0][:, -1], 0)
 
 
 @pytest.mark.parametrize("method", MAPS)
@@ -521,7 +524,7 @@ def test_what_stops_half_way_leaves_the_map_in_step_with_the_forecaster(method):
     weight[:10] = 0, 3, 0, 0, 0, 0.1, 0, 1, 0, 0
     weight[33] = 1e13  # more than can be learned
     with pytest.raises((ValueError, RuntimeError), match="weight"):
-        stopped.engine_.run(X[20:], y[20:].tolist(), weight)
+        stopped.learner_.run(X[20:], y[20:].tolist(), weight)
     learned = stopped.forecaster_.steps
     assert 20 < learned <= 53
     other.partial_fit(X[20:learned], y[20:learned], sample_weight=weight[: learned - 20])
@@ -531,15 +534,15 @@ def test_what_stops_half_way_leaves_the_map_in_step_with_the_forecaster(method):
 def test_a_map_that_is_stopped_while_it_learns_a_row_is_in_step():
     X, y = rings(30)
     start = small("nystroem").partial_fit(X[:8], y[:8])
-    before, line = start.engine_.scaler.state(), 0
-    after = copy.deepcopy(start).partial_fit(X[8:9], y[8:9]).engine_.scaler.state()
+    before, line = start.learner_.inputs.state(), 0
+    after = copy.deepcopy(start).partial_fit(X[8:9], y[8:9]).learner_.inputs.state()
     stops = [0]
     while stops:
         line += 1
         model = copy.deepcopy(start)
         with stopped_at(Nystroem.learn.__code__.co_filename, line) as stops:
             model.partial_fit(X[8:9], y[8:9])
-        state, wanted = model.engine_.scaler.state(), before if model.forecaster_.steps == 8 else after
+        state, wanted = model.learner_.inputs.state(), before if model.forecaster_.steps == 8 else after
         assert all(np.array_equal(state[name], wanted[name], equal_nan=True) for name in wanted), line
     assert line > 20
 
@@ -574,7 +577,7 @@ def test_rows_of_weight_0_count_for_nothing(method):
     whole.partial_fit(X[5:], y[5:], sample_weight=weight[5:])
     counts = np.flatnonzero(weight[5:]) + 5
     some.partial_fit(X[counts], y[counts])
-    ours, theirs = whole.engine_.scaler.state(), some.engine_.scaler.state()
+    ours, theirs = whole.learner_.inputs.state(), some.learner_.inputs.state()
     for name in ours:
         np.testing.assert_allclose(ours[name], theirs[name], atol=1e-12)
 
@@ -607,15 +610,15 @@ def test_a_race_with_missing_entries_too(seed, tmp_path):
     for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
         result = runs.run(runs.Task("some", layout, name, (("n_components", 10.0),), seed, "causal"))
         kernel = KernelPlan.of("rbf", 10, None, method)
-        engine = Engine(Design.for_classes(None, dict.fromkeys(("lam", "beta", "alpha", "drift")), True, True, 1, kernel), 2, range(2))
-        p = engine.run(X[order], y[order].tolist(), None)
+        learner = Learner(Design.for_classes(None, {"lam": None}, kernel=kernel), 2, range(2))
+        p = learner.run(X[order], y[order].tolist(), None)
         assert result["log_loss"] == pytest.approx(log_loss(p, y[order]).mean(), abs=1e-9)
 
 
 @pytest.mark.parametrize("method", MAPS)
 def test_a_crafted_state_is_refused(method):
     X, y = rings(40)
-    scaler = small(method).fit(X, y).engine_.scaler
+    scaler = small(method).fit(X, y).learner_.inputs
     state = scaler.state()
     name = "map0.factor" if method == "nystroem" else "map0.frequencies"
     for crafted, message in (
@@ -634,7 +637,7 @@ def test_a_crafted_state_is_refused(method):
 def test_a_plan_that_is_not_the_forecasters_is_refused(change):
     X, y = rings(40)
     model = small("nystroem").fit(X[:3], y[:3])
-    engine = copy.copy(model.engine_)
+    engine = copy.copy(model.learner_)
     engine.design = copy.copy(engine.design)
     engine.design.kernel = replace(engine.design.kernel, **change)
     with pytest.raises(ValueError, match="do not go together"):

@@ -21,7 +21,7 @@ FORECASTS = json.loads((FOLDER / "forecasts.json").read_text())
 
 def test_every_class_that_can_be_saved_has_a_fixture():
     savable = {
-        name for name, home in persistence.HOMES.items() if home in ("mixable", "mixable.metrics", "mixable.river", "mixable.streaming")
+        name for name, home in persistence.HOMES.items() if name not in persistence.PARTS
     }
     assert set(MODELS) == set(FORECASTS)
     assert {name.partition("-")[0] for name in MODELS} == savable
@@ -248,8 +248,8 @@ def test_files_written_long_ago_go_on_learning(name):
             model.learn_one({"one": x[0], "two": x[1]}, y)
         else:
             model.partial_fit(x[None, :], [y])
-    engine = model._engine if "river" in name else model.engine_
-    mean, sd = engine.scaler.moments()
+    engine = model._learner if "river" in name else model.learner_
+    mean, sd = engine.inputs.moments()
     assert np.abs(mean).max() < 0.5
     assert np.abs(sd - 1).max() < 0.3
     high = {"one": 1.5, "two": 0.0}
@@ -284,7 +284,7 @@ def test_labels_and_names_of_all_kinds(tmp_path):
         model.learn_one({1: 0.5, "1": -0.5, ("a", 2): 1.0}, label)
     mx.save(model, tmp_path / "m")
     twin = mx.load(tmp_path / "m")
-    assert list(twin._engine.labels) == [10**5000, 3, 2**60, "text", -(10**40)]
+    assert list(twin._learner.labels) == [10**5000, 3, 2**60, "text", -(10**40)]
     assert twin.predict_proba_one({1: 1.0, "1": 2.0}) == model.predict_proba_one({1: 1.0, "1": 2.0})
     model.learn_one({}, np.longdouble(1.5))
     with pytest.raises(TypeError, match="cannot be saved"):

@@ -76,7 +76,7 @@ def test_a_missing_feature_counts_as_its_mean():
     for _ in range(200):
         x = {"a": rng.normal(5, 2), "b": rng.normal()}
         model.learn_one(x, bool(x["a"] > 5))
-    mean = model._engine.scaler.moments()[0][0]
+    mean = model._learner.inputs.moments()[0][0]
     missing = model.predict_proba_one({"b": 0.3})
     present = model.predict_proba_one({"a": mean, "b": 0.3})
     assert missing[True] == pytest.approx(present[True], abs=1e-6)

@@ -26,8 +26,8 @@ from kill_stream import FILES, MIXABLE, command, kill_and_resume, write_events
 from typer.testing import CliRunner
 
 import mixable as mx
-from mixable._engine import Design
 from mixable.cli.app import app
+from mixable.learner import Design
 from mixable.streaming import StreamModel
 from mixable.streaming.lines import LONGEST
 
@@ -166,16 +166,16 @@ def test_bits_do_not_depend_on_how_rows_are_spread_over_calls(d, K):
     """Also where BLAS does the products, whose bits in `run` do depend on it; and they are those of predict and learn."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, d)), rng.integers(-1, K, 90)
-    design = Design.for_classes(mx.GAF, {}, True, True, 1)
+    design = Design.for_classes(mx.GAF, {})
     outcomes = []
     for cuts in ([0, 90], [0, 1, 8, 50, 51, 90], list(range(91))):
-        f, scaler = design.forecaster(d, K), design.scaler(d)
+        f, scaler = design.forecaster(d, K), design.inputs(d).scaler
         parts = [f._core.follow(scaler, X[i:j], y[i:j]) for i, j in itertools.pairwise(cuts)]
         assert [part[1:] for part in parts] == [(j - i, None) for i, j in itertools.pairwise(cuts)]
         outcomes.append((np.concatenate([part[0] for part in parts]).tobytes(), f.coef.tobytes()))
-    f, scaler, P = design.forecaster(d, K), design.scaler(d), []
+    f, scaler, P = design.forecaster(d, K), design.inputs(d).scaler, []
     for x, label in zip(X, y, strict=True):
-        z = scaler.look(x)
+        z = scaler.transform(x)
         P.append(f.predict(z))
         if label >= 0:
             f.learn(z, label)
@@ -261,7 +261,7 @@ def test_the_model_file_predicts_from_dictionaries_and_agrees_with_river(tmp_pat
 
 def test_events_without_label_are_only_predicted_and_late_labels_are_learned(tmp_path):
     lines = ["id,a,b,y\n"]
-    expected = StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}, True, True, 1))
+    expected = StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}))
     for t, line in enumerate(small(40)[1:]):
         a, b, _ = line.strip().split(",")
         lines.append(f"{t},{a},{b},\n")
@@ -294,7 +294,7 @@ def as_json(events, path):
 def test_an_event_whose_values_are_all_missing_is_an_event(tmp_path, write):
     """It was taken for a late label, and refused: 7,453 of 50,000 events."""
     rng = np.random.default_rng(0)
-    events, expected = [], StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}, True, True, 1))
+    events, expected = [], StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}))
     for t in range(300):
         a, b = rng.normal(size=2).round(3).tolist() if rng.random() < 0.8 else (None, None)
         label = "up" if (a or 0) + (b or 0) + rng.normal() > 0 else "down"

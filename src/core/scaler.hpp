@@ -32,7 +32,7 @@ class Scaler {
     static constexpr long kept = 16;  // entries of a feature that are kept and judged together
 
     /// z (views x width) of the row x, as if it were the next to be learned.
-    void look(const double* x, double* z) const {
+    void transform(const double* x, double* z) const {
         put_intercept(z);
         for (long i = 0; i < d; ++i) put(i, x[i], with(i, x[i]), z);
     }

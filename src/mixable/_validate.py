@@ -143,6 +143,33 @@ def weights(value: ArrayLike | None, n: int) -> Array | None:
     return values
 
 
+LARGEST_WEIGHT = 1e12
+LARGEST_TARGET = 1e99
+"""What can be learned in double precision, with some room."""
+
+
+def example_weight(value: Any, name: str) -> float:
+    """A weight that an estimator can learn."""
+    return real(value, name, least=0, most=LARGEST_WEIGHT)
+
+
+def example_weights(values: Array, name: str) -> None:
+    """Refuse weights that cannot be learned in double precision."""
+    if (values > LARGEST_WEIGHT).any():
+        raise ValueError(f"{name} must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision")
+
+
+def target_in_range(value: Any, name: str) -> float:
+    """A number that an estimator can learn."""
+    return real(value, name, least=-LARGEST_TARGET, most=LARGEST_TARGET)
+
+
+def targets_in_range(values: Array, name: str) -> None:
+    """Refuse numbers that cannot be learned in double precision."""
+    if (np.abs(values) > LARGEST_TARGET).any():
+        raise ValueError(f"{name} must be at most {LARGEST_TARGET:g} in size: more cannot be learned in double precision")
+
+
 def count(value: Any, name: str, least: int = 1, most: int = 2**63 - 1) -> int:
     """An integer of at least `least` and at most `most`, that is of 63 bits."""
     try:

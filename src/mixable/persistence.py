@@ -13,32 +13,34 @@ import os
 import stat
 from dataclasses import is_dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mixable import _validate
 from mixable._files import write_whole
+from mixable.forecasters.table import FORECASTERS
 
 FORMAT = 1
 
 # Where the classes are that a file may contain. Nothing else is ever made from one.
 HOMES = {
-    **{name: "mixable" for name in ("AIOLI", "FTRL", "GAF", "OGD", "ONS", "SMP", "VAW", "AutoGAF", "AutoRidge", "Folklore", "Foster")},
-    **{name: "mixable" for name in ("GenericGAF", "KernelGAF", "Mixture", "GAFClassifier", "GAFRegressor")},
+    **{entry.name: entry.home for entry in FORECASTERS},
+    **{name: "mixable.estimators" for name in ("GAFClassifier", "GAFRegressor")},
     **{name: "mixable.integrals" for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature")},
     **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
-    **{name: "mixable._engine" for name in ("Engine", "Design")},
-    "KernelPlan": "mixable.kernels",
+    **{name: "mixable.learner" for name in ("Learner", "Design", "KernelPlan")},
     "Scores": "mixable.metrics",
     "StreamModel": "mixable.streaming",
     "river.GAFClassifier": "mixable.river",
     "river.GAFRegressor": "mixable.river",
 }
 
+# What earlier versions called a class.
+OLD_NAMES = {"Engine": "Learner"}
+
 # What is only ever part of a model.
-PARTS = {"Engine", "Design", "KernelPlan", *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses"))}
+PARTS = {"Learner", "Design", "KernelPlan", *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses"))}
 
 SPARE_MEMORY = 2**28
 """Bytes that a model may need beyond 64 times the length of its file. Posteriors do not count: their arrays are in the file."""
@@ -260,7 +262,8 @@ def _decode(value: Any, tensors: dict[str, Any]) -> Any:
         return tensors.pop(value["tensor"]).copy()  # once: a file that names one often could take any amount of memory
     if "array" in value:
         return _array(_decode(value["array"], tensors), value["dtype"])
-    name = value.get("class") or value.get("object")
+    name = str(value.get("class") or value.get("object"))
+    name = OLD_NAMES.get(name, name)
     if name not in HOMES:
         raise DamagedFileError(f"the file holds a {name!r}, which this version of mixable does not know")
     kind = getattr(import_module(HOMES[name]), name.removeprefix("river."))

@@ -18,27 +18,31 @@ import numpy as np
 from river import base
 
 from mixable import _validate
-from mixable._dictionaries import Dictionaries, label
-from mixable._engine import LARGEST_TARGET, Design, check_targets
-from mixable.kernels import KernelPlan
+from mixable.learner import Design, KernelPlan, NamedLearner, label
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class _Kernelled(Dictionaries):
-    """Linear features, and those of a kernel beside them."""
+class _Estimator(NamedLearner):
+    """What the two estimators share: how their inputs are made."""
 
-    kernel: str | None = None  # these four also of models that were saved before there were kernels
-    n_components: int = 200
-    gamma: float | None = None
-    method: str = "fourier"
+    standardize: bool
+    fit_intercept: bool
+    kernel: str | None
+    n_components: int
+    gamma: float | None
+    method: str
 
-    def _kernel(self) -> KernelPlan | None:
-        return KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method)
+    def _options(self) -> dict[str, Any]:
+        return {
+            "standardize": self.standardize,
+            "intercept": self.fit_intercept,
+            "kernel": KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method),
+        }
 
 
-class GAFClassifier(_Kernelled, base.MiniBatchClassifier):
+class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     """Probabilities you can bet on, one dictionary at a time; nothing to tune.
 
     Parameters left at None are mixed over (`mixable.AutoGAF`); given ones are fixed. Features are scaled as they come, so that no
@@ -110,7 +114,7 @@ class GAFClassifier(_Kernelled, base.MiniBatchClassifier):
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, 1, self._kernel())
+        return Design.for_classes(self.forecaster, fixed, **self._options())
 
     def _labels(self) -> tuple[Hashable, ...]:
         return ()
@@ -131,12 +135,13 @@ class GAFClassifier(_Kernelled, base.MiniBatchClassifier):
         """The probability of each class met so far, for each row."""
         import pandas as pd
 
-        if self._engine is None or not self._engine.labels or not len(X):
+        if self._learner is None or not self._learner.labels or not len(X):
             return pd.DataFrame(index=X.index)
-        return pd.DataFrame(self._engine.look(self._table(X)), index=X.index, columns=self._engine.labels)
+        p = self._learner.predict(self._columns.table(X))
+        return pd.DataFrame(p, index=X.index, columns=self._learner.labels)
 
 
-class GAFRegressor(_Kernelled, base.MiniBatchRegressor):
+class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     """Linear regression, one dictionary at a time; nothing to tune, and honest about its uncertainty.
 
     `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their running mean, new ones are taken in.
@@ -190,34 +195,38 @@ class GAFRegressor(_Kernelled, base.MiniBatchRegressor):
         self._begin()
 
     def _design(self) -> Design:
-        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, 1, self._kernel())
+        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, **self._options())
 
     def _labels(self) -> None:
         return None
 
     def learn_one(self, x: dict[Hashable, Any], y: float, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
-        self._learn_one(x, _validate.real(y, "y", least=-LARGEST_TARGET, most=LARGEST_TARGET), w)
+        self._learn_one(x, _validate.target_in_range(y, "y"), w)
 
     def predict_one(self, x: dict[Hashable, Any]) -> float:
         """The mean of the forecast."""
-        return 0.0 if self._engine is None else float(self._engine.look(self._row(x)))
+        if self._learner is None:
+            return 0.0
+        return float(self._learner.predict(self._columns.row(x)))
 
     def predict_interval_one(self, x: dict[Hashable, Any], level: float = 0.9) -> tuple[float, float]:
         """The interval that holds the target with probability `level`; all numbers before anything was learned."""
-        if self._engine is None:
+        if self._learner is None:
             return -math.inf, math.inf
-        return self._engine.interval(self._row(x), level)
+        return self._learner.interval(self._columns.row(x), level)
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
         targets = _validate.targets(y, len(X)) if len(X) else np.empty(0)
-        check_targets(targets)
+        _validate.targets_in_range(targets, "y")
         self._learn_many(X, targets)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The mean of the forecast for each row."""
         import pandas as pd
 
-        values = np.zeros(len(X)) if self._engine is None or not len(X) else self._engine.look(self._table(X))
+        values = np.zeros(len(X))
+        if self._learner is not None and len(X):
+            values = self._learner.predict(self._columns.table(X))
         return pd.Series(values, index=X.index, dtype=np.float64)

@@ -16,10 +16,11 @@ from rich.live import Live
 from rich.text import Text
 
 from mixable import persistence
-from mixable._engine import Design
 from mixable._files import clear_parts
 from mixable.cli.consoles import Messages
-from mixable.forecasters import GAF, ONS, Folklore
+from mixable.forecasters import AutoGAF
+from mixable.forecasters.table import FORECASTERS
+from mixable.learner import Design
 from mixable.streaming.errors import StreamError
 from mixable.streaming.files import Lock, open_standard_descriptors
 from mixable.streaming.loop import Options, Stream
@@ -37,21 +38,8 @@ class Format(str, Enum):
     json = "json"
 
 
-class Forecaster(str, Enum):
-    """What may learn."""
-
-    auto = "auto"
-    gaf = "gaf"
-    folklore = "folklore"
-    ons = "ons"
-
-
-KINDS: dict[Forecaster, type | None] = {
-    Forecaster.auto: None,
-    Forecaster.gaf: GAF,
-    Forecaster.folklore: Folklore,
-    Forecaster.ons: ONS,
-}
+KINDS = {entry.short: entry.kind for entry in FORECASTERS if entry.streams}
+Forecaster = Enum("Forecaster", [(name, name) for name in KINDS], type=str)  # type: ignore[misc]  # read from the table
 
 
 def run_stream(
@@ -145,11 +133,13 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
 
 def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> Design:
     """The forecaster that the options ask for."""
+    name = "auto" if forecaster is None else forecaster.value
+    kind = KINDS[name]
     try:
-        design = Design.for_classes(KINDS[forecaster or Forecaster.auto], fixed, True, True, 1)
+        design = Design.for_classes(None if kind is AutoGAF else kind, fixed)
         design.forecaster(1, 2)
     except (TypeError, ValueError) as error:
-        raise StreamError(f"--forecaster {(forecaster or Forecaster.auto).value}: {error}") from None
+        raise StreamError(f"--forecaster {name}: {error}") from None
     return design
 
 
@@ -172,9 +162,9 @@ def _model(options: Options, design: Design, asked: bool, classes: tuple[str, ..
         raise StreamError(f"{path} was made with another forecaster or other parameters; leave them out to go on with it")
     if classes is not None and classes != model.classes:
         raise StreamError(f"{path} was made with other --classes: {', '.join(model.classes) if model.classes else 'none given'}")
-    if features is not None and not (model.closed_features and set(features) == set(model.columns)):
+    if features is not None and not (model.closed_features and set(features) == set(model.columns.places)):
         raise StreamError(
-            f"{path} was made with other --features: {', '.join(map(str, model.columns)) if model.closed_features else 'none given'}"
+            f"{path} was made with other --features: {', '.join(map(str, model.columns.places)) if model.closed_features else 'none given'}"
         )
     return model
 

@@ -1,4 +1,4 @@
-"""What GAFClassifier and GAFRegressor share: what they accept, and the engine behind them."""
+"""What GAFClassifier and GAFRegressor share: what they accept, and the learner behind them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from mixable._engine import Design, Engine, check_weights
+from mixable import _validate
 from mixable.estimators import tables
-from mixable.kernels import KernelPlan
+from mixable.learner import Design, KernelPlan, Learner
+from mixable.learner.coefficients import kernel_widths
 
 Array = NDArray[np.float64]
 
 
 class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
-    """Tables in, an engine behind."""
+    """Tables in, a learner behind."""
 
     standardize: bool
     fit_intercept: bool
@@ -32,13 +33,19 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
     gamma: float | None
     method: str
     n_features_in_: int
-    engine_: Engine
+    learner_: Learner
 
     def _design(self) -> Design:
         raise NotImplementedError
 
-    def _kernel(self) -> KernelPlan | None:
-        return KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method)
+    def _options(self) -> dict[str, Any]:
+        """What all designs are told."""
+        return {
+            "standardize": self.standardize,
+            "intercept": self.fit_intercept,
+            "threads": self._threads,
+            "kernel": KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method),
+        }
 
     @property
     def _threads(self) -> int:
@@ -77,35 +84,35 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             raise ValueError("Negative values in data passed to `sample_weight`.")
         if fit and not out.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
-        check_weights(out)
+        _validate.example_weights(out, "sample_weight")
         return out
 
     def _teach(self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False) -> Any:
-        """Let the engine learn; what it returns. If that fails and nothing (or, of a `whole`, not everything) was learned, forget all."""
+        """Let the learner learn; what it returns. If that fails and nothing (or, of a `whole`, not everything) was learned, forget all."""
         try:
-            return teach(self.engine_, *examples)
+            return teach(self.learner_, *examples)
         except BaseException:
-            if whole or self.engine_.forecaster.steps == 0:
+            if whole or self.learner_.forecaster.steps == 0:
                 self._forget()
             raise
 
     def _forget(self) -> None:
         """Drop what was learned."""
-        for name in ("engine_", "n_features_in_", "feature_names_in_"):
+        for name in ("learner_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 delattr(self, name)
 
     def report(self) -> str:
         """What it has settled on, in words and numbers."""
-        check_is_fitted(self, "engine_")
-        forecaster = self.engine_.forecaster
+        check_is_fitted(self, "learner_")
+        forecaster = self.learner_.forecaster
         text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
-        design = self.engine_.design
+        design = self.learner_.design
         scaling = "standardised by running mean and deviation" if design.standardize else "as they come"
         if design.kernel is not None:
             trust = [
                 f"{share:.0%} in view {view} ({'linear' if gamma is None else f'gamma {gamma:.3g}'})"
-                for view, (gamma, share) in enumerate(self.engine_.widths())
+                for view, (gamma, share) in enumerate(kernel_widths(self.learner_))
             ]
             text += f"\nBeside the linear features there are {design.kernel.n_components} of the rbf kernel ({design.kernel.method}). "
             text += f"Trust in posteriors by what they see: {', '.join(trust)}."
@@ -114,22 +121,26 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what was saved; parameters that there were not yet have their defaults."""
         defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
-        known = {*defaults, "engine_", "n_features_in_", "feature_names_in_", "_sklearn_version"}
+        if "engine_" in state:  # what version 0.1.0 called it
+            state = {("learner_" if name == "engine_" else name): value for name, value in state.items()}
+        known = {*defaults, "learner_", "n_features_in_", "feature_names_in_", "_sklearn_version"}
         if not state.keys() <= known:
             raise ValueError(f"a {type(self).__name__} has nothing called {sorted(state.keys() - known)!r:.200}")
-        if "engine_" in state:
-            self._check_saved(state["engine_"], state["n_features_in_"], state.get("feature_names_in_"))
+        if "learner_" in state:
+            self._check_saved(state["learner_"], state["n_features_in_"], state.get("feature_names_in_"))
         super().__setstate__({**defaults, **state})
 
-    def _check_saved(self, engine: Any, n_features: Any, names: Any) -> None:
+    def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
         """Refuse what does not go together."""
-        if not isinstance(engine, Engine) or engine.n_features != n_features or not n_features:
-            raise ValueError("the saved engine has another number of features")
-        if names is not None and not (isinstance(names, np.ndarray) and names.shape == (n_features,) and all(isinstance(x, str) for x in names)):
+        if not isinstance(learner, Learner) or learner.n_features != n_features or not n_features:
+            raise ValueError("the saved learner has another number of features")
+        if names is not None and not (
+            isinstance(names, np.ndarray) and names.shape == (n_features,) and all(isinstance(x, str) for x in names)
+        ):
             raise ValueError(f"the saved names of the features must be {n_features} texts")
 
     @property
     def forecaster_(self) -> Any:
         """The forecaster behind the estimator."""
-        check_is_fitted(self, "engine_")
-        return self.engine_.forecaster
+        check_is_fitted(self, "learner_")
+        return self.learner_.forecaster

@@ -11,9 +11,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mixable._engine import Design, Engine
 from mixable.estimators.base import Array, StreamEstimator
 from mixable.integrals import helmert
+from mixable.learner import Design, Learner
+from mixable.learner.coefficients import coefficients, deviations
 
 
 class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -105,16 +106,16 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
             rows = self._rows(X, reset=True)
             labels = self._labels(y, len(rows))
             weight = self._weights(sample_weight, rows, fit=True)
-            self.engine_ = Engine(self._design(), rows.shape[1], np.unique(labels).tolist())
+            self.learner_ = Learner(self._design(), rows.shape[1], np.unique(labels).tolist())
         except BaseException:
             self._forget()
             raise
-        self._teach(Engine.learn, (rows, labels.tolist(), weight), whole=True)
+        self._teach(Learner.learn, (rows, labels.tolist(), weight), whole=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> GAFClassifier:
-        """Learn more rows. Classes that were not there before are taken in, unless the first call told all `classes`."""
-        self._teach(Engine.learn, self._prepare(X, y, sample_weight, classes))
+        """Learn more rows. Classes that were not there before are taken in, unless the first call named all `classes`."""
+        self._teach(Learner.learn, self._prepare(X, y, sample_weight, classes))
         return self
 
     def prequential(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Array:
@@ -123,30 +124,32 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code. Columns are `classes_` as they are at the
         end; a class that had not been met before a row has 0 there.
         """
-        p = self._teach(Engine.run, self._prepare(X, y, sample_weight, classes))
+        p = self._teach(Learner.run, self._prepare(X, y, sample_weight, classes))
         return np.ascontiguousarray(p[:, self._order()])
 
     def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None) -> tuple[Array, list[Any], Array | None]:
-        """Check rows, labels and weights, and make an engine if there is none; if one is refused, nothing has changed."""
-        first = not hasattr(self, "engine_")
+        """Check rows, labels and weights, and make a learner if there is none; if one is refused, nothing has changed."""
+        first = not hasattr(self, "learner_")
         try:
             rows = self._rows(X, reset=first)
             labels = self._labels(y, len(rows))
             weight = self._weights(sample_weight, rows)
-            told = None if classes is None else np.unique(column_or_1d(np.asarray(classes))).tolist()
-            engine = Engine(self._design(), rows.shape[1], told or (), closed=told is not None) if first else self.engine_
-            if not first and told is not None and set(told) != set(engine.labels or ()):
-                raise ValueError(f"classes={told!r} are not those of the first call: {sorted(engine.labels or (), key=str)!r}")
+            known = None if classes is None else np.unique(column_or_1d(np.asarray(classes))).tolist()
+            learner = None if first else self.learner_
+            if learner is None:
+                learner = Learner(self._design(), rows.shape[1], known or (), closed=known is not None)
+            elif known is not None and set(known) != set(learner.labels):
+                raise ValueError(f"classes={known!r} are not those of the first call: {sorted(learner.labels, key=str)!r}")
             values = labels.tolist()
-            _check_kinds(values[:1], (engine.labels or values)[0])
-            unknown = engine.new_labels(values) if engine.closed else ()
+            _check_kinds(values[:1], (learner.labels or values)[0])
+            unknown = learner.unknown(values)
             if unknown:
                 raise ValueError(f"y has labels that are not in classes: {unknown!r}")
         except BaseException:
             if first:
                 self._forget()
             raise
-        self.engine_ = engine
+        self.learner_ = learner
         return rows, values, weight
 
     def _labels(self, y: Any, n: int) -> NDArray[Any]:
@@ -167,32 +170,33 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]")
         return values
 
-    def _check_saved(self, engine: Any, n_features: Any, names: Any) -> None:
-        super()._check_saved(engine, n_features, names)
-        if not engine.labels or not all(isinstance(label, (str, numbers.Number, np.bool_)) for label in engine.labels):
+    def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
+        super()._check_saved(learner, n_features, names)
+        labels = learner.labels if learner.has_labels else []
+        if not labels or not all(isinstance(label, (str, numbers.Number, np.bool_)) for label in labels):
             raise ValueError("the saved labels must be numbers, texts, or True and False")
-        _check_kinds(engine.labels, engine.labels[0])
+        _check_kinds(labels, labels[0])
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return Design.for_classes(self.forecaster, fixed, self.standardize, self.fit_intercept, self._threads, self._kernel())
+        return Design.for_classes(self.forecaster, fixed, **self._options())
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels, sorted."""
-        if not hasattr(self, "engine_"):
+        if not hasattr(self, "learner_"):
             raise AttributeError("classes_ is known after fit or partial_fit")
-        return np.array(self.engine_.labels)[self._order()]
+        return np.array(self.learner_.labels)[self._order()]
 
     def _order(self) -> NDArray[np.int_]:
-        """The engine's columns in the order of `classes_`."""
-        return np.argsort(np.array(self.engine_.labels), kind="stable")
+        """The learner's columns in the order of `classes_`."""
+        return np.argsort(np.array(self.learner_.labels), kind="stable")
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, n_classes) of each row, from what has been learned so far; columns as in `classes_`."""
-        check_is_fitted(self, "engine_")
+        check_is_fitted(self, "learner_")
         rows = self._rows(X)
-        p = self.engine_.look(rows[0])[None, :] if len(rows) == 1 else self.engine_.look(rows)
+        p = self.learner_.predict(rows[0])[None, :] if len(rows) == 1 else self.learner_.predict(rows)
         return np.ascontiguousarray(p[:, self._order()])
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -225,14 +229,14 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
     @property
     def coef_std_(self) -> Array:
         """Posterior standard deviations of `coef_`."""
-        check_is_fitted(self, "engine_")
-        K = self.engine_.forecaster.n_classes
+        check_is_fitted(self, "learner_")
+        K = self.learner_.forecaster.n_classes
         basis = helmert(K)
-        return self.engine_.spread(basis[[1]] - basis[[0]] if K == 2 else basis[self._order()])
+        return deviations(self.learner_, basis[[1]] - basis[[0]] if K == 2 else basis[self._order()])
 
     def _coefficients(self) -> tuple[Array, Array]:
-        check_is_fitted(self, "engine_")
-        return self.engine_.coefficients()
+        check_is_fitted(self, "learner_")
+        return coefficients(self.learner_)
 
     def _by_class(self, values: Array) -> Array:
         """Put rows, one for each class of the forecaster, in the order of `classes_`; of two, the difference."""

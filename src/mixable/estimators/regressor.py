@@ -9,8 +9,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mixable._engine import Design, Engine, check_targets
+from mixable import _validate
 from mixable.estimators.base import Array, StreamEstimator
+from mixable.learner import Design, Learner
+from mixable.learner.coefficients import coefficients, deviations
 
 
 class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -74,12 +76,12 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Forget everything, then learn the rows in turn."""
         self._forget()
-        self._teach(Engine.learn, self._prepare(X, y, sample_weight, fit=True), whole=True)
+        self._teach(Learner.learn, self._prepare(X, y, sample_weight, fit=True), whole=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Learn more rows."""
-        self._teach(Engine.learn, self._prepare(X, y, sample_weight))
+        self._teach(Learner.learn, self._prepare(X, y, sample_weight))
         return self
 
     def prequential(
@@ -89,12 +91,12 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
 
         The same as a loop of `predict` and `partial_fit` over the rows, in compiled code.
         """
-        mean, std = self._teach(Engine.run, self._prepare(X, y, sample_weight))
+        mean, std = self._teach(Learner.run, self._prepare(X, y, sample_weight))
         return (mean, std) if return_std else mean
 
     def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, *, fit: bool = False) -> tuple[Array, Array, Array | None]:
-        """Check everything, and make an engine if there is none."""
-        first = not hasattr(self, "engine_")
+        """Check everything, and make a learner if there is none."""
+        first = not hasattr(self, "learner_")
         try:
             rows = self._rows(X, reset=first)
             if y is None:
@@ -104,52 +106,50 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
                 raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(rows)}, {len(targets)}]")
             if not np.isfinite(targets).all():
                 raise ValueError("Input y contains NaN or infinity.")
-            check_targets(targets)
+            _validate.targets_in_range(targets, "y")
             weight = self._weights(sample_weight, rows, fit=fit)
-            engine = Engine(self._design(), rows.shape[1], None) if first else self.engine_
+            learner = Learner(self._design(), rows.shape[1], None) if first else self.learner_
         except BaseException:
             if first:
                 self._forget()
             raise
-        self.engine_ = engine
+        self.learner_ = learner
         return rows, targets, weight
 
-    def _check_saved(self, engine: Any, n_features: Any, names: Any) -> None:
-        super()._check_saved(engine, n_features, names)
-        if engine.labels is not None:
-            raise ValueError("the saved engine is that of a classifier")
+    def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
+        super()._check_saved(learner, n_features, names)
+        if learner.has_labels:
+            raise ValueError("the saved learner is that of a classifier")
 
     def _design(self) -> Design:
-        return Design.for_numbers(
-            {"lam": self.lam, "drift": self.drift}, self.standardize, self.fit_intercept, self._threads, self._kernel()
-        )
+        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, **self._options())
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """The mean (n,) of each row's forecast; with `return_std`, also its standard deviation: of a target to come, noise and all."""
-        check_is_fitted(self, "engine_")
+        check_is_fitted(self, "learner_")
         rows = self._rows(X)
-        mean = self.engine_.look(rows)
-        return (mean, self.engine_.deviation(rows)) if return_std else mean
+        mean = self.learner_.predict(rows)
+        return (mean, self.learner_.deviation(rows)) if return_std else mean
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
         """The lower and upper ends (n, 2) of the central interval that holds each target with probability `level`."""
-        check_is_fitted(self, "engine_")
-        return np.column_stack(self.engine_.interval(self._rows(X), level))
+        check_is_fitted(self, "learner_")
+        return np.column_stack(self.learner_.interval(self._rows(X), level))
 
     @property
     def coef_(self) -> Array:
         """Weights (n_features,)."""
-        check_is_fitted(self, "engine_")
-        return np.asarray(self.engine_.coefficients()[0][0])
+        check_is_fitted(self, "learner_")
+        return np.asarray(coefficients(self.learner_)[0][0])
 
     @property
     def intercept_(self) -> float:
         """The intercept."""
-        check_is_fitted(self, "engine_")
-        return float(self.engine_.coefficients()[1][0])
+        check_is_fitted(self, "learner_")
+        return float(coefficients(self.learner_)[1][0])
 
     @property
     def coef_std_(self) -> Array:
         """Posterior standard deviations of `coef_`."""
-        check_is_fitted(self, "engine_")
-        return np.asarray(self.engine_.spread(np.ones((1, 1)))[0])
+        check_is_fitted(self, "learner_")
+        return np.asarray(deviations(self.learner_, np.ones((1, 1)))[0])

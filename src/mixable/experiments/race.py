@@ -13,6 +13,7 @@ import numpy as np
 from mixable import regret
 from mixable._files import clear_parts, write_whole
 from mixable.experiments import runs, sources
+from mixable.learner.inputs import ScaledInputs
 
 HINDSIGHT_RADIUS = 10.0
 MOST_ROWS_IN_HINDSIGHT = 100_000
@@ -96,7 +97,9 @@ def hindsight(layout: sources.Layout, store: Store) -> float | None:
     task = runs.Task(layout.name, layout, "hindsight", (), None, "zscore")
     known = store.get(task.key)
     if known is None:
-        ((X, y),) = runs.batches(task)
+        ((raw, y),) = runs.batches(task)
+        inputs = ScaledInputs(layout.n_features, intercept=True, standardize=False, views=1)
+        X, _ = inputs.stage(raw)
         best = regret.best_in_hindsight(X, y, HINDSIGHT_RADIUS, n_classes=len(layout.classes), tolerance=1e-6)
         known = {"loss": best.loss, "gap": best.gap}
         store.put(task.key, known)

@@ -7,18 +7,17 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable import __version__, _core, metrics
-from mixable._engine import Design, Engine
+from mixable import __version__, metrics
 from mixable.experiments import sources
-from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, AutoGAF, Folklore
-from mixable.kernels import KernelPlan
+from mixable.forecasters import AutoGAF, table
+from mixable.learner import Design, KernelPlan, Learner
 
 Array = NDArray[np.float64]
 
@@ -26,52 +25,33 @@ PAPER_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 POINTS = 120  # of a loss curve that are kept, evenly spaced in n, and as many in log n
 
 
-class Kernel:
-    """What is behind `GAFClassifier(kernel="rbf")`, for rows that have an intercept."""
-
-    def __init__(
-        self,
-        n_features: int,
-        n_classes: int,
-        *,
-        standardize: bool,
-        n_components: float = 200,
-        gamma: float | None = None,
-        method: str = "fourier",
-    ) -> None:
-        whole = int(n_components) if float(n_components).is_integer() else n_components  # numbers of a grid are floats
-        kernel = KernelPlan.of("rbf", whole, gamma, method)
-        design = Design.for_classes(None, dict.fromkeys(("lam", "beta", "alpha", "drift")), standardize, True, 1, kernel)
-        self.engine = Engine(design, n_features - 1, range(n_classes))
-
-    def run(self, X: Array, y: NDArray[np.int_]) -> Array:
-        """Forecast each row before it is learned."""
-        p: Array = self.engine.run(np.ascontiguousarray(X[:, 1:]), y.tolist(), None)
-        return p
-
-
 class Entrant(NamedTuple):
-    """A forecaster that can be raced: its name in pictures, how to make it, and the parameters that the paper's grid goes over."""
+    """Something that can be raced: its name in pictures, its class, and parameters that are fixed.
+
+    Without a class it is what is behind `GAFClassifier(kernel="rbf")`.
+    """
 
     title: str
-    make: Callable[..., Any]
-    searched: tuple[str, ...]
+    kind: type | None
+    searched: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, Any], ...] = ()
 
 
-FORECASTERS = {
-    "auto": Entrant("AutoGAF", AutoGAF, ()),
-    "gaf": Entrant("GAF", GAF, ("lam", "beta")),
-    "plugin": Entrant("GAF, plug-in", lambda d, K, **parameters: GAF(d, K, alpha=math.inf, **parameters), ("lam", "beta")),
-    "folklore": Entrant("Folklore", Folklore, ("lam", "beta")),
-    "ons": Entrant("ONS", ONS, ("lam", "beta")),
-    "ogd": Entrant("OGD", OGD, ("step",)),
-    "ftrl": Entrant("FTRL", FTRL, ("lam",)),
-    "aioli": Entrant("AIOLI", lambda d, K, **parameters: AIOLI(d, **parameters), ("lam",)),
-    "kernel": Entrant("kernel (Fourier)", Kernel, ()),
-    "nystroem": Entrant("kernel (Nystroem)", lambda d, K, **parameters: Kernel(d, K, method="nystroem", **parameters), ()),
-}
+def _entrants() -> dict[str, Entrant]:
+    """The forecasters of the table, the plug-in after GAF, and the kernels."""
+    out: dict[str, Entrant] = {}
+    for entry in table.FORECASTERS:
+        if entry.short is not None:
+            out[entry.short] = Entrant(entry.name, entry.kind, entry.searched)
+        if entry.short == "gaf":
+            out["plugin"] = Entrant("GAF, plug-in", entry.kind, entry.searched, (("alpha", math.inf),))
+    out["kernel"] = Entrant("kernel (Fourier)", None, fixed=(("method", "fourier"),))
+    out["nystroem"] = Entrant("kernel (Nystroem)", None, fixed=(("method", "nystroem"),))
+    return out
 
-KERNELS = ("kernel", "nystroem")
+
+FORECASTERS = _entrants()
+
 KERNEL_PARAMETERS = ("n_components", "gamma")
 
 
@@ -109,18 +89,28 @@ class Task:
     seed: int | None
     scale: str
 
-    def make(self) -> Any:
-        """Return the forecaster; BadDataError if there is none with this setting."""
+    def make(self) -> Learner:
+        """Return what learns; BadDataError if there is none with this setting."""
         try:
-            setting: dict[str, Any] = dict(self.setting)
-            if self.forecaster in KERNELS:
-                for name in setting:
-                    if name not in KERNEL_PARAMETERS:
-                        raise TypeError(f"there is no parameter {name!r}; there are {' and '.join(KERNEL_PARAMETERS)}")
-                setting["standardize"] = self.scale == "causal"
-            return FORECASTERS[self.forecaster].make(self.layout.n_features + 1, len(self.layout.classes), **setting)
+            n_classes = len(self.layout.classes)
+            return Learner(self._design(n_classes), self.layout.n_features, range(n_classes))
         except (TypeError, ValueError, MemoryError) as error:
             raise sources.BadDataError(f"{self.data}: {self.forecaster} with {dict(self.setting)}: {sources.one_line(error)}") from None
+
+    def _design(self, n_classes: int) -> Design:
+        """The forecaster and its inputs; rows that were scaled beforehand stay as they are."""
+        entrant = FORECASTERS[self.forecaster]
+        setting: dict[str, Any] = {**dict(self.setting), **dict(entrant.fixed)}
+        standardize = self.scale == "causal"
+        if entrant.kind is not None:
+            return Design(entrant.kind, setting, standardize=standardize, intercept=True)
+        for name in dict(self.setting):
+            if name not in KERNEL_PARAMETERS:
+                raise TypeError(f"there is no parameter {name!r}; there are {' and '.join(KERNEL_PARAMETERS)}")
+        components = float(setting.get("n_components", 200))
+        whole = int(components) if components.is_integer() else components  # numbers of a grid are floats
+        plan = KernelPlan.of("rbf", whole, setting.get("gamma"), setting["method"])
+        return Design.for_classes(None, {"lam": None}, standardize=standardize, kernel=plan)
 
     @property
     def key(self) -> str:
@@ -146,16 +136,16 @@ def run(task: Task) -> dict[str, Any]:
 def _run(task: Task) -> dict[str, Any]:
     layout = task.layout
     n = layout.rows
-    forecaster = task.make()
+    learner = task.make()
     scores = metrics.Scores()
     marks = np.unique(np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)]).round().astype(int))
     curve, trust, total, seconds, seen = [], [], 0.0, 0.0, 0
     piece = min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096  # the trust is noted after each
-    for Z, y in batches(task):
+    for X, y in batches(task):
         for begin in range(0, len(y), piece):
-            rows, labels = Z[begin : begin + piece], y[begin : begin + piece]
+            rows, labels = X[begin : begin + piece], y[begin : begin + piece]
             start = time.perf_counter()
-            p = forecaster.run(rows, labels)
+            p = learner.run(rows, labels.tolist(), None)
             seconds += time.perf_counter() - start
             scores.update_many(p, labels)
             running = total + np.cumsum(-np.log(p[np.arange(len(labels)), labels]))
@@ -163,7 +153,7 @@ def _run(task: Task) -> dict[str, Any]:
             curve += [[int(mark), float(running[mark - seen - 1] / mark)] for mark in here]
             total, seen = float(running[-1]), seen + len(labels)
             if task.forecaster == "auto":
-                trust.append([seen, *_trust(forecaster)])
+                trust.append([seen, *_trust(learner.forecaster)])
     return {
         "data": task.data,
         "forecaster": task.forecaster,
@@ -193,14 +183,10 @@ def trust_groups() -> list[str]:
 
 
 def batches(task: Task) -> Iterator[tuple[Array, Any]]:
-    """Scaled rows with an intercept, and labels."""
+    """Rows, scaled here unless that is to be done causally, and labels."""
     layout = task.layout
-    scaled: Callable[[Array], Array] = _core.Scaler(layout.n_features, True, task.scale == "causal", 1).learn
-    if task.forecaster in KERNELS and task.scale == "causal":  # they scale by themselves, and want to know which entries are missing
-        scaled = _with_intercept
     if task.seed is None and task.scale in ("causal", "none"):
-        for X, y in sources.chunks(layout):
-            yield scaled(X), y
+        yield from sources.chunks(layout)
         return
     X, y = sources.table(layout)
     order = np.arange(len(y)) if task.seed is None else np.random.default_rng(task.seed).permutation(len(y))
@@ -211,8 +197,4 @@ def batches(task: Task) -> Iterator[tuple[Array, Any]]:
     elif task.scale == "libsvm":
         low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
         X = np.where(high > low, 2 * (X - low) / np.where(high > low, high - low, 1.0) - 1, 0.0)
-    yield scaled(np.ascontiguousarray(X)), y
-
-
-def _with_intercept(X: Array) -> Array:
-    return np.column_stack([np.ones(len(X)), X])
+    yield np.ascontiguousarray(X), y

@@ -207,7 +207,6 @@ class CompiledForecaster(Forecaster):
         # Plain copies: joblib may have mapped the arrays into memory.
         self._core.restore({name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in state["state"].items()})
 
-
     @classmethod
     def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
         """V, and A_inverse if there is one, of each posterior of a saved state."""

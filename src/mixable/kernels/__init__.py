@@ -3,6 +3,5 @@
 from mixable.kernels.exact import KernelGAF, effective_dimension
 from mixable.kernels.fourier import Fourier
 from mixable.kernels.nystroem import Nystroem, rbf
-from mixable.kernels.views import KernelPlan, KernelScaler
 
-__all__ = ["Fourier", "KernelGAF", "KernelPlan", "KernelScaler", "Nystroem", "effective_dimension", "rbf"]
+__all__ = ["Fourier", "KernelGAF", "Nystroem", "effective_dimension", "rbf"]

@@ -37,7 +37,7 @@ class Fourier:
     Examples
     --------
     >>> x = np.array([[0.0, 1.0], [0.5, 0.5]])
-    >>> phi = Fourier(2, 1000, gamma=1.0).look(x)
+    >>> phi = Fourier(2, 1000, gamma=1.0).transform(x)
     >>> round(float(phi[0] @ phi[1]), 1), round(math.exp(-0.5), 1)
     (0.6, 0.6)
     """
@@ -56,13 +56,13 @@ class Fourier:
         # A cosine without its sine has a random phase, or it would favour inputs near 0.
         self.phases = np.concatenate([np.zeros(pairs), rng.uniform(0, 2 * math.pi, odd), np.full(pairs, -math.pi / 2)])
 
-    def look(self, Z: Array) -> Array:
+    def transform(self, Z: Array) -> Array:
         """Features (n, n_components) of the rows of Z (n, n_features)."""
         return np.asarray(math.sqrt(2 / self.n_components) * np.cos(Z @ self.frequencies + self.phases))
 
     def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Fourier]:
         """The same, and the map afterwards: there is nothing to learn."""
-        return self.look(Z), self
+        return self.transform(Z), self
 
     def add_features(self, k: int) -> Fourier:
         """The map for inputs that have `k` more features, at the end; where these are 0 it is the same."""

@@ -46,7 +46,7 @@ class Nystroem:
     --------
     >>> x = np.random.default_rng(0).normal(size=(500, 2))
     >>> phi, later = Nystroem(2, 50, gamma=0.5).learn(x)
-    >>> phi.shape, len(later.landmarks), bool(abs(later.look(x) @ later.look(x).T - rbf(x, x, 0.5)).mean() < 1e-3)
+    >>> phi.shape, len(later.landmarks), bool(abs(later.transform(x) @ later.transform(x).T - rbf(x, x, 0.5)).mean() < 1e-3)
     ((500, 50), 50, True)
     """
 
@@ -60,7 +60,7 @@ class Nystroem:
         self.landmarks: Array = np.empty((0, d))
         self.factor: Array = np.empty((0, 0))  # L
 
-    def look(self, Z: Array) -> Array:
+    def transform(self, Z: Array) -> Array:
         """Features (n, n_components) of the rows of Z (n, n_features), each as if it were the next to be learned."""
         out, residual = self._project(Z)
         r = len(self.landmarks)

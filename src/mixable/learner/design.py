@@ -7,7 +7,8 @@ from typing import Any
 
 from mixable import _validate
 from mixable.forecasters import GAF, AutoGAF, AutoRidge
-from mixable.forecasters.base import MulticlassForecaster
+from mixable.forecasters.base import Forecaster, MulticlassForecaster
+from mixable.forecasters.table import BY_NAME
 from mixable.learner import grids
 from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs, KernelPlan
@@ -83,8 +84,10 @@ class Design:
 
     def forecaster(self, n_features: int, n_classes: int | None) -> Any:
         """Return a new forecaster; of numbers, where there are no classes."""
-        sizes = [self.width(n_features)] if n_classes is None else [self.width(n_features), n_classes]
-        return self.kind(*sizes, **self.parameters)
+        sizes = {"n_features": self.width(n_features)}
+        if n_classes is not None and BY_NAME[self.kind.__name__].forecasts != "two labels":
+            sizes["n_classes"] = n_classes
+        return self.kind(**sizes, **self.parameters)
 
     def inputs(self, n_features: int) -> Inputs:
         """Return new inputs."""
@@ -100,12 +103,10 @@ class Design:
 
     def fits(self, forecaster: Any, n_features: int) -> bool:
         """Whether a forecaster is of this kind, and takes the rows that the inputs make."""
+        if not isinstance(forecaster, Forecaster) or type(forecaster) is not self.kind:
+            return False
         width = self.width(n_features)
-        return (
-            type(forecaster) is self.kind
-            and forecaster.n_features == width
-            and forecaster._row_length == self._views * width
-        )
+        return (forecaster.n_features, forecaster._row_length) == (width, self._views * width)
 
     @property
     def _views(self) -> int:
@@ -147,10 +148,7 @@ def _is_multiclass(kind: object) -> bool:
 def _check_kind(kind: type, given: dict[str, float]) -> None:
     """Refuse what is not a class of multiclass forecasters, or does not have the parameters."""
     if not _is_multiclass(kind):
-        raise TypeError(
-            "forecaster must be a multiclass forecaster class of mixable, "
-            f"say mixable.ONS, got {kind!r:.80}"
-        )
+        raise TypeError(f"forecaster must be a multiclass forecaster class of mixable, say mixable.ONS, got {kind!r:.80}")
     takes = inspect.signature(kind).parameters
     if "n_classes" not in takes:
         raise TypeError(f"forecaster must take any number of classes: {kind.__name__} does not")

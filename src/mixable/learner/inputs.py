@@ -99,15 +99,14 @@ class ScaledInputs:
     def with_features(self, n_features: int) -> ScaledInputs:
         """Return inputs for more features, at the end, that have learned the same."""
         intercept, standardize, views = self._options
-        larger = ScaledInputs(
-            n_features, intercept=intercept, standardize=standardize, views=views
-        )
+        larger = ScaledInputs(n_features, intercept=intercept, standardize=standardize, views=views)
         larger.scaler.adopt(self.scaler)
         return larger
 
     def moments(self) -> tuple[Array, Array]:
         """The mean and the standard deviation of each feature."""
-        return self.scaler.moments()
+        mean, sd = self.scaler.moments()
+        return mean, sd
 
     def state(self) -> dict[str, Array]:
         """All that was learned."""

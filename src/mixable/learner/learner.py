@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mixable import _validate
 from mixable.learner.design import Design
 from mixable.learner.inputs import Array, Inputs, ScaledInputs
-from mixable.learner.outcomes import Labels, Targets
+from mixable.learner.outcomes import Labels, Outcomes, Targets
 from mixable.learner.saved import checked
 
 MOST_NUMBERS = 2**21
@@ -26,7 +26,7 @@ MOST_NUMBERS = 2**21
 class Learner:
     """Inputs, a forecaster and outcomes; labels None for a forecaster of numbers."""
 
-    outcomes: Labels | Targets
+    outcomes: Outcomes
 
     def __init__(
         self,
@@ -42,8 +42,7 @@ class Learner:
             self.outcomes = Targets(centred=design.intercept)
         else:
             self.outcomes = Labels(labels, closed=closed)
-        n_classes = None if labels is None else self.outcomes.n_classes
-        self.forecaster = forecaster or design.forecaster(n_features, n_classes)
+        self.forecaster = forecaster or design.forecaster(n_features, self.outcomes.n_classes)
         self.inputs: Inputs = design.inputs(n_features)  # after it, for it refuses large sizes
 
     @property
@@ -67,6 +66,11 @@ class Learner:
         """The place of each label in the probabilities."""
         assert isinstance(self.outcomes, Labels)
         return self.outcomes.codes
+
+    def unknown(self, y: Sequence[Hashable]) -> list[Hashable]:
+        """Labels among y that are not allowed: those not met, if no others may come."""
+        assert isinstance(self.outcomes, Labels)
+        return self.outcomes.new(y) if self.outcomes.closed else []
 
     def add_features(self, k: int) -> None:
         """Let rows have `k` more features, at the end."""
@@ -167,17 +171,12 @@ class Learner:
         return np.concatenate(rows, axis=0)
 
     def __getstate__(self) -> dict[str, Any]:
-        outcomes = self.outcomes
-        known = isinstance(outcomes, Labels)
         return {
             "design": self.design,
             "n_features": self.n_features,
             "forecaster": self.forecaster,
             "scaler": self.inputs.state(),
-            "labels": outcomes.names if known else None,
-            "codes": outcomes.codes if known else {},
-            "closed": outcomes.closed if known else False,
-            "origin": None if known else outcomes.origin,
+            **self.outcomes.state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -14,6 +14,10 @@ from mixable.learner.inputs import Array
 class Outcomes(Protocol):
     """What a learner asks of its outcomes. `Z` has rows of the forecaster."""
 
+    @property
+    def n_classes(self) -> int | None:
+        """Classes that a forecaster must have; None for numbers."""
+
     def forecast(self, p: Any) -> Any:
         """The caller's forecast for one of the forecaster's, or for a table of them."""
 
@@ -22,6 +26,12 @@ class Outcomes(Protocol):
 
     def run(self, forecaster: Any, Z: Array, y: Any, weight: Array | None) -> Any:
         """Let it learn the rows of a table; return the forecasts made before each."""
+
+    def stacked(self, pieces: list[Any]) -> Any:
+        """What `run` returned for several tables, one after the other."""
+
+    def state(self) -> dict[str, Any]:
+        """All that was learned."""
 
 
 class Labels:
@@ -96,6 +106,10 @@ class Labels:
         weights = None if weight is None else weight[begin:end]
         return [self.forecast(forecaster.run(Z[begin:end], codes, weights))]
 
+    def state(self) -> dict[str, Any]:
+        """All that was learned."""
+        return {"labels": self.names, "codes": self.codes, "closed": self.closed, "origin": None}
+
     def stacked(self, pieces: list[Array]) -> Array:
         """Tables of probabilities one after the other, each with as many labels as were met then."""
         if len(pieces) == 1:
@@ -113,6 +127,15 @@ class Targets:
     def __init__(self, *, centred: bool, origin: float | None = None) -> None:
         self.centred = centred
         self.origin = origin  # None until the first number has come
+
+    @property
+    def n_classes(self) -> None:
+        """There are no classes."""
+        return None
+
+    def state(self) -> dict[str, Any]:
+        """All that was learned."""
+        return {"labels": None, "codes": {}, "closed": False, "origin": self.origin}
 
     @property
     def offset(self) -> float:
@@ -134,9 +157,7 @@ class Targets:
             if forecaster.steps == steps:
                 self.origin = before
 
-    def run(
-        self, forecaster: Any, Z: Array, y: Array, weight: Array | None
-    ) -> tuple[Array, Array]:
+    def run(self, forecaster: Any, Z: Array, y: Array, weight: Array | None) -> tuple[Array, Array]:
         """Means and standard deviations (n,) made before each row."""
         before, steps = self.origin, forecaster.steps
         counts = np.flatnonzero(np.ones(len(y)) if weight is None else weight)

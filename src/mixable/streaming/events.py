@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core
-from mixable._dictionaries import number
+from mixable.learner.columns import number
 from mixable.streaming.errors import StreamError
 from mixable.streaming.model import Identifier, StreamModel, as_text
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-MOST_FEATURES = 2000  # that are taken in unasked
+MOST_FEATURES = 2000  # that are added unasked
 LONGEST_NAME = 1000  # of a feature or an identifier
 
 
@@ -47,15 +47,17 @@ class CsvEvents:
                 raise StreamError(f"the header has no column {wanted!r}; it has {', '.join(names):.300}")
         features = [name for name in names if name not in (target, identifier)]
         if not model.closed_features and learns:
-            if len(model.columns.keys() | set(features)) > MOST_FEATURES:
+            if len(model.columns.places.keys() | set(features)) > MOST_FEATURES:
                 raise StreamError(f"the header has {len(features):,} columns; name the features with --features if there are so many")
-            model.take_in(features)
-        used = [name for name in features if name in model.columns]
+            model.add_features(features)
+        used = [name for name in features if name in model.columns.places]
         self._fieldless = not (used if model.closed_features else features)
-        self.missing = [str(name) for name in model.columns if name not in used]  # features that the model has, and the header has not
+        self.missing = [
+            str(name) for name in model.columns.places if name not in used
+        ]  # features that the model has, and the header has not
         places = {name: place for place, name in enumerate(used)}
         special = {target: -2, identifier: -3}
-        self._columns = [model.columns[name] for name in used]
+        self._columns = [model.columns.places[name] for name in used]
         self._model = model
         self._parser = _core.CsvParser([special.get(name, places.get(name, -1)) for name in names], names)
 
@@ -95,7 +97,7 @@ class JsonEvents:
         self._open = learns and not model.closed_features
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
-        """At most `most` events of some whole lines; a new feature is taken in, and only with the first of them."""
+        """At most `most` events of some whole lines; a new feature is added, and only with the first of them."""
         rows: list[Array] = []
         labels: list[str | None] = []
         ids: list[Identifier] = []
@@ -110,11 +112,11 @@ class JsonEvents:
             if text:
                 try:
                     values, label, key = self._read(text)
-                    if self._open and not values.keys() <= self._model.columns.keys():
+                    if self._open and not values.keys() <= self._model.columns.places.keys():
                         if rows or rejects:
                             break
-                        self._take_in(values)
-                    rows.append(self._model.row(values))
+                        self._add_features(values)
+                    rows.append(self._model.columns.row(values))
                     labels.append(label)
                     ids.append(key)
                     begins.append(begin)
@@ -131,17 +133,17 @@ class JsonEvents:
     def _has_features(self, values: dict[Hashable, Any]) -> bool:
         """Whether an object has the key of a feature, whatever its value."""
         if self._model.closed_features:
-            return not self._model.columns.keys().isdisjoint(values)
+            return not self._model.columns.places.keys().isdisjoint(values)
         return bool(values)
 
-    def _take_in(self, values: dict[Hashable, Any]) -> None:
-        if len(self._model.columns.keys() | values.keys()) > MOST_FEATURES:
+    def _add_features(self, values: dict[Hashable, Any]) -> None:
+        if len(self._model.columns.places.keys() | values.keys()) > MOST_FEATURES:
             raise ValueError(f"more than {MOST_FEATURES} features; name those wanted with --features")
         if any(len(str(name)) > LONGEST_NAME for name in values):
             raise ValueError(f"a feature's name of more than {LONGEST_NAME:,} characters")
         for name, value in values.items():
-            number(name, value)  # refuse before anything is taken in
-        self._model.take_in(values)
+            number(name, value)  # refuse before anything is added
+        self._model.add_features(values)
 
     def _read(self, text: bytes) -> tuple[dict[Hashable, Any], str | None, Identifier]:
         values = json.loads(text.decode(), object_pairs_hook=_without_doubles)

@@ -11,7 +11,7 @@ from mixable.streaming.events import Batch
 from mixable.streaming.model import StreamModel, as_text, padded
 
 Array = NDArray[np.float64]
-MOST_CLASSES, LONGEST_LABEL = 100, 1000  # that are taken in unasked
+MOST_CLASSES, LONGEST_LABEL = 100, 1000  # that are added unasked
 
 Refused = tuple[int, str]  # row of a batch, reason
 
@@ -85,7 +85,7 @@ class Follower:
 
     def _codes(self, batch: Batch, begin: int, end: int, is_bare: list[bool]) -> list[int]:
         """The labels' codes, -1 for none, of the rows before the first that is new or may be late."""
-        known = {None: -1, **self._model.engine.codes}
+        known = {None: -1, **self._model.learner.codes}
         codes: list[int] = []
         begin_to_wait: set[str] = set()
         for row in range(begin, end):
@@ -101,7 +101,7 @@ class Follower:
         """Rows whose labels are known or missing; how many were done, and why not all."""
         model = self._model
         y = np.array(codes, dtype=np.int_)
-        P, done, reason = model.follow(batch.X[at : at + len(y)], y if self._learns else np.full(len(y), -1))
+        P, done, reason = model.learner.follow(batch.X[at : at + len(y)], y if self._learns else np.full(len(y), -1))
         self._predicted(batch, at, P)
         labelled = np.flatnonzero(y[:done] >= 0)
         if len(labelled):
@@ -134,10 +134,10 @@ class Follower:
         model, label = self._model, batch.labels[at]
         if reason := self._why_not_a_class(label):
             return reason
-        X, known = batch.X[at : at + 1], len(model.labels)
-        P, done, reason = model.follow(X, np.array([-1]))
+        X, known = batch.X[at : at + 1], len(model.learner.labels)
+        P, done, reason = model.learner.follow(X, np.array([-1]))
         if done:
-            if reason := self._take_in(label):
+            if reason := self._add_label(label):
                 return reason
             self._predicted(batch, at, P)
             model.scores.update(P[0], known)  # a label that the forecaster did not know
@@ -149,10 +149,10 @@ class Follower:
         model, label, key = self._model, batch.labels[at], as_text(batch.ids[at])
         if key not in model.waiting:
             return f"a label for {key!r:.80}, which is not remembered"
-        if label not in model.engine.codes and (reason := self._why_not_a_class(label) or self._take_in(label)):
+        if label not in model.learner.codes and (reason := self._why_not_a_class(label) or self._add_label(label)):
             return reason
         row, p = model.waiting.pop(key)
-        code = model.engine.codes.get(label, len(p))
+        code = model.learner.codes.get(label, len(p))
         model.scores.update(p, code if code < len(p) else len(p))
         model.counts["late"] += 1
         self._learn(padded(row, len(model.columns))[None, :], label)
@@ -165,15 +165,15 @@ class Follower:
             return None
         if len(str(label)) > LONGEST_LABEL:
             return f"a new label of {len(str(label)):,} characters"
-        if len(self._model.labels) >= MOST_CLASSES:
+        if len(self._model.learner.labels) >= MOST_CLASSES:
             return f"{label!r} would be class number {MOST_CLASSES + 1}; name the classes with --classes if there are so many"
         return None
 
-    def _take_in(self, label: str | None) -> str | None:
+    def _add_label(self, label: str | None) -> str | None:
         """Take in a new class, if there is to be learning and there is room; why not, if not."""
         if self._learns:
             try:
-                self._model.engine.add_label(label)
+                self._model.learner.add_label(label)
             except MemoryError as error:
                 return str(error) or "no memory for another class"
         return None
@@ -181,5 +181,5 @@ class Follower:
     def _learn(self, X: Array, label: str | None) -> None:
         """Learn one row that has been answered; one that double precision does not allow is left out of the count of those learned."""
         if self._learns:
-            _, done, _ = self._model.follow(X, np.array([self._model.engine.codes[label]]))
+            _, done, _ = self._model.learner.follow(X, np.array([self._model.learner.codes[label]]))
             self._model.counts["learned"] += done

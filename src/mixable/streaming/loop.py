@@ -77,7 +77,7 @@ class Stream:
                 raise StreamError(
                     f"{options.model} was made with {name} {before}" if before else f"{options.model} was made without {name}"
                 )
-        if options.target in model.columns and model.closed_features:
+        if options.target in model.columns.places and model.closed_features:
             raise StreamError(f"{options.target!r} is the target, and cannot be among --features")
         self._open = contextlib.ExitStack()
         self._lines = self._opened_lines()
@@ -265,7 +265,7 @@ class Stream:
         keys: Sequence[Identifier] = (
             batch.ids[begin:end] if self.options.identifier else (batch.lines[begin:end] + self._lines.line + 1).tolist()
         )
-        self._text.append(self._answers.lines(keys, P, self.model.labels[: P.shape[1]]))  # one may have been taken in since
+        self._text.append(self._answers.lines(keys, P, [str(name) for name in self.model.learner.labels][: P.shape[1]]))  # one may have been taken in since
 
     def _refuse(self, complaint: Complaint) -> None:
         self.model.counts["rejected"] += 1
@@ -316,7 +316,7 @@ class Stream:
         figures: dict[str, Any] = {
             **model.counts,
             "waiting": len(model.waiting),
-            "classes": len(model.labels),
+            "classes": len(model.learner.labels),
             "features": len(model.columns),
         }
         for name in ("log_loss", "brier", "accuracy", "calibration_error"):

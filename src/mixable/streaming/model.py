@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _validate
-from mixable._dictionaries import Dictionaries, label
-from mixable._engine import Design, Engine
+from mixable.learner import Design, Learner, NamedLearner, label
+from mixable.learner.columns import Columns
 from mixable.metrics import Scores
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ Identifier = str | int | float | None
 COUNTS = ("events", "predicted", "rejected", "learned", "late", "forgotten")
 
 
-class StreamModel(Dictionaries):
+class StreamModel(NamedLearner):
     """What `mixable stream` keeps in its model file, and `mixable.load` returns: it predicts from dictionaries, and can learn more.
 
     Parameters
@@ -48,8 +48,7 @@ class StreamModel(Dictionaries):
 
     Examples
     --------
-    >>> mixed_over = {"lam": None, "beta": None, "alpha": None, "drift": None}
-    >>> model = StreamModel(Design.for_classes(None, mixed_over, True, True, 1))
+    >>> model = StreamModel(Design.for_classes(None, {"lam": None, "beta": 1.0}))
     >>> for t in range(50):
     ...     model.learn_one({"wind": float(t % 3), "sun": float(t % 2)}, "rain" if t % 3 else "dry")
     >>> {name: round(p, 1) for name, p in model.predict_proba_one({"wind": 2.0, "sun": 1.0}).items()}
@@ -64,7 +63,7 @@ class StreamModel(Dictionaries):
         self.waiting: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
         self.place: dict[str, Any] = {}
         self._begin()
-        self._take_in(features or ())
+        self._add_features(features or ())
 
     def start_counting(self) -> None:
         """Set counts and scores to nothing."""
@@ -78,62 +77,46 @@ class StreamModel(Dictionaries):
         return self.classes or ()
 
     @property
-    def engine(self) -> Engine:
-        """The scaler, the forecaster and the labels."""
-        assert self._engine is not None  # there is an intercept
-        return self._engine
+    def learner(self) -> Learner:
+        """Inputs, forecaster and labels."""
+        assert self._learner is not None  # there is an intercept
+        return self._learner
 
     @property
-    def labels(self) -> list[Any]:
-        """The classes, in the order of probabilities."""
-        return self.engine.labels or []
-
-    @property
-    def columns(self) -> dict[Hashable, int]:
+    def columns(self) -> Columns:
         """The features and their places in a row."""
         return self._columns
 
-    def take_in(self, names: Iterable[Hashable]) -> None:
+    def add_features(self, names: Iterable[Hashable]) -> None:
         """Make room for features that are new."""
-        self._take_in(names)
-
-    def row(self, x: dict[Hashable, Any]) -> Array:
-        """A row of what is known of x, NaN for what is missing."""
-        return self._row(x)
+        self._add_features(names)
 
     def learn_one(self, x: dict[Hashable, Any], y: Identifier) -> None:
         """Learn one example; labels are text here, so that 1 is the class "1"."""
         name = as_text(label(y))  # type: ignore[arg-type]  # what JSON cannot write is refused there
         if self.classes is not None and name not in self.classes:
             raise ValueError(f"no class is called {name!r}")
-        known = {name: value for name, value in x.items() if name in self._columns} if self.closed_features else x
+        known = {name: value for name, value in x.items() if name in self._columns.places} if self.closed_features else x
         self._learn_one(known, name, 1.0)
 
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class."""
         return self._probabilities(x)
 
-    def follow(self, X: Array, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:
-        """Predict rows one after the other, learning those with a code of 0 or more; forecasts, rows done, why not all.
-
-        The bits do not depend on how the rows are spread over calls.
-        """
-        P, done, reason = self.engine.forecaster._core.follow(self.engine.scaler, X, codes)
-        return self.engine._known(P[:done]), done, reason
-
     def __getstate__(self) -> dict[str, Any]:
         rows, forecasts = [list(each) for each in zip(*self.waiting.values(), strict=True)] or ([], [])
         ids = [key.encode() for key in self.waiting]  # as numbers, since there may be too many for the description of a file
         stack = {"lengths": np.fromiter(map(len, ids), np.int64, len(ids)), "values": np.frombuffer(b"".join(ids), np.uint8)}
         waiting = {"ids": stack, "X": _stacked(rows), "P": _stacked(forecasts)}
-        return {**self.__dict__, "waiting": waiting}
+        return {**super().__getstate__(), "waiting": waiting}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        learner = state.get("_learner", state.get("_engine"))  # the older name
         waiting, counts, classes = state["waiting"], state["counts"], state["classes"]
-        if not (isinstance(state["design"], Design) and isinstance(state["scores"], Scores) and isinstance(state["_engine"], Engine)):
-            raise TypeError("a stream's model has a design, scores and an engine")
-        if not (classes is None or (isinstance(classes, tuple) and list(classes) == state["_engine"].labels)):
-            raise ValueError("classes and engine do not go together")
+        if not (isinstance(state["design"], Design) and isinstance(state["scores"], Scores) and isinstance(learner, Learner)):
+            raise TypeError("a stream's model has a design, scores and a learner")
+        if not (classes is None or (isinstance(classes, tuple) and list(classes) == learner.labels)):
+            raise ValueError("classes and learner do not go together")
         if not (isinstance(counts, dict) and set(counts) == set(COUNTS)):
             raise ValueError(f"counts must be {', '.join(COUNTS)}")
         for name, number in counts.items():
@@ -143,9 +126,9 @@ class StreamModel(Dictionaries):
         ids = [bytes(key).decode() for key in _unstacked(waiting["ids"], "u")]
         rows = list(zip(_unstacked(waiting["X"], "f"), _unstacked(waiting["P"], "f"), strict=True))
         for x, p in rows:  # since then there may be more features, and more classes
-            if len(x) > len(state["_columns"]) or len(p) > len(state["_engine"].labels) or np.isinf(x).any() or not ((p >= 0) & (p <= 1)).all():
-                raise ValueError("what waits for its label does not go with the engine")
-        self._take_over({**state, "waiting": OrderedDict(zip(ids, rows, strict=True))})
+            if len(x) > len(state["_columns"]) or len(p) > len(learner.labels) or np.isinf(x).any() or not ((p >= 0) & (p <= 1)).all():
+                raise ValueError("what waits for its label does not go with the learner")
+        self._restore({**state, "waiting": OrderedDict(zip(ids, rows, strict=True))})
 
 
 def as_text(value: Identifier) -> str:

@@ -1,0 +1,45 @@
+// The protocol of one event, compiled: scale its input by what was learned before, predict, learn if
+// there is a label, then let the scaler learn it. mixable/learner does the same for single rows and
+// tables.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "scaler.hpp"
+
+namespace MIXABLE_ISA {
+
+/// What became of a stream: how many rows were done, and why not all; empty if all were.
+struct Followed {
+    long done = 0;
+    std::string reason{};
+};
+
+/// Predicts the n rows of X (NaN for what is missing) one after the other; row t of `out` is its
+/// forecast, and those with a label y >= 0 are learned before the next. `check(z)` throws for an
+/// input that is too large. Stops before the first row that is refused. The bits do not depend on
+/// how rows are spread over calls.
+template <class Forecaster, class Check>
+Followed follow(Forecaster& forecaster, Scaler& scaler, const double* X, const long* y, long n, double* out, Check&& check) {
+    std::vector<double> z(std::size_t(scaler.views * scaler.width));
+    Followed followed;
+    try {
+        for (; followed.done < n; ++followed.done) {
+            const double* x = X + followed.done * scaler.d;
+            scaler.transform(x, z.data());
+            check(z.data());
+            forecaster.predict(z.data(), out + followed.done * forecaster.outputs());
+            if (y[followed.done] < 0) continue;
+            forecaster.learn(z.data(), y[followed.done], 1.0);
+            scaler.learn(x, z.data());
+        }
+    } catch (const std::exception& error) {
+        forecaster.forget_reading();
+        followed.reason = error.what();
+    }
+    return followed;
+}
+
+}  // namespace MIXABLE_ISA

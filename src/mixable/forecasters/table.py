@@ -1,0 +1,56 @@
+"""The table of forecasters: whatever lists them reads it.
+
+To add a forecaster, write its file and its page in docs/forecasters, and add a row here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """What the rest of the package needs to know of a forecaster."""
+
+    name: str
+    """Its class."""
+    page: str
+    """Its page in docs/forecasters, without the ending."""
+    home: str = "mixable.forecasters"
+    """The module that has the class."""
+    forecasts: str = "labels"
+    """"labels" (any number of classes), "two labels", "numbers", or "any" (what its loss says)."""
+    has_posterior: bool = True
+    """Whether it keeps a Gaussian over its weights."""
+    short: str | None = None
+    """Its name on the command line; None if it cannot be raced."""
+    searched: tuple[str, ...] = ()
+    """The parameters that the paper's grid goes over in a race."""
+    streams: bool = False
+    """Whether `mixable stream --forecaster` offers it."""
+
+    @property
+    def kind(self) -> type:
+        """The class."""
+        kind: type = getattr(import_module(self.home), self.name)
+        return kind
+
+
+FORECASTERS = (
+    Entry("AutoGAF", "auto-gaf", short="auto", streams=True),
+    Entry("GAF", "gaf", short="gaf", searched=("lam", "beta"), streams=True),
+    Entry("Folklore", "folklore", short="folklore", searched=("lam", "beta"), streams=True),
+    Entry("ONS", "ons", short="ons", searched=("lam", "beta"), streams=True),
+    Entry("OGD", "ogd", has_posterior=False, short="ogd", searched=("step",)),
+    Entry("FTRL", "ftrl", has_posterior=False, short="ftrl", searched=("lam",)),
+    Entry("AIOLI", "aioli", forecasts="two labels", short="aioli", searched=("lam",)),
+    Entry("SMP", "smp", has_posterior=False),
+    Entry("Foster", "foster", has_posterior=False),
+    Entry("VAW", "vaw", forecasts="numbers"),
+    Entry("AutoRidge", "auto-ridge", forecasts="numbers"),
+    Entry("GenericGAF", "generic-gaf", home="mixable.reference", forecasts="any"),
+    Entry("KernelGAF", "kernel-gaf", home="mixable.kernels", forecasts="any", has_posterior=False),
+    Entry("Mixture", "mixture", home="mixable.mixture", forecasts="any", has_posterior=False),
+)
+
+BY_NAME = {entry.name: entry for entry in FORECASTERS}
