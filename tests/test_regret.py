@@ -90,6 +90,43 @@ def test_logistic_is_certified_for_any_radius_and_scale(radius):
     assert separable.gap <= 1e-9 * max(1, separable.loss)
 
 
+@pytest.mark.parametrize("radius", [1.5, 2.5])
+@pytest.mark.parametrize("K", [2, 4])
+def test_the_gap_is_the_frank_wolfe_gap_and_covers_what_is_missing(K, radius):
+    """With a tolerance so large that the search stops far from the best."""
+    X, y = logistic_stream(150, 3, K)
+    early = regret.best_in_hindsight(X, y, radius, n_classes=K, tolerance=1e9)
+    z = X @ early.coef.T
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    p[np.arange(150), y] -= 1
+    g = p.T @ X  # (K, d)
+    most = (g * early.coef).sum() + radius * np.linalg.norm(g)  # the most that a linear function falls within the ball
+    assert early.gap == pytest.approx(min(most, early.loss))
+    missing = early.loss - best_loss_in_ball(X, y, K, radius)
+    assert 0.5 < missing <= early.gap < early.loss
+
+
+def test_a_loss_is_never_negative_so_the_gap_is_at_most_the_loss():
+    X = np.array([[1.0, 0.2], [-1.0, 0.3]])
+    far = regret.best_in_hindsight(X, [0, 1], 1000.0, tolerance=1e9)
+    z = X @ far.coef.T
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    g = (p - np.eye(2)).T @ X
+    assert (g * far.coef).sum() + 1000 * np.linalg.norm(g) > far.loss == far.gap
+
+
+def test_a_gap_above_the_tolerance_is_said(monkeypatch):
+    X, y = logistic_stream(60, 3, 3)
+    with monkeypatch.context() as broken:
+        broken.setattr(regret, "fit", lambda values, labels, w, nu, V: V)  # a solver that stays where it is
+        with pytest.warns(RuntimeWarning, match="only known to within"):
+            best = regret.best_in_hindsight(X, y, 1.0)
+    assert best.gap > 1
+    times = [20, 60]
+    gaps = regret.curve(np.ones(60), X, y, 1.0, times=times).gap
+    assert gaps == pytest.approx([regret.best_in_hindsight(X[:t], y[:t], 1.0, n_classes=3).gap for t in times])
+
+
 def test_squared_loss_keeps_small_directions():
     z = np.random.default_rng(0).normal(size=(100, 2))
     best = regret.best_in_hindsight(z * [1.0, 1e-8], z[:, 0] + 0.5 * z[:, 1], 1e9, loss="squared")
