@@ -205,6 +205,9 @@ def test_the_remaining_bounds_by_hand():
     with pytest.raises(ValueError, match="Theorem 1 needs lam"):
         bounds.gaf(*sizes, lam=0.1)
     assert bounds.gaf(*sizes, lam=5.0).constants == "tight"  # the paper's need 108
+    for lam in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="lam"):
+            bounds.folklore(*sizes, lam=lam)
 
 
 def test_proposition_3_by_hand():

@@ -70,4 +70,6 @@ def at_lam(lam: float | None, radius: float, a: float, b: float, c: float, *, le
             else:
                 high = middle
         lam = low
+    elif not lam > 0:
+        raise ValueError(f"lam must be above 0, got {lam:g}")
     return Bound(lam * radius**2 + (a + b / lam) * math.log1p(c / lam), lam)
