@@ -52,6 +52,22 @@ def test_lemma_6_self_concordance(points, scale, kind):
     assert gap <= upper + 1e-9 * (1 + abs(gap))
 
 
+def test_zeta_is_what_the_proof_of_lemma_6_leaves():
+    """psi(t) <= exp(c t^2) with c = 0.0708; so 0.283 R^2 for the coefficient 2 R, and 0.142 R^2 for sqrt(2) R, which holds."""
+    t = np.linspace(0.5, 20, 20_001)
+    c = (np.log((np.expm1(t) - t) / t**2) / t**2).max()
+    assert (round(c, 4), round(4 * c, 3), round(2 * c, 3)) == (0.0708, 0.283, 0.142)
+    zeta = Logistic(3).constants(1.0, 3.0, kind="tight").zeta
+    assert 2 * c <= zeta / 9 < 2 * c * 1.01
+    rng = np.random.default_rng(0)
+    ratios = []
+    for p in rng.dirichlet(np.full(3, 0.1), size=2000):
+        h, k = rng.normal(size=(2, 3))
+        h, k = h - h.mean(), k - p @ k
+        ratios.append(abs(p @ ((h - p @ h) * k**2)) / max(p @ k**2, 1e-300) / np.linalg.norm(h))
+    assert 1.3 < max(ratios) <= np.sqrt(2) * (1 + 1e-9)
+
+
 @settings(max_examples=200, deadline=None)
 @given(points=logits, kind=st.sampled_from(KINDS))
 def test_smoothness(points, kind):
