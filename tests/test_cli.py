@@ -26,10 +26,22 @@ def test_bound_prints_the_table():
         (line,) = (line for line in done.stdout.splitlines() if f" {row.algorithm} " in line)
         assert f"{row.regret:,.4g}" in line
     assert "AIOLI" not in done.stdout
+    said = " ".join(done.stdout.split("Which forecaster each bound covers:")[1].split())
+    for row in bounds.table1(10_000, 18, 4, 5.0):
+        assert f"- {row.algorithm}: {row.covers}." in said
+    assert said.count("Not with the default 128 Sobol points") == 2  # with either set of constants
+    tight = bounds.gaf(10_000, 18, 4, 5.0, 1.0, "tight")
+    assert f"GAF.from_theory(horizon=n, constants='tight'): lam = {tight.lam:.3g}; with exact expectations only" in said
+    m = bounds.points(10_000, 4, tight / 10)
+    assert f"takes m = {m:.1g}" in said
+    assert bounds.proposition3(10_000, 18, 4, 5.0, 1.0, m=m, constants="tight").regret == pytest.approx(1.1 * tight)
+    two = mixable("bound", "--n", 100, "--d", 3, "--classes", 2, "--radius", 5, "--bound", 2).stdout
+    assert "AIOLI" in two
+    assert two.count("by quadrature, exact to 1e-10") == 2
+    assert "Sobol" not in two
     huge = mixable("bound", "--n", 10**13, "--d", 18, "--classes", 4, "--radius", 600)
     assert huge.returncode == 0
     assert "inf" in huge.stdout
-    assert "AIOLI" in mixable("bound", "--n", 100, "--d", 3, "--classes", 2, "--radius", 5, "--bound", 2).stdout
 
 
 @pytest.mark.parametrize(

@@ -41,15 +41,20 @@ def bound(
     radius: Annotated[float, typer.Option(callback=positive, help="Norm B of the comparators.")],
     input_bound: Annotated[float, typer.Option("--bound", callback=positive, help="Norm R of the inputs.")] = 1.0,
 ) -> None:
-    """Print Table 1 of the paper with numbers in it: regret bounds and total costs."""
+    """Print Table 1 of the paper with numbers in it: regret bounds at their least lam, total costs, and the forecasters covered."""
     table = Table(
         title=f"n = {n:,}, d = {d}, K = {classes}, B = {radius:g}, R = {input_bound:g}; predicting 1/K costs at most n log K in all"
     )
     for name in ("algorithm", "regret bound (nats)", "per example", "operations", ""):
         table.add_column(name, justify="left" if name in ("algorithm", "") else "right")
-    for row in bounds.table1(n, d, classes, radius, input_bound):
+    rows = bounds.table1(n, d, classes, radius, input_bound)
+    for row in rows:
         table.add_row(row.algorithm, f"{row.regret:,.4g}", f"{row.regret / n:.3g}", f"{row.cost:.2g}", row.remark)
-    for_tables().print(table)
+    console = for_tables()
+    console.print(table)
+    console.print("Which forecaster each bound covers:")
+    for row in rows:
+        console.print(f"- {row.algorithm}: {row.covers}.")
 
 
 @app.command()
