@@ -58,7 +58,10 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             if names != known and sorted(names) == sorted(known):
                 X = tables.in_order(X, known)
         if names is None:
-            return np.ascontiguousarray(validate_data(self, tables.as_matrix(X), reset=reset, dtype=np.float64, order="C"))
+            rows: Array = np.ascontiguousarray(validate_data(self, tables.as_matrix(X), reset=reset, dtype=np.float64, order="C"))
+            if reset:
+                self.n_features_in_ = rows.shape[1]  # scikit-learn finds no number in what only has __array__
+            return rows
         validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
         return np.ascontiguousarray(check_array(tables.as_matrix(X), dtype=np.float64, order="C", estimator=self, input_name="X"))
 

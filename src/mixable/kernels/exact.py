@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular
 from mixable import _validate
 from mixable.kernels.nystroem import rbf
 from mixable.losses import Loss
-from mixable.reference import SurrogateForecaster
+from mixable.reference import SurrogateForecaster, check_finite
 
 Array = NDArray[np.float64]
 
@@ -129,5 +129,6 @@ class KernelGAF(SurrogateForecaster):
         corner = np.linalg.cholesky(self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F)  # nothing has changed, should it fail
         dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
         L = np.block([[self._L, np.zeros((t * p, p))], [F.T @ v.T, corner]])
+        check_finite(F, corner, dual)
         later = np.vstack([self._X, x]), np.concatenate([self._F, F[None]]), L, dual
         self._X, self._F, self._L, self._dual = later  # all at once: Ctrl-C may come at any time
