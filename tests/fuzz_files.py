@@ -5,7 +5,7 @@
 A case changes a few things in the description or the arrays of a saved model, gives the file a checksum that fits, and loads it. It may
 be refused, by a ValueError (as DamagedFileError is), a TypeError or a MemoryError that says what was too large. Or else it must work:
 predict, learn, run, grow, be saved and loaded again, each step a refusal of this kind or finite numbers, probabilities positive. What
-must not happen is NaN, another error, a crash, more than a second or so, or more than a gigabyte.
+must not happen is NaN, another error, a crash, many seconds, or more than a gigabyte.
 
 A case is a function of the kind of model, the seed and its number, which are printed if something was found; then the exit code is 1.
 """
@@ -329,18 +329,18 @@ def _work(try_case: Callable[[str, int, int], bool], kind: str, seed: int, cases
     def too_slow(*_: object) -> None:
         raise Finding(f"it took more than {SECONDS} seconds")
 
-    signal.signal(signal.SIGALRM, too_slow)
+    signal.signal(signal.SIGPROF, too_slow)
     passed = found = 0
     for case in cases:
         notes[:24] = struct.pack("3q", case, passed, found)
-        signal.alarm(SECONDS)
-        faulthandler.dump_traceback_later(3 * SECONDS, exit=True)  # where no signal is heard
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of this process: the machine may have others to serve
+        faulthandler.dump_traceback_later(10 * SECONDS, exit=True)  # where it waits for ever, or no signal is heard
         try:
             passed += try_case(kind, seed, case)
         except Finding as finding:
             found += 1
             print(f"FOUND --kind {kind} --seed {seed} --first {case} --cases 1: {finding}")
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     notes[:24] = struct.pack("3q", cases[-1], passed, found)
     sys.stdout.flush()
     os._exit(0)

@@ -339,11 +339,14 @@ class Posterior {
     /// Whether positive definite matrices (D x D) can be each other's inverse, up to rounding and to what `refresh` may have added: each product of their
     /// diagonals is then at least 1, and the trace of their product D.
     bool can_be_inverse(const Buffer& M, const Buffer& S) const {
-        double trace = 0;
+        double trace = 0, size = 0;
         for (long i = 0; i < D; ++i)
             if (!(M[i * D + i] * S[i * D + i] >= 0.1)) return false;
-        for (long i = 0; i < D * D; ++i) trace += M[i] * S[i];
-        return trace <= 1.1 * double(D) + 1e-6 * std::sqrt(norm2(M, D * D)) * std::sqrt(norm2(S, D * D));
+        for (long i = 0; i < D * D; ++i) {
+            trace += M[i] * S[i];
+            size += std::fabs(M[i] * S[i]);
+        }
+        return trace <= 1.1 * double(D) + 1e-6 * size;
     }
 
     /// Whether a symmetric matrix S (D x D), which is used up, has a positive diagonal up to `largest` and, with that scaled to 1, no eigenvalue below -1/10:

@@ -9,6 +9,7 @@ import contextlib
 import math
 import operator
 import os
+import sys
 from contextvars import ContextVar
 from typing import Any
 
@@ -218,8 +219,8 @@ def size(x: Array, most: float, name: str) -> None:
         )
 
 
-def saved(value: Any, shape: tuple[int, ...], name: str, most: float = 1e150) -> Array:
-    """An array from a file: float64, of this shape, its entries at most `most` in size."""
+def saved(value: Any, shape: tuple[int, ...], name: str, most: float = sys.float_info.max) -> Array:
+    """An array from a file: float64, of this shape, its entries finite and at most `most` in size."""
     if not isinstance(value, np.ndarray) or value.dtype != np.float64:
         raise TypeError(f"the saved {name} must be an array of float64")
     if value.shape != shape or not (np.abs(value) <= most).all():

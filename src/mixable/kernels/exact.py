@@ -86,7 +86,7 @@ class KernelGAF(SurrogateForecaster):
         L, dual = _validate.saved(state["_L"], (t * p, t * p), "L"), _validate.saved(state["_dual"], (t, p), "dual")
         wide = F.transpose(0, 2, 1).reshape(t * p, p)
         B = self.lam * np.eye(t * p) + np.kron(self.kernel(X, X), np.ones((p, p))) * (wide @ wide.T)
-        if (np.triu(L, 1) != 0).any() or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam):
+        if (np.diag(L) <= 0).any() or (np.triu(L, 1) != 0).any() or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam):
             raise ValueError("the saved L is not the factor of lam I + F^T K F")
         self._X, self._F, self._L, self._dual = X, F, L, dual
 
