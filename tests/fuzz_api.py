@@ -22,14 +22,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from fuzz_files import Finding, main
+from fuzz_files import FoundError, main
 
 import mixable as mx
 from mixable import integrals, losses
 
 Rng = np.random.Generator
 
-EXTREMES = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e-320, 1e-200, 1e-10, 0.3, 1.0, 7.0, 1e10, 1e100, 1e200, 1e308, 10**400, None, "1", [], b"x", 1j]
+EXTREMES: list[Any] = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e-320, 1e-200, 1e-10, 0.3, 1.0, 7.0]
+EXTREMES += [1e10, 1e100, 1e200, 1e308, 10**400, None, "1", [], b"x", 1j]
+OUTCOMES: list[Any] = [-1, 2**70, 1.5, math.nan, math.inf, None, "a", [0], np.int8(0), np.float32(1)]
+OUTCOMES += [np.bool_(True), True, 1e100, -1e200, 1.7e308, 10**400, decimal.Decimal(1)]
+WEIGHTS: list[Any] = [0, 0.0, 1e-320, 1e-8, 3.0, 1e9, 1e12, 1e13, 1e100, 1e200, 1e308]
+WEIGHTS += [-1.0, math.nan, math.inf, None, "1", [1.0], np.float32(2)]
+USUAL = dict.fromkeys(("lam", "beta", "alpha", "radius", "step", "scale", "virtual_weight", "gamma"), 1.0) | {"drift": 1e-2}
 
 
 def pick(rng: Rng, *items: Any) -> Any:
@@ -46,8 +52,7 @@ def integrator(rng: Rng) -> Any:
 
 
 def shared(rng: Rng, *names: str) -> dict[str, Any]:
-    usual = {"lam": 1.0, "beta": 1.0, "alpha": 1.0, "drift": 1e-2, "radius": 1.0, "step": 1.0, "scale": 1.0, "virtual_weight": 1.0, "gamma": 1.0}
-    return {name: parameter(rng, usual[name]) for name in names if rng.random() < 0.4}
+    return {name: parameter(rng, USUAL[name]) for name in names if rng.random() < 0.4}
 
 
 def grid(rng: Rng, n: int) -> dict[str, Any]:
@@ -68,7 +73,9 @@ def grid(rng: Rng, n: int) -> dict[str, Any]:
 def mixture(rng: Rng, d: int, K: int) -> Any:
     if rng.random() < 0.3:
         return mx.Mixture([mx.VAW(d), mx.VAW(d, lam=10.0)], target_bound=pick(rng, 1.0, 1e6, 0.0, math.nan), share=parameter(rng, 0.01))
-    return mx.Mixture([mx.GAF(d, K), mx.OGD(d, K), mx.Folklore(d, pick(rng, K, K, K + 1))], parameter(rng, 0.01), history=bool(rng.integers(2)))
+    return mx.Mixture(
+        [mx.GAF(d, K), mx.OGD(d, K), mx.Folklore(d, pick(rng, K, K, K + 1))], parameter(rng, 0.01), history=bool(rng.integers(2))
+    )
 
 
 def loss(rng: Rng, K: int) -> Any:
@@ -76,7 +83,9 @@ def loss(rng: Rng, K: int) -> Any:
 
 
 MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
-    "GAF": lambda rng, d, K: mx.GAF(d, K, **shared(rng, "lam", "beta", "alpha", "drift"), integrator=integrator(rng), mu=pick(rng, 0.0, 1e-6, 0.5, 1.0)),
+    "GAF": lambda rng, d, K: mx.GAF(
+        d, K, **shared(rng, "lam", "beta", "alpha", "drift"), integrator=integrator(rng), mu=pick(rng, 0.0, 1e-6, 0.5, 1.0)
+    ),
     "Folklore": lambda rng, d, K: mx.Folklore(d, K, **shared(rng, "lam", "beta", "drift")),
     "AIOLI": lambda rng, d, K: mx.AIOLI(d, **shared(rng, "lam", "scale", "virtual_weight")),
     "ONS": lambda rng, d, K: mx.ONS(d, K, **shared(rng, "lam", "beta", "radius")),
@@ -84,7 +93,9 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "VAW": lambda rng, d, K: mx.VAW(d, **shared(rng, "lam", "drift")),
     "FTRL": lambda rng, d, K: mx.FTRL(d, K, **shared(rng, "lam")),
     "SMP": lambda rng, d, K: mx.SMP(d, K, **shared(rng, "lam")),
-    "Foster": lambda rng, d, K: mx.Foster(d, K, **shared(rng, "radius"), m=pick(rng, 1, 5, 0, 10**9), moves=pick(rng, None, 1, 3, -1, 2**40)),
+    "Foster": lambda rng, d, K: mx.Foster(
+        d, K, **shared(rng, "radius"), m=pick(rng, 1, 5, 0, 10**9), moves=pick(rng, None, 1, 3, -1, 2**40)
+    ),
     "AutoGAF": lambda rng, d, K: mx.AutoGAF(d, K, **grid(rng, 3), integrator=integrator(rng), guard=pick(rng, 10.0, None, math.nan)),
     "AutoRidge": lambda rng, d, K: mx.AutoRidge(d, **grid(rng, 2)),
     "GenericGAF": lambda rng, d, K: mx.GenericGAF(loss(rng, K), d, **shared(rng, "lam", "beta", "alpha", "drift")),
@@ -145,7 +156,9 @@ def row(rng: Rng, d: int, inside: Callable[[], Any]) -> Any:
     elif how == 3:
         return x.astype(pick(rng, "f4", "f2", "i8", "u1", "?", "O", "c16", ">f8", "U8", "M8[s]", "g"))
     elif how == 4:
-        return pick(rng, x[::-1], np.asfortranarray(x), np.ma.array(x, mask=[True] + [False] * (d - 1)), memoryview(x), np.stack([x, x])[:, 0])
+        return pick(
+            rng, x[::-1], np.asfortranarray(x), np.ma.array(x, mask=[True] + [False] * (d - 1)), memoryview(x), np.stack([x, x])[:, 0]
+        )
     elif how == 5:
         return Pretends(x, inside)
     elif how == 6:
@@ -160,14 +173,13 @@ def outcome(rng: Rng, K: int | None, inside: Callable[[], Any]) -> Any:
     good: Any = int(rng.integers(K)) if K else float(rng.normal())
     if rng.random() < 0.75:
         return good
-    odd = [-1, K or 0, 2**70, 1.5, math.nan, math.inf, None, "a", [0], np.int8(0), np.float32(1), np.bool_(True), True, 1e100, -1e200, 1.7e308, 10**400]
-    return pick(rng, *odd, Pretends(good, inside), np.array(good), np.array([good]), decimal.Decimal(1))
+    return pick(rng, *OUTCOMES, K or 0, Pretends(good, inside), np.array(good), np.array([good]))
 
 
 def weight(rng: Rng, inside: Callable[[], Any]) -> Any:
     if rng.random() < 0.8:
         return 1.0
-    return pick(rng, 0, 0.0, 1e-320, 1e-8, 3.0, 1e9, 1e12, 1e13, 1e100, 1e200, 1e308, -1.0, math.nan, math.inf, None, "1", [1.0], np.float32(2), Pretends(1.0, inside))
+    return pick(rng, *WEIGHTS, Pretends(1.0, inside))
 
 
 class Subject:
@@ -183,7 +195,9 @@ class Subject:
 
     @property
     def width(self) -> int:
-        return self.d if self.dictionaries or self.estimator or self.scores else int(getattr(self.model, "_row_length", self.model.n_features))
+        if self.dictionaries or self.estimator or self.scores:
+            return self.d
+        return int(getattr(self.model, "_row_length", self.model.n_features))
 
     def predict(self, x: Any) -> Any:
         m = self.model
@@ -231,12 +245,12 @@ PERMITTED = (ValueError, TypeError)
 
 
 def call(what: Callable[[], Any], name: str, *, probabilities: bool, busy: bool = False) -> tuple[bool, Any]:
-    """Whether a call was accepted, and what it gave; a Finding if that is not finite, or it failed in a way that it must not."""
+    """Whether a call was accepted, and what it gave; a FoundError if that is not finite, or it failed in a way that it must not."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             out = what()
-    except Finding:
+    except FoundError:
         raise
     except BaseException as error:
         unused = isinstance(error, AttributeError) and "no attribute 'run'" in str(error)
@@ -244,18 +258,18 @@ def call(what: Callable[[], Any], name: str, *, probabilities: bool, busy: bool 
             return False, None
         if busy and isinstance(error, RuntimeError):
             return False, None
-        raise Finding(f"{name}: {type(error).__name__}: {error}") from error
+        raise FoundError(f"{name}: {type(error).__name__}: {error}") from error
     if isinstance(out, (float, list, np.ndarray)) and np.size(out):
         numbers = np.asarray(out, dtype=np.float64)
         if not np.isfinite(numbers).all():
-            raise Finding(f"{name} gave {numbers.ravel()[:8]}")
+            raise FoundError(f"{name} gave {numbers.ravel()[:8]}")
         if probabilities and not ((numbers >= 0).all() and np.allclose(numbers.sum(axis=-1), 1, atol=1e-6)):
-            raise Finding(f"{name} gave {numbers.ravel()[:8]}, which are not probabilities")
+            raise FoundError(f"{name} gave {numbers.ravel()[:8]}, which are not probabilities")
     return True, out
 
 
 def try_case(kind: str, seed: int, case: int) -> bool:
-    """Whether at least one call of a case was accepted; a Finding if something is wrong."""
+    """Whether at least one call of a case was accepted; a FoundError if something is wrong."""
     rng = np.random.default_rng([seed, KINDS.index(kind), case])
     d, K = int(rng.integers(1, 4)), int(rng.integers(2, 5))
     sizes = [pick(rng, 0, -1, 1.5, "2", None, 2**62, 10**30) if rng.random() < 0.03 else size for size in (d, K)]
@@ -301,7 +315,9 @@ def one_call(subject: Subject, rng: Rng) -> bool:
         w = None
         spoilt = rng.integers(8)
         if spoilt == 0:
-            X = pick(rng, X[:, :-1], X[:0], X.astype("O"), X[::-1], X.astype("f4"), Pretends(X, inside), X * pick(rng, 1e30, 1e160, 1e300), None)
+            X = pick(
+                rng, X[:, :-1], X[:0], X.astype("O"), X[::-1], X.astype("f4"), Pretends(X, inside), X * pick(rng, 1e30, 1e160, 1e300), None
+            )
         elif spoilt == 1:
             y = pick(rng, y[:-1], y * 1.5, y.astype("O"), -1 - y, y[None], None, y.astype("U8"), Pretends(y, inside), y * 10**6)
         elif spoilt == 2:
@@ -318,14 +334,14 @@ def one_call(subject: Subject, rng: Rng) -> bool:
     if not changes and len(probe) == subject.width:
         after = look()
         if not np.array_equal(np.asarray(before, dtype=object), np.asarray(after, dtype=object)):
-            raise Finding(f"a call that was refused has changed the forecast from {before!r:.80} to {after!r:.80}")
+            raise FoundError(f"a call that was refused has changed the forecast from {before!r:.80} to {after!r:.80}")
     else:
         probe = good_row(rng, subject.width)
         look()
     if rng.random() < 0.05:
         copied, twin = call(lambda: copy.deepcopy(subject.model), "copy", probabilities=False)
         if not copied:
-            raise Finding("a model cannot be copied")
+            raise FoundError("a model cannot be copied")
         call(lambda: Subject(twin, subject.d, subject.K or 0).predict(probe), "predict of a copy", probabilities=probabilities)
     return accepted
 
@@ -344,7 +360,8 @@ def together(subject: Subject, rng: Rng) -> bool:
             found.append(error)
 
     compiled = hasattr(subject.model, "_core")  # the others do not promise anything
-    threads = [threading.Thread(target=each, args=(what,)) for what in ((lambda x, y: subject.predict(x)), (lambda x, y: subject.learn(x, y, 1.0)))]
+    jobs = (lambda x, y: subject.predict(x)), (lambda x, y: subject.learn(x, y, 1.0))
+    threads = [threading.Thread(target=each, args=(job,)) for job in jobs]
     for thread in threads:
         thread.start()
         if not compiled:

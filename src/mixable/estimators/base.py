@@ -128,7 +128,9 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         """Refuse what does not go together."""
         if not isinstance(engine, Engine) or engine.n_features != n_features or not n_features:
             raise ValueError("the saved engine has another number of features")
-        if names is not None and not (isinstance(names, np.ndarray) and names.shape == (n_features,) and all(isinstance(x, str) for x in names)):
+        if names is None:
+            return
+        if not (isinstance(names, np.ndarray) and names.shape == (n_features,) and all(isinstance(name, str) for name in names)):
             raise ValueError(f"the saved names of the features must be {n_features} texts")
 
     @property
