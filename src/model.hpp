@@ -185,6 +185,7 @@ class Model {
         nb::object out = new_array({n, K});
         double* p = data(out);
         in_slices(n, [&](long t, long count) { forecaster_.predict_many(X + t * d_, count, p + t * K); });
+        for (long t = 0; t < n; ++t) check_forecast(p + t * K);
         return out;
     }
 
@@ -217,6 +218,7 @@ class Model {
         nb::object out = new_array({n, K});
         double* p = data(out);
         in_slices(n, [&](long t, long count) { forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K); });
+        for (long t = 0; t < n; ++t) check_forecast(p + t * K);
         return out;
     }
 
@@ -242,6 +244,7 @@ class Model {
                 scaler.look(x, z.data());
                 check_size(z.data(), 1, "the input");
                 forecaster_.predict(z.data(), p + done * K);
+                check_forecast(p + done * K);
                 if (y[done] < 0) continue;
                 forecaster_.learn(z.data(), y[done], 1.0);
                 scaler.learn(x, z.data());
@@ -388,7 +391,15 @@ class Model {
         nb::object out = new_array({forecaster_.outputs()});
         double* p = data(out);
         released([&] { forecaster_.predict(row, p); });
+        check_forecast(p);
         return out;
+    }
+
+    /// The last line of defence: parameters, inputs or a file may be so extreme that there is no forecast in double precision. Deviations may be infinite.
+    void check_forecast(const double* p) const {
+        const long numbers = is_ensemble && !std::is_same_v<Outcome, long> ? 1 : forecaster_.outputs();
+        if (!std::all_of(p, p + numbers, [](double value) { return std::isfinite(value); }))
+            throw std::domain_error("the forecast is not a finite number in double precision: the input or what was learned is too large");
     }
 
     /// Refuses inputs that are finite but too large for the state.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +73,7 @@ class Dictionaries:
         plain = self._plain_row(x)
         if plain is not None:
             return plain
+        _check_dictionary(x)
         row = np.full(len(self._columns), math.nan)
         for name, value in x.items():
             column = self._columns.get(name)
@@ -106,6 +107,7 @@ class Dictionaries:
         row = self._plain_row(x) if self._engine else None
         if row is not None and self._engine is not None:
             return self._engine.learn_row(row, y, w)
+        _check_dictionary(x)
         for name, value in x.items():
             number(name, value)  # refuse before anything is taken in
         engine = self._take_in(x)
@@ -137,6 +139,11 @@ def _finite_or_missing(table: Array) -> Array:
     if np.isinf(table).any():
         raise ValueError("X has infinite entries")
     return table
+
+
+def _check_dictionary(x: Any) -> None:
+    if not isinstance(x, Mapping):
+        raise TypeError(f"x must be a dictionary of features, got {type(x).__name__}")
 
 
 def number(name: Hashable, value: Any) -> float:

@@ -98,7 +98,8 @@ class Design:
     def fits(self, forecaster: Any, n_features: int) -> bool:
         """Whether a forecaster is of this kind, and takes what the scaler makes of a row."""
         views, width = self.kernel.views if self.kernel else self.views, self.width(n_features)
-        return type(forecaster) is self.kind and forecaster.n_features == width and forecaster._row_length == views * width
+        kind: type = type(forecaster)
+        return bool(kind is self.kind and forecaster.n_features == width and forecaster._row_length == views * width)
 
     def width(self, n_features: int) -> int:
         """Numbers in each description of an input."""
@@ -431,7 +432,8 @@ class Engine:
             sound = design.kind is AutoRidge
         else:
             _validate.claim(4.0 * len(labels) * max((len(y) for y in labels if isinstance(y, str)), default=0), "labels")
-            sound = design.kind is not AutoRidge and forecaster.n_classes == max(2, len(labels)) and all(y is not None and y == y for y in labels)
+            sound = design.kind is not AutoRidge and forecaster.n_classes == max(2, len(labels))
+            sound = sound and all(y is not None and y == y for y in labels)
             sound = sound and list(state["codes"].items()) == [(y, i) for i, y in enumerate(labels)]
         if not sound:
             raise ValueError("labels, inputs and forecaster do not go together")

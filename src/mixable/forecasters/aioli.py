@@ -43,7 +43,7 @@ class AIOLI(CompiledMulticlassForecaster):
     def __init__(self, n_features: int, *, lam: float = 0.1, scale: float = 1.0, virtual_weight: float = 1.0) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
-            "lam": _validate.real(lam, "lam", above=0),
+            "lam": _validate.regulariser(lam),
             "scale": _validate.real(scale, "scale", above=0),
             "virtual_weight": _validate.real(virtual_weight, "virtual_weight", least=0),
         }

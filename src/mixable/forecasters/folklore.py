@@ -44,9 +44,9 @@ class Folklore(PosteriorForecaster):
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.real(lam, "lam", above=0),
+            "lam": _validate.regulariser(lam),
             "beta": _validate.real(beta, "beta", above=0),
-            "drift": _validate.real(drift, "drift", least=0),
+            "drift": _validate.drift(drift, lam),
         }
         refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
         self._core = _core.Folklore(self.n_features, self.n_classes, self.lam, self.beta, self.drift)

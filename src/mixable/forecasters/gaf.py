@@ -82,11 +82,11 @@ class GAF(PosteriorForecaster):
         self._parameters: dict[str, Any] = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.real(lam, "lam", above=0),
+            "lam": _validate.regulariser(lam),
             "beta": _validate.real(beta, "beta", above=0),
             "alpha": _validate.real(alpha, "alpha", above=0, infinite=True),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
-            "drift": _validate.real(drift, "drift", least=0),
+            "drift": _validate.drift(drift, lam),
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
         }

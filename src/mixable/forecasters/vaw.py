@@ -40,8 +40,8 @@ class VAW(CompiledForecaster):
     def __init__(self, n_features: int, *, lam: float = 1.0, drift: float = 0.0) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
-            "lam": _validate.real(lam, "lam", above=0),
-            "drift": _validate.real(drift, "drift", least=0),
+            "lam": _validate.regulariser(lam),
+            "drift": _validate.drift(drift, lam),
         }
         refuse_if_too_large(self, 1, 1, self.drift)
         self._core = _core.VAW(self.n_features, self.lam, self.drift)
@@ -80,7 +80,7 @@ class VAW(CompiledForecaster):
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
         """Forecasts (n,) of each row of X (n, n_features), made before its target y (n,) is learned; all is checked first."""
         X = _validate.table(X, self.n_features)
-        targets = _validate.targets(y, len(X))
+        targets = _validate.targets(y, len(X), _validate.LARGEST_TARGET)
         return np.ascontiguousarray(self._core.run(X, targets, _validate.weights(weight, len(X)))[:, 0])
 
     @property
