@@ -83,7 +83,7 @@ nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) 
 
 NB_MODULE(MIXABLE_MODULE, m) {
     if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
-    Py_AtExit(WithoutGil::wait_for_all);  // if its 32 places are taken, the old risk stays
+    WithoutGil::wait_for_all_at_exit();
     nb::set_leak_warnings(false);  // a daemon thread never gives back what it held when Python ended
     m.doc() = "The compiled core of mixable.";
     m.attr("isa") = MIXABLE_STRING(MIXABLE_ISA);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -53,10 +54,13 @@ class WithoutGil {
     WithoutGil(const WithoutGil&) = delete;
     WithoutGil& operator=(const WithoutGil&) = delete;
 
-    /// At the end of Python: the threads that are still at work finish before libraries such as BLAS
-    /// are taken down. None can begin anew, since that needs the GIL.
-    static void wait_for_all() {
-        while (at_work()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    /// At the end of Python, the threads that are still at work finish before libraries such as BLAS
+    /// are taken down. None can begin anew, since that needs the GIL. A forked process has none.
+    static void wait_for_all_at_exit() {
+        pthread_atfork(nullptr, nullptr, [] { at_work() = 0; });
+        Py_AtExit([] {  // if its 32 places are taken, the risk stays
+            while (at_work()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+        });
     }
 
    private:

@@ -141,3 +141,27 @@ time.sleep(0.02)
 """
     for _ in range(2):
         run(code)
+
+
+def test_a_forked_process_does_not_wait_for_threads_that_it_has_not():
+    run("""
+import os, threading, time, warnings, numpy as np
+from mixable import GAF
+warnings.simplefilter("ignore")  # Python 3.12 and later advise against forks among threads
+f, X, begun = GAF(80, 4), np.random.default_rng(0).normal(size=(2000, 80)), threading.Event()
+threading.Thread(target=lambda: [(begun.set(), f.predict(X)) for _ in range(100)], daemon=True).start()
+begun.wait()
+time.sleep(0.02)
+for _ in range(8):
+    child = os.fork()
+    if child == 0: break
+    for _ in range(500):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended: break
+        time.sleep(0.01)
+    else:
+        os.kill(child, 9)
+        raise AssertionError("the child does not end")
+    assert status == 0, status
+    time.sleep(0.003)
+""")
