@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import sysconfig
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,18 @@ MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
 
 def mixable(*arguments, **options):
     return subprocess.run([MIXABLE, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def test_version_is_the_packages():
+    done = mixable("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"mixable {version('mixable')}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--version"], ["bound", "--n", "0"]], ids=" ".join)
+def test_python_m_mixable_is_the_command(arguments):
+    command = mixable(*arguments)
+    module = subprocess.run([sys.executable, "-m", "mixable", *arguments], capture_output=True, text=True)
+    assert (module.returncode, module.stdout, module.stderr) == (command.returncode, command.stdout, command.stderr)
 
 
 def test_bound_prints_the_table():
@@ -87,11 +100,13 @@ def test_hard_regime_leaders_are_the_fits_they_claim():
     assert np.argmin(values) == 10
 
 
-def test_without_the_extra_the_command_says_what_to_install(tmp_path):
+@pytest.mark.parametrize("start", [["-c", "from mixable.cli import main; main()"], ["-m", "mixable"]])
+def test_without_the_extra_the_command_says_what_to_install(start, tmp_path):
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('No module named typer')")
-    done = subprocess.run([sys.executable, "-c", "from mixable.cli import main; main()"], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run([sys.executable, *start, "datasets"], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode != 0
     assert "mixable[cli]" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_kernels_draws_what_it_measured(tmp_path):

@@ -200,6 +200,37 @@ def test_what_pythons_csv_writes_is_read_to_the_bit(rows, quote_all):
     assert [[float(value) for value in line.split(",")] for line in written.splitlines()] == X.tolist()
 
 
+LARGEST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (f"1e{LARGEST}", None),
+        (f"-1E+{LARGEST}", None),
+        (f"0.001e{LARGEST}", None),
+        (f"1e{LARGEST + 1}", None),
+        (f"0e{LARGEST}", 0.0),
+        (f"1e-{LARGEST}", 0.0),
+        (f"100e-{LARGEST + 1}", 0.0),
+        (f"1e-{LARGEST + 2}", 0.0),
+        (f"0.{'0' * 400}1e900", None),
+        (f"0.{'0' * 400}1e350", 1e-51),
+        (f"1{'0' * 400}e-900", 0.0),
+        (f"1{'0' * 400}e-350", 1e50),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_exponents_of_any_size_are_read_or_refused_as_infinite(text, value):
+    X, _, _, _, _, bad, _, _ = mx._core.CsvParser([0], ["a"]).parse(text.encode(), 0, len(text), 1, 0)
+    if value is None:
+        assert len(X) == 0
+        assert bad[0][2].startswith("column 'a' is infinite: '" + text[:80])
+    else:
+        assert bad == []
+        assert X.tolist() == [[value]]
+
+
 def test_what_is_too_large_is_refused_and_nothing_of_it_learned():
     f = mx.GAF(2, 2, lam=1e-14)
     scaler = mx._core.Scaler(2, False, False, 1)

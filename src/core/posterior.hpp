@@ -19,6 +19,10 @@
 
 namespace MIXABLE_ISA {
 
+[[noreturn]] inline void refuse_example() {
+    throw std::domain_error("this example cannot be learned in double precision: its input, weight or the parameters are too large");
+}
+
 struct PosteriorShape {
     long k, d, rank;    // linear predictions, features, columns of F
     double lam, drift;  // A_0 = lam I; A^-1 += drift I after each step
@@ -149,8 +153,7 @@ class Posterior {
             for (long j = 0; j < rank; ++j) check += 0 * L[i * sr + j];
             check += 0 * v[i];
         }
-        if (!(check == 0 && (shape_.drift == 0 || gain < 1e14)))
-            throw std::domain_error("this example cannot be learned in double precision: its input, weight or the parameters are too large");
+        if (!(check == 0 && (shape_.drift == 0 || gain < 1e14))) refuse_example();
         if (c * k >= 512)
             blas_.gemm(false, false, k, c, cu, 1.0, B, lb, T, lt, 0.0, Z, lt);
         else

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from mixable import bounds
+from mixable import __version__, bounds
 from mixable.cli.consoles import for_tables
 from mixable.cli.race import list_datasets, run_race
 from mixable.cli.stream import run_stream
@@ -18,7 +18,7 @@ from mixable.experiments import growth
 from mixable.experiments import hard_regime as hard
 from mixable.experiments import kernels as kernel_loss
 
-app = typer.Typer(help="Online probabilistic prediction with a bound on the regret.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def positive(value: float) -> float:
@@ -26,6 +26,20 @@ def positive(value: float) -> float:
     if not 1e-100 <= value <= 1e100:
         raise typer.BadParameter(f"must be above 0 (1e-100 to 1e100), got {value:g}")
     return value
+
+
+def print_version(wanted: bool) -> None:
+    """Print the package's version, and nothing else."""
+    if wanted:
+        print(f"mixable {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    """Online probabilistic prediction with a bound on the regret."""
 
 
 app.command("race")(run_race)
