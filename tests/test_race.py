@@ -205,7 +205,7 @@ def test_racing_a_file_says_what_was_done(tmp_path):
         "race", path, "--target", "kind", "--forecasters", "auto,ogd", "--grid", "none", "--keep-order", "--out", tmp_path / "out"
     )
     assert done.returncode == 0, done.stderr
-    said = done.stdout.replace("\n", " ")  # lines break where they happen to
+    said = " ".join(done.stdout.split())  # lines break where they happen to
     assert "text column 'colour' became 3 columns" in said
     assert "one pass" in said
     svm = write_table(tmp_path / "t.libsvm")
