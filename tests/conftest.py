@@ -4,7 +4,8 @@ import importlib
 import os
 from types import ModuleType
 
-# For this process, the workers and the commands that tests start. It must stand before NumPy and SciPy load their BLAS.
+# For this process, the workers and the commands that tests start. It must be set before NumPy and
+# SciPy load their BLAS.
 os.environ.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import pytest

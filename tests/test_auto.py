@@ -294,10 +294,12 @@ def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own():
             if state[f"{i}.awake"] and i in asleep and leader in still:
                 woken[i] = leader
                 mine, its = precision(state, i, d, K), precision(state, leader, d, K)
-                learned = its - lam[leader] * np.eye(len(its))
-                np.testing.assert_allclose(mine - lam[i] * np.eye(len(mine)), learned, rtol=1e-9, atol=1e-9)
-                np.testing.assert_allclose(mine @ mean(state, i), its @ mean(state, leader), rtol=1e-6, atol=1e-6)
-                assert np.abs(mine @ covariance(state, i) - np.eye(len(mine))).max() < 1e-6
+                one = np.eye(len(its))
+                learned = its - lam[leader] * one
+                np.testing.assert_allclose(mine - lam[i] * one, learned, rtol=1e-9, atol=1e-9)
+                pull = its @ mean(state, leader)
+                np.testing.assert_allclose(mine @ mean(state, i), pull, rtol=1e-6, atol=1e-6)
+                assert np.abs(mine @ covariance(state, i) - one).max() < 1e-6
         asleep = {i for i in still if not state[f"{i}.awake"]}
     assert any(lam[i] != lam[leader] for i, leader in woken.items())
 

@@ -89,7 +89,8 @@ def test_the_seed_picks_the_points(integrator):
 
 def test_monte_carlo_points_of_one_seed_are_not_those_of_another_at_another_step():
     mean, covariance = np.array([0.5, -1.0]), np.eye(2)
-    draws = [expectation(mean, covariance, MonteCarlo(10).rungs(2, seed), step) for seed in range(6) for step in range(6)]
+    ladders = [MonteCarlo(10).rungs(2, seed) for seed in range(6)]
+    draws = [expectation(mean, covariance, ladder, t) for ladder in ladders for t in range(6)]
     assert len(np.unique(np.round(draws, 12), axis=0)) == 36
 
 

@@ -1,4 +1,7 @@
-"""Many steps on ill-conditioned inputs: the posterior's width stays right (drift = 0), finite and positive definite (drift > 0)."""
+"""Many steps on ill-conditioned inputs.
+
+The posterior's width stays right (drift = 0), finite and positive definite (drift > 0).
+"""
 
 import mpmath
 import numpy as np
@@ -36,7 +39,7 @@ def exact_sum(X, U):
 
 
 def largest_error(covariance, A, inputs):
-    """The largest relative error of the widths G of the inputs: from A^-1 as kept, and from A inverted in 40 digits."""
+    """The largest relative error of the widths G of the inputs, against A inverted in 40 digits."""
     high, errors = np.asarray(A, dtype=np.float64), []
     with mpmath.workdps(40):
         low = np.asarray(A - high, dtype=np.float64)

@@ -59,7 +59,7 @@ def test_with_a_share_loss_is_at_most_that_of_the_best_switching_sequence_plus_i
 
 
 class Saying:
-    """An expert of two classes that only says what it was given: the probability of class 0 at each step."""
+    """An expert of two classes that says what it was given: the probabilities of class 0."""
 
     n_features, n_classes = 1, 2
 
@@ -67,8 +67,7 @@ class Saying:
         self.says, self.t = says, 0
 
     def predict(self, x):
-        p = np.array([self.says[self.t], 1 - self.says[self.t]])
-        return p if np.ndim(x) == 1 else np.tile(p, (len(x), 1))
+        return np.array([self.says[self.t], 1 - self.says[self.t]])
 
     def learn(self, x, y, weight=1.0):
         self.t += 1
@@ -77,7 +76,10 @@ class Saying:
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.4])
 @pytest.mark.parametrize("N", [2, 3, 4])
 def test_it_is_bayes_rule_over_all_sequences_of_experts(N, share):
-    """Each of the N^n sequences by itself: prior 1/N, then 1 - share to stay, share / (N - 1) to go to each of the others."""
+    """Each of the N^n sequences by itself.
+
+    Prior 1 / N, then 1 - share to stay and share / (N - 1) to go to each of the others.
+    """
     n, rng = 5, np.random.default_rng(N)
     says, y = rng.uniform(0.02, 0.98, size=(N, n)), rng.integers(0, 2, n)
     f = Mixture([Saying(row) for row in says], share)
@@ -89,8 +91,8 @@ def test_it_is_bayes_rule_over_all_sequences_of_experts(N, share):
             steps = [1 - share if a == b else share / (N - 1) for a, b in itertools.pairwise(path)]
             total += np.prod(steps) / N * np.prod(right[list(path), range(t)])
         evidence.append(total)
-    forecasts = f.run(np.zeros((n, 1)), y)
-    np.testing.assert_allclose(forecasts[range(n), y], np.divide(evidence[1:], evidence[:-1]), rtol=1e-12)
+    got = f.run(np.zeros((n, 1)), y)[range(n), y]
+    np.testing.assert_allclose(got, np.divide(evidence[1:], evidence[:-1]), rtol=1e-12)
 
 
 class Fixed:

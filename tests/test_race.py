@@ -291,17 +291,15 @@ def test_a_grid_of_ones_own(tmp_path):
 
 def finished(forecaster, setting, losses, data="t"):
     """Results of runs, of the shape that `runs.run` makes."""
-    scores = {"brier": 0.5, "accuracy": 0.9, "calibration_error": 0.01, "microseconds": 1.0, "curve": [], "trust": [], "reliability": []}
-    return [
-        {"data": data, "forecaster": forecaster, "setting": setting, "seed": seed, "n": 100, "log_loss": loss, **scores}
-        for seed, loss in enumerate(losses)
-    ]
+    what = {"data": data, "forecaster": forecaster, "setting": setting, "n": 100}
+    scores = {"accuracy": 0.9, "calibration_error": 0.01, "microseconds": 1.0}
+    return [{**what, **scores, "seed": seed, "log_loss": loss} for seed, loss in enumerate(losses)]
 
 
 def test_the_setting_of_least_mean_loss_stands_for_its_forecaster():
-    first, best, worst = {"lam": 1.0}, {"lam": 0.1}, {"lam": 10.0}  # `first` has the least median, and the least loss of all
+    first, best, worst = {"lam": 1.0}, {"lam": 0.1}, {"lam": 10.0}
     results = [
-        *finished("gaf", first, [0.1, 0.2, 0.9]),
+        *finished("gaf", first, [0.1, 0.2, 0.9]),  # the least median, and the least loss of all
         *finished("ogd", {"step": 1.0}, [0.25, 0.25, 0.25]),
         *finished("gaf", best, [0.4, 0.3, 0.2]),
         *finished("gaf", worst, [0.5, 0.5, 0.5]),
@@ -316,7 +314,10 @@ def test_the_setting_of_least_mean_loss_stands_for_its_forecaster():
 
 
 def test_scaling_as_libsvm_does(tmp_path):
-    """Each column's least value becomes -1, its greatest 1; a constant is 0, a missing entry the mean of those before it."""
+    """Each column's least value becomes -1, its greatest 1, a constant 0.
+
+    A missing entry is the mean of those before it.
+    """
     rng = np.random.default_rng(0)
     a, b = rng.normal(5, 3, 200), rng.uniform(100, 300, 200)
     kind = np.where(a + b / 50 + rng.normal(size=200) > 9, "high", "low")
