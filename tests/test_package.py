@@ -27,9 +27,9 @@ def python(code, **environment):
 def test_import_is_quick_and_lean():
     code = """
 import sys, time, numpy
-start = time.perf_counter()
+start = time.process_time()  # whatever else the machine does
 import mixable
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 print([name for name in ("sklearn", "matplotlib", "river", "polars", "typer", "scipy", "pandas") if name in sys.modules])
 """
     seconds, heavy = min((python(code).stdout.splitlines() for _ in range(3)), key=lambda lines: float(lines[0]))
@@ -51,6 +51,7 @@ def test_a_build_that_the_machine_lacks_is_refused(monkeypatch):
     from mixable._core import _cpu
 
     monkeypatch.setattr(_cpu, "x86_level", lambda: 2)
+    monkeypatch.delenv("MIXABLE_ISA", raising=False)
     assert _core._choose() == "v2"
     monkeypatch.setenv("MIXABLE_ISA", "v4")
     with pytest.raises(ImportError, match="this machine can run only v2"):

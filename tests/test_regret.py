@@ -203,9 +203,9 @@ def circle(n, K, B, seed=0):
 def test_regret_is_under_the_bound_where_predicting_the_uniform_distribution_breaks_it(name):
     B, R = 2.0, 1.0
     K = 2 if name == "AIOLI" else 3
-    n = {"OGD": 20_000, "ONS": 40_000, "Foster": 700}.get(name, 20_000)
+    n = {"OGD": 20_000, "ONS": 40_000, "Foster": 300}.get(name, 20_000)
     if name == "Foster":
-        B = 4.0
+        B = 8.0
     X, y = circle(n, K, B)
     if name == "OGD":
         p, bound = OGD.from_theory(2, K, radius=B, bound=R).run(X, y), bounds.ogd(n, 2, K, B, R)
@@ -216,7 +216,7 @@ def test_regret_is_under_the_bound_where_predicting_the_uniform_distribution_bre
         f = AIOLI.from_theory(2, radius=margin, bound=R, horizon=n)
         p, bound = f.run(X, y), bounds.aioli(n, 2, margin, R)
     elif name == "Foster":
-        p, bound = Foster.from_theory(2, K, radius=B, horizon=n, m=20).run(X, y), bounds.foster(n, 2, K, B, R) + 2
+        p, bound = Foster.from_theory(2, K, radius=B, horizon=n, m=10).run(X, y), bounds.foster(n, 2, K, B, R) + 2
     else:
         kind = "tight" if "tight" in name else "paper"
         p = Folklore.from_theory(2, K, radius=B, bound=R, horizon=n, constants=kind).run(X, y)
@@ -257,10 +257,10 @@ def test_every_bound_holds_in_the_hard_regime(chi):
     }
     for name, (forecaster, bound) in runs.items():
         assert log_loss(forecaster.run(X, y), y).sum() - best <= bound, name
-    few = 500
+    few = 150
     X, y = make_hazan(few, chi, seed=0)
     B = np.log(few) / np.sqrt(2)
-    p = Foster.from_theory(1, 2, radius=B, horizon=few, m=20).run(X, y)
+    p = Foster.from_theory(1, 2, radius=B, horizon=few, m=10).run(X, y)
     assert log_loss(p, y).sum() - regret.best_in_hindsight(X, y, B, n_classes=2).loss <= bounds.foster(few, 1, 2, B, 1.0) + 2
 
 

@@ -97,6 +97,9 @@ def small(n=60, seed=0):
     return ["a,b,y\n", *(f"{x[0]},{x[1]},{'up' if x.sum() + rng.normal() > 0 else 'down'}\n" for x in X)]
 
 
+beside_the_one_alone = pytest.mark.xdist_group("alone")  # so that it is run once
+
+
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """A run that nobody has disturbed, and its input."""
@@ -112,6 +115,7 @@ def same(folder, alone):
 
 
 @pytest.mark.parametrize("how", ["KILL", "TERM"])
+@beside_the_one_alone
 def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_path, how):
     hit = kill_and_resume(
         tmp_path, alone / "in.csv", 4, getattr(signal, f"SIG{how}"), np.random.default_rng(), "--every", 300, "--seconds", 0.05, *GAF
@@ -121,6 +125,7 @@ def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_p
     assert sorted(os.listdir(tmp_path)) == sorted(FILES)  # no locks, no parts
 
 
+@beside_the_one_alone
 def test_a_pipe_in_dribs_gzip_and_small_checkpoints_give_the_same_bytes(alone, tmp_path):
     (packed := tmp_path / "packed").mkdir()
     data = (alone / "in.csv").read_bytes()
