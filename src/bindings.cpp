@@ -83,6 +83,8 @@ nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) 
 
 NB_MODULE(MIXABLE_MODULE, m) {
     if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
+    WithoutGil::wait_for_all_at_exit();
+    nb::set_leak_warnings(false);  // a daemon thread never gives back what it held when Python ended
     m.doc() = "The compiled core of mixable.";
     m.attr("isa") = MIXABLE_STRING(MIXABLE_ISA);
     m.attr("vector_width") = W;

@@ -21,6 +21,7 @@
 #include "core/expectation.hpp"
 #include "core/follow.hpp"
 #include "core/forecaster.hpp"
+#include "gil.hpp"
 
 namespace nb = nanobind;
 using namespace MIXABLE_ISA;
@@ -61,7 +62,11 @@ double square(const double* x, long n) {
     return s;
 }
 
-nb::object validate(const char* what) { return nb::module_::import_("mixable._validate").attr(what); }
+/// What mixable._validate says of arguments that are not of the common kind.
+template <class... Arguments>
+nb::object validated(const char* what, Arguments... arguments) {
+    return outliving([&] { return nb::module_::import_("mixable._validate").attr(what)(arguments...); });
+}
 
 void* capsule_pointer(nb::handle module, const char* name) {
     nb::object capsule = module.attr("__pyx_capi__")[name];
@@ -75,7 +80,8 @@ void* capsule_pointer(nb::handle module, const char* name) {
 const Blas& scipy_blas() {
     static Blas blas;
     if (!blas.dpotri) {
-        const nb::object blas_module = nb::module_::import_("scipy.linalg.cython_blas"), lapack = nb::module_::import_("scipy.linalg.cython_lapack");
+        const auto import = [](const char* name) { return outliving([name] { return nb::module_::import_(name); }); };
+        const nb::object blas_module = import("scipy.linalg.cython_blas"), lapack = import("scipy.linalg.cython_lapack");
         Blas b;
         b.dgemm = reinterpret_cast<Blas::gemm_t>(capsule_pointer(blas_module, "dgemm"));
         b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
@@ -176,7 +182,7 @@ class Model {
     nb::object predict(nb::handle x) {
         Use use(*this, Job::predict);
         if (const double* row = plain_row(x)) return predict_row(row);
-        const nb::object clean = validate("inputs")(x, d_);
+        const nb::object clean = validated("inputs", x, d_);
         const bool one = is_plain(clean, NPY_DOUBLE, 1);
         const double* X = one ? data(clean) : checked(clean, 2);
         const long n = one ? 1 : length(clean), K = forecaster_.outputs();
@@ -185,6 +191,7 @@ class Model {
         nb::object out = new_array({n, K});
         double* p = data(out);
         in_slices(n, [&](long t, long count) { forecaster_.predict_many(X + t * d_, count, p + t * K); });
+        for (long t = 0; t < n; ++t) check_forecast(p + t * K);
         return out;
     }
 
@@ -193,13 +200,13 @@ class Model {
         nb::object clean;
         const double* row = plain_row(x);
         if (!row) {
-            clean = validate("row")(x, d_);
+            clean = validated("row", x, d_);
             row = checked(clean, 1);
             check_size(row, 1, "x");
         }
         const Outcome outcome = outcome_from(y);
         double w = PyFloat_Check(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
-        if (!(w >= 0 && w <= std::numeric_limits<double>::max())) w = nb::cast<double>(validate("weight")(weight));
+        if (!(w >= 0 && w <= std::numeric_limits<double>::max())) w = nb::cast<double>(validated("weight", weight));
         released([&] { forecaster_.learn(row, outcome, w); });
     }
 
@@ -217,6 +224,7 @@ class Model {
         nb::object out = new_array({n, K});
         double* p = data(out);
         in_slices(n, [&](long t, long count) { forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K); });
+        for (long t = 0; t < n; ++t) check_forecast(p + t * K);
         return out;
     }
 
@@ -235,8 +243,10 @@ class Model {
         double* p = data(out);
         Followed followed;
         {
-            nb::gil_scoped_release release;
-            followed = MIXABLE_ISA::follow(forecaster_, scaler, X, y, n, p, [this](const double* z) { check_size(z, 1, "the input"); });
+            WithoutGil without_gil;
+            followed = MIXABLE_ISA::follow(
+                forecaster_, scaler, X, y, n, p, [this](const double* z) { check_size(z, 1, "the input"); },
+                [this](const double* forecast) { check_forecast(forecast); });
         }
         const nb::object reason = followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
         return nb::make_tuple(out, followed.done, reason);
@@ -329,15 +339,21 @@ class Model {
     /// Forecasts wait for each other; everything else needs the model to itself.
     struct Use {
         explicit Use(Model& model, Job job = Job::other) : model(model) {
-            while (model.busy_.test_and_set(std::memory_order_acquire)) {
-                if (job == Job::other || !model.predicts_)
+            const std::thread::id me = std::this_thread::get_id();
+            for (std::thread::id user; !model.user_.compare_exchange_strong(user, me, std::memory_order_acquire); user = {}) {
+                if (user == me)  // it would wait for itself
+                    throw std::runtime_error("this model is being used by the call that is under way: neither its arguments nor a signal handler may use it");
+                if (job == Job::other || !model.predicts_ || is_shutting_down())  // then the user may have been stopped for ever
                     throw std::runtime_error("this model is being used by another thread; it learns in one thread at a time, and predicts meanwhile in none");
-                nb::gil_scoped_release release;
-                std::this_thread::sleep_for(std::chrono::microseconds(20));
+                {
+                    WithoutGil without_gil;
+                    std::this_thread::sleep_for(std::chrono::microseconds(20));
+                }
+                if (PyErr_CheckSignals()) throw nb::python_error();
             }
             model.predicts_ = job == Job::predict;
         }
-        ~Use() { model.busy_.clear(std::memory_order_release); }
+        ~Use() { model.user_.store({}, std::memory_order_release); }
         Model& model;
     };
 
@@ -355,7 +371,7 @@ class Model {
     Outcome outcome_from(nb::handle y) const {
         if constexpr (std::is_same_v<Outcome, double>) {
             const double value = PyFloat_Check(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr()) : std::numeric_limits<double>::quiet_NaN();
-            return std::isfinite(value) ? value : nb::cast<double>(validate("target")(y));
+            return std::isfinite(value) ? value : nb::cast<double>(validated("target", y));
         } else {
             const long K = forecaster_.outputs();
             long label = -1;
@@ -363,7 +379,7 @@ class Model {
                 label = PyNumber_AsSsize_t(y.ptr(), nullptr);
                 if (label == -1) PyErr_Clear();
             }
-            return label >= 0 && label < K ? label : nb::cast<long>(validate("label")(y, K));
+            return label >= 0 && label < K ? label : nb::cast<long>(validated("label", y, K));
         }
     }
 
@@ -377,7 +393,15 @@ class Model {
         nb::object out = new_array({forecaster_.outputs()});
         double* p = data(out);
         released([&] { forecaster_.predict(row, p); });
+        check_forecast(p);
         return out;
+    }
+
+    /// The last line of defence: parameters, inputs or a file may be so extreme that there is no forecast in double precision. Deviations may be infinite.
+    void check_forecast(const double* p) const {
+        const long numbers = is_ensemble && !std::is_same_v<Outcome, long> ? 1 : forecaster_.outputs();
+        if (!std::all_of(p, p + numbers, [](double value) { return std::isfinite(value); }))
+            throw std::domain_error("the forecast is not a finite number in double precision: the input or what was learned is too large");
     }
 
     /// Refuses inputs that are finite but too large for the state.
@@ -395,7 +419,7 @@ class Model {
     nb::object matrix(F&& fill) {
         nb::object out = new_array({k_ * features_, k_ * features_});
         double* p = data(out);
-        nb::gil_scoped_release release;
+        WithoutGil without_gil;
         fill(p);
         return out;
     }
@@ -411,7 +435,7 @@ class Model {
     void in_slices(long n, F&& f) {
         for (long t = 0; t < n; t += slice_) {
             {
-                nb::gil_scoped_release release;
+                WithoutGil without_gil;
                 f(t, std::min(slice_, n - t));
             }
             if (PyErr_CheckSignals()) throw nb::python_error();
@@ -422,7 +446,7 @@ class Model {
     template <class F>
     void released(F&& f) {
         if (!long_step_) return f();
-        nb::gil_scoped_release release;
+        WithoutGil without_gil;
         f();
     }
 
@@ -430,10 +454,10 @@ class Model {
     long k_, features_;
     long d_;  // numbers in an input
     bool long_step_;
-    long slice_;      // rows between two looks for Ctrl-C
-    double largest_;  // of |x|^2
-    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-    std::atomic<bool> predicts_{false};
+    long slice_;                           // rows between two looks for Ctrl-C
+    double largest_;                       // of |x|^2
+    std::atomic<std::thread::id> user_{};  // the thread in a call of this model, if there is one
+    std::atomic<bool> predicts_{false};    // what it does
 };
 
 }  // namespace

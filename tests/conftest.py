@@ -1,11 +1,14 @@
 """The builds of the core that this machine can run, as a fixture; one BLAS thread, since the tests' matrices are small."""
 
 import importlib
-from collections.abc import Iterator
+import os
 from types import ModuleType
 
+# For this process, the workers and the commands that tests start. It must be set before NumPy and
+# SciPy load their BLAS.
+os.environ.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", OMP_NUM_THREADS="1")
+
 import pytest
-from threadpoolctl import threadpool_limits
 
 from mixable._core import _cpu, isa
 
@@ -18,11 +21,3 @@ def runnable_builds() -> list[str]:
 def core(request: pytest.FixtureRequest) -> ModuleType:
     """Each build of the compiled core."""
     return importlib.import_module(f"mixable._core._{request.param}")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_blas_thread() -> Iterator[None]:
-    import scipy.linalg.cython_blas  # noqa: F401  # its library must be loaded to be limited
-
-    with threadpool_limits(1):
-        yield

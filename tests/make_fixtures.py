@@ -47,9 +47,7 @@ def counted():
 
 def streamed():
     """A model of `mixable stream` with events that wait for their label."""
-    model = dictionaries(
-        StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})), ["yes" if y else "no" for y in Y]
-    )
+    model = dictionaries(StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})), ["yes" if y else "no" for y in Y])
     model.counts["learned"] = len(Y)
     model.waiting["7"] = (np.array([1.0, np.nan]), np.array([0.25, 0.75]))
     model.place = {"input": {"position": 7, "line": 2, "torn": None, "prints": ["", ""]}, "out": [3, ""], "rejects": None, "headed": 2}

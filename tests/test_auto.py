@@ -51,7 +51,7 @@ def test_leading_zeros_change_nothing_and_are_predicted_uniformly():
     p = f.run(padded, np.concatenate([[0, 1, 2], y]))
     np.testing.assert_allclose(p[:4], 1 / 3, rtol=0, atol=1e-12)
     np.testing.assert_allclose(p[3:], AutoGAF(4, 3).run(X, y), rtol=0, atol=0.02)  # three shares of the trust have passed
-    assert f.input_scale == (X[0] ** 2).mean()
+    assert f.input_scale == pytest.approx((X[0] ** 2).mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize(("load", "n", "target"), [(load_vehicle, None, 0.538), (load_segment, None, 0.248), (load_shuttle, 4000, 0.137)])
@@ -63,7 +63,7 @@ def test_untuned_log_loss_on_the_papers_data(load, n, target):
 
 def test_untuned_log_loss_on_digits():
     X, y = load_digits(return_X_y=True)
-    assert mean_loss(AutoGAF(65, 10, threads=2), *shuffled(X, y, 0)) <= 0.200
+    assert mean_loss(AutoGAF(65, 10, threads=2), *shuffled(X, y, 0, 900)) <= 0.310
 
 
 @pytest.mark.parametrize("constants", ["paper", "tight"])
@@ -310,26 +310,65 @@ def test_weights_beyond_double_precision_are_refused():
     assert f.steps == 54  # the rows before are learned
 
 
+def symmetric(lower):
+    return np.tril(lower) + np.tril(lower, -1).T
+
+
+def precision(state, i, d, K):
+    """A of posterior i, with the curvature that is still pending."""
+    A, k = symmetric(state[f"{i}.A"]), K - 1
+    for x, c in zip(state[f"{i}.curvature_x"], state[f"{i}.curvature_c"], strict=True):
+        A += np.kron(c.reshape(k, k), np.outer(x, x))
+    return A
+
+
+def covariance(state, i):
+    """A^-1 of posterior i, with the block that is still pending."""
+    U = state[f"{i}.T"] @ state[f"{i}.P"]
+    return symmetric(state[f"{i}.A_inverse"]) - U.T @ U
+
+
+def mean(state, i):
+    """The weights of posterior i, class after class, with the block that is still pending."""
+    return state[f"{i}.V"].ravel() - (state[f"{i}.h"] @ state[f"{i}.P"]).ravel()
+
+
 @pytest.mark.parametrize(("d", "K", "n"), [(32, 3, 1024), (16, 5, 1024), (43, 4, 2048)])
 def test_a_posterior_put_to_sleep_and_woken_at_one_roll_call_is_whole(d, K, n):
-    """A A^-1 = I for every posterior, with the block that is still pending."""
     X, y = logistic_stream(n, d, K)
     f = AutoGAF(d, K)
     f.run(X, y)
     state = f._core.state()
     for i in range(11):
-        if not state[f"{i}.awake"] or f"{i}.A" not in state:
-            continue
-        D, k = (K - 1) * d, K - 1
-        T, P = state[f"{i}.T"], state[f"{i}.P"]
-        U = T @ P if len(P) else np.zeros((0, D))
-        inverse = np.tril(state[f"{i}.A_inverse"])
-        inverse = inverse + np.tril(inverse, -1).T - U.T @ U
-        A = np.tril(state[f"{i}.A"])
-        A = A + np.tril(A, -1).T
-        for x, c in zip(state[f"{i}.curvature_x"], state[f"{i}.curvature_c"], strict=True):
-            A += np.kron(c.reshape(k, k), np.outer(x, x))
-        assert np.abs(A @ inverse - np.eye(D)).max() < 1e-6, i
+        if state[f"{i}.awake"] and f"{i}.A" in state:
+            residue = precision(state, i, d, K) @ covariance(state, i) - np.eye((K - 1) * d)
+            assert np.abs(residue).max() < 1e-6, i
+
+
+def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own():
+    """A - lam I and A times the mean, all that was learned, are the leader's; lam is not."""
+    d, K = 4, 3
+    X, y = logistic_stream(9000, d, K)
+    f = AutoGAF(d, K)
+    lam = [lam for lam, _, _ in f.grid]
+    still = [i for i, (_, _, drift) in enumerate(f.grid) if drift == 0]
+    asleep, woken = set(), {}
+    for start in range(0, len(y), 64):  # from roll call to roll call
+        f.run(X[start : start + 64], y[start : start + 64])
+        state = f._core.state()
+        leader = state["leader"]
+        for i in still:
+            if state[f"{i}.awake"] and i in asleep and leader in still:
+                woken[i] = leader
+                mine, its = precision(state, i, d, K), precision(state, leader, d, K)
+                one = np.eye(len(its))
+                learned = its - lam[leader] * one
+                np.testing.assert_allclose(mine - lam[i] * one, learned, rtol=1e-9, atol=1e-9)
+                pull = its @ mean(state, leader)
+                np.testing.assert_allclose(mine @ mean(state, i), pull, rtol=1e-6, atol=1e-6)
+                assert np.abs(mine @ covariance(state, i) - one).max() < 1e-6
+        asleep = {i for i in still if not state[f"{i}.awake"]}
+    assert any(lam[i] != lam[leader] for i, leader in woken.items())
 
 
 @pytest.mark.parametrize("scales", [np.logspace(-2, 2, 10), np.full(10, 1e4), np.r_[np.ones(9), 1e3]])

@@ -349,7 +349,7 @@ def test_rows_of_weight_0_say_only_that_there_is_such_a_label(iris):
     rows_one_by_one = GAFClassifier()
     for t in range(150):
         rows_one_by_one.partial_fit(outliers[t : t + 1], y[t : t + 1], classes=[0, 1, 2], sample_weight=weight[t : t + 1])
-    np.testing.assert_array_equal(whole.learner_.inputs.moments(), kept.learner_.inputs.moments())
+    np.testing.assert_allclose(whole.learner_.inputs.moments(), kept.learner_.inputs.moments(), rtol=1e-12)
     np.testing.assert_allclose(whole.predict_proba(X), kept.predict_proba(X), rtol=0, atol=1e-9)
     np.testing.assert_allclose(rows_one_by_one.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
     assert log_loss(whole.predict_proba(X), y).mean() < 0.3
@@ -375,7 +375,7 @@ def test_after_an_interruption_scaler_and_forecaster_have_learned_the_same_rows(
     if at:
         expected.partial_fit(X[:at], y[:at])
     assert model.forecaster_.steps == 1 + at
-    np.testing.assert_array_equal(model.learner_.inputs.moments(), expected.learner_.inputs.moments())
+    np.testing.assert_allclose(model.learner_.inputs.moments(), expected.learner_.inputs.moments(), rtol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-12)
 
 
@@ -396,7 +396,7 @@ def test_interrupted_after_a_row_was_learned_the_scaler_has_learned_it_too(make,
     monkeypatch.undo()
     expected = make().partial_fit(X[:11], y[:11])
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(model.learner_.inputs.moments(), expected.learner_.inputs.moments())
+    np.testing.assert_allclose(model.learner_.inputs.moments(), expected.learner_.inputs.moments(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("make", [GAFClassifier, GAFRegressor])

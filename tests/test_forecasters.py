@@ -303,6 +303,39 @@ def test_what_cannot_be_learned_in_double_precision_is_refused_and_leaves_no_tra
     assert np.array_equal(f.predict([0.5, -1.0]), before)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "scale", "weight"),
+    [
+        ({}, 1e139, 1e300),
+        ({}, 1.0, 1e308),
+        ({}, 1e100, 1e60),
+        ({"step": 1e300}, 1e130, 1.0),
+        ({"step": 1e160, "fixed": True}, 1.0, 1.0),
+        ({"radius": 1.0}, 1e139, 1e300),
+        ({"radius": 1.0}, 1e100, 1e60),
+    ],
+)
+def test_ogd_refuses_examples_that_overflow_and_forgets_them(parameters, scale, weight):
+    X, y = logistic_stream(20, 2, 3)
+    weights = np.ones(20)
+    if "step" in parameters:
+        X, weights = 1e-20 * X, np.full(20, 1e-280)
+    f, same = OGD(2, 3, **parameters), OGD(2, 3, **parameters)
+    f.run(X[:10], y[:10], weights[:10])
+    same.run(X[:10], y[:10], weights[:10])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="cannot be learned in double precision"):
+            f.learn([scale, -scale], 1, weight)
+    bad = np.insert(X[10:], 3, [scale, -scale], axis=0), np.insert(y[10:], 3, 1), np.insert(weights[10:], 3, weight)
+    with pytest.raises(ValueError, match="cannot be learned in double precision"):
+        f.run(*bad)
+    assert f.steps == 13
+    same.run(X[10:13], y[10:13], weights[10:13])
+    assert np.array_equal(f.run(X[13:], y[13:], weights[13:]), same.run(X[13:], y[13:], weights[13:]))
+    assert np.isfinite(f.predict([1e139, -1e139])).all()
+    assert np.isfinite(f.coef).all()
+
+
 def test_foster_keeps_its_probabilities_positive_without_smoothing():
     f = Foster(1, 2, radius=5.0, mu=0.0, m=10)
     for _ in range(20):

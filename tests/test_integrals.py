@@ -74,6 +74,26 @@ def test_monte_carlo_is_unbiased_and_seeded():
     assert not np.array_equal(draws[3], draws[4])
 
 
+@pytest.mark.parametrize("integrator", ["montecarlo", "sobol", "ladder"])
+def test_the_seed_picks_the_points(integrator):
+    """Of the ladder, those of its last rung: three classes and a wide posterior."""
+
+    def forecasts(seed):
+        f = GAF(2, 3, lam=0.01, integrator=integrator, seed=seed)
+        return f.run(np.eye(2)[[0, 1, 0]], [0, 1, 2])
+
+    zero, one, again = forecasts(0), forecasts(1), forecasts(0)
+    assert np.array_equal(zero, again)
+    assert np.abs(zero[1:] - one[1:]).max(axis=1).min() > 1e-9
+
+
+def test_monte_carlo_points_of_one_seed_are_not_those_of_another_at_another_step():
+    mean, covariance = np.array([0.5, -1.0]), np.eye(2)
+    ladders = [MonteCarlo(10).rungs(2, seed) for seed in range(6)]
+    draws = [expectation(mean, covariance, ladder, t) for ladder in ladders for t in range(6)]
+    assert len(np.unique(np.round(draws, 12), axis=0)) == 36
+
+
 def test_sobol_points_have_identity_second_moments_and_the_net_property():
     for k, m in [(1, 128), (3, 128), (9, 128), (25, 128)]:
         (rung,) = Sobol(m).rungs(k, 5)

@@ -21,6 +21,15 @@ from mixable.learner.kernel_inputs import KernelInputs
 from mixable.losses import Logistic, Squared, log_loss
 
 RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_its_own():
+    """Each test draws the same random numbers, whichever ran before it."""
+    global RNG
+    RNG = np.random.default_rng(0)
+
+
 MAPS = {"fourier": Fourier, "nystroem": Nystroem}
 
 
@@ -637,11 +646,11 @@ def test_a_crafted_state_is_refused(method):
 def test_a_plan_that_is_not_the_forecasters_is_refused(change):
     X, y = rings(40)
     model = small("nystroem").fit(X[:3], y[:3])
-    engine = copy.copy(model.learner_)
-    engine.design = copy.copy(engine.design)
-    engine.design.kernel = replace(engine.design.kernel, **change)
+    learner = copy.copy(model.learner_)
+    learner.design = copy.copy(learner.design)
+    learner.design.kernel = replace(learner.design.kernel, **change)
     with pytest.raises(ValueError, match="do not go together"):
-        pickle.loads(pickle.dumps(engine))
+        pickle.loads(pickle.dumps(learner))
 
 
 def test_a_report_tells_experts_of_different_views_apart():

@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from mixable import GenericGAF
 from mixable.integrals import softmax
 from mixable.losses import Constants, Huber, Logistic, Loss, Squared, check_assumptions
+from mixable.losses.assumptions import mixability_violation
 
 KINDS = ["paper", "tight"]
 logits = st.integers(2, 6).flatmap(
@@ -49,6 +50,22 @@ def test_lemma_6_self_concordance(points, scale, kind):
     upper = np.exp(min(zeta * dz @ dz, 700)) * (p @ (dz - p @ dz) ** 2)  # the Hessian's form, without cancellation
     gap = loss.value(z2 + dz, 0) - loss.value(z2, 0) - loss.gradient(z2, 0) @ dz
     assert gap <= upper + 1e-9 * (1 + abs(gap))
+
+
+def test_zeta_is_what_the_proof_of_lemma_6_leaves():
+    """psi(t) <= exp(c t^2) with c = 0.0708; so 0.283 R^2 for the coefficient 2 R, and 0.142 R^2 for sqrt(2) R, which holds."""
+    t = np.linspace(0.5, 20, 20_001)
+    c = (np.log((np.expm1(t) - t) / t**2) / t**2).max()
+    assert (round(c, 4), round(4 * c, 3), round(2 * c, 3)) == (0.0708, 0.283, 0.142)
+    zeta = Logistic(3).constants(1.0, 3.0, kind="tight").zeta
+    assert 2 * c <= zeta / 9 < 2 * c * 1.01
+    rng = np.random.default_rng(0)
+    ratios = []
+    for p in rng.dirichlet(np.full(3, 0.1), size=2000):
+        h, k = rng.normal(size=(2, 3))
+        h, k = h - h.mean(), k - p @ k
+        ratios.append(abs(p @ ((h - p @ h) * k**2)) / max(p @ k**2, 1e-300) / np.linalg.norm(h))
+    assert 1.3 < max(ratios) <= np.sqrt(2) * (1 + 1e-9)
 
 
 @settings(max_examples=200, deadline=None)
@@ -127,8 +144,7 @@ def test_squared_loss_meets_the_assumptions(outputs):
     assert check_assumptions(loss, 3.0, 1.5).holds
     c = loss.constants(3.0, 1.5)
     assert check_assumptions(loss, 3.0, 1.5, constants=c._replace(gamma=1.5**2)).violation.assumption == "A4"  # as printed
-    if outputs == 1:
-        assert check_assumptions(loss, 3.0, 1.5, constants=c._replace(alpha=4 * c.alpha)).violation.assumption == "A1"
+    assert check_assumptions(loss, 3.0, 1.5, constants=c._replace(alpha=4 * c.alpha)).violation.assumption == "A1"
 
 
 def test_huber_fails_where_its_documentation_says():
@@ -157,7 +173,8 @@ def test_huber_is_mixable_with_the_stated_constant_and_not_with_a_larger_one(del
             mean, sd = rng.normal(), 3 * rng.random()
             prediction = loss.substitute(np.array([mean]), np.array([[sd**2]]), alpha)
             for y in np.linspace(-1, 1, 9):
-                losses = np.array([loss.value(np.array([z]), np.array([y])) for z in mean + sd * t])
+                r = np.abs(mean + sd * t - y)
+                losses = np.where(r <= delta, r**2 / 2, delta * (r - delta / 2))
                 excess.append(loss.score(prediction, np.array([y])) + np.log(density @ np.exp(-alpha * losses)) / alpha)
         return max(excess)
 
@@ -165,36 +182,41 @@ def test_huber_is_mixable_with_the_stated_constant_and_not_with_a_larger_one(del
     assert worst(6 * alpha) > 1e-3
 
 
+class LogCosh:
+    """No substitution rule: the mean will not do, since the loss is linear far out."""
+
+    n_outputs = 1
+
+    def __repr__(self):
+        return "LogCosh"
+
+    def outcome(self, y):
+        return np.atleast_1d(np.asarray(y, dtype=float))
+
+    def draw_outcome(self, rng):
+        return rng.uniform(-1, 1, size=1)
+
+    def value(self, z, y):
+        return float(np.log(np.cosh(z - y))[0])
+
+    def gradient(self, z, y):
+        return np.tanh(z - y)
+
+    def hessian(self, z, y):
+        return np.diag(1 / np.cosh(z - y) ** 2)
+
+    def constants(self, radius, bound, n_features=1, kind="paper"):
+        return Constants(0.25, 1 / (1 + radius * bound + 1), bound**2, 4 * bound**2)
+
+    def substitute(self, mean, covariance, alpha, step=0):
+        return mean
+
+    def score(self, prediction, y):
+        return self.value(prediction, y)
+
+
 def test_a_loss_of_ones_own_runs_in_generic_gaf():
     """log cosh, written here from the protocol: learns a line, and can be checked."""
-
-    class LogCosh:
-        n_outputs = 1
-
-        def outcome(self, y):
-            return np.atleast_1d(np.asarray(y, dtype=float))
-
-        def draw_outcome(self, rng):
-            return rng.uniform(-1, 1, size=1)
-
-        def value(self, z, y):
-            return float(np.log(np.cosh(z - y))[0])
-
-        def gradient(self, z, y):
-            return np.tanh(z - y)
-
-        def hessian(self, z, y):
-            return np.diag(1 / np.cosh(z - y) ** 2)
-
-        def constants(self, radius, bound, n_features=1, kind="paper"):
-            return Constants(0.25, 1 / (1 + radius * bound + 1), bound**2, 4 * bound**2)
-
-        def substitute(self, mean, covariance, alpha, step=0):
-            return mean
-
-        def score(self, prediction, y):
-            return self.value(prediction, y)
-
     assert isinstance(LogCosh(), Loss)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
@@ -202,7 +224,84 @@ def test_a_loss_of_ones_own_runs_in_generic_gaf():
     f = GenericGAF(LogCosh(), 2, lam=0.01)
     f.run(X, y)
     np.testing.assert_allclose(f.coef[0], [0.5, -0.3], atol=0.02)
-    assert check_assumptions(LogCosh(), 1.0, 1.0).holds
+    report = check_assumptions(LogCosh(), 1.0, 1.0)
+    assert report.violation.assumption == "A1"
+    assert_violated_as_said(LogCosh(), report.constants.alpha, report.violation)
+
+
+def assert_violated_as_said(loss, alpha, violation):
+    """The expectation again, on a plain fine grid along the one direction of the covariance."""
+    mean, covariance, y = (violation.where[name] for name in ("mean", "covariance", "y"))
+    widths, directions = np.linalg.eigh(covariance)
+    assert widths[:-1] == pytest.approx(0, abs=1e-9 * widths[-1])
+    t = np.linspace(-12, 12, 48_001)
+    z = mean + np.sqrt(widths[-1]) * t[:, None] * directions[:, -1]
+    values = np.array([loss.value(row, y) for row in z])
+    allowed = -np.log((np.exp(-alpha * values - 0.5 * t * t)).sum() * (t[1] - t[0]) / np.sqrt(2 * np.pi)) / alpha
+    prediction = loss.substitute(mean, covariance, alpha)
+    assert loss.score(prediction, y) - allowed == pytest.approx(violation.excess, rel=1e-3)
+    assert violation.excess > 0
+
+
+class PlugIn(Logistic):
+    def substitute(self, mean, covariance, alpha, step=0):
+        return softmax(mean)
+
+
+class SquaredAtTheMean(Squared):
+    def substitute(self, mean, covariance, alpha, step=0):
+        return mean
+
+
+class HuberAtTheMean(Huber):
+    def substitute(self, mean, covariance, alpha, step=0):
+        return mean
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("loss", "alpha"),
+    [
+        (LogCosh(), 0.25),
+        (LogCosh(), 0.05),
+        (PlugIn(2), 1.0),
+        (PlugIn(4), 1.0),
+        (Logistic(2), 1.1),
+        (Logistic(5), 1.1),
+        (SquaredAtTheMean(1, 2.0), 1 / 8),
+        (Squared(1, 2.0), 1.3 / 8),
+        (Squared(2, 2.0), 2 / 8),
+        (HuberAtTheMean(1.5, 1.0), 1.0),
+        (Huber(1.0, 1.0), 2 * 0.5),
+        (Huber(3.0, 1.0), 1.5 * 1.0),
+    ],
+    ids=repr,
+)
+def test_a_false_claim_of_mixability_is_caught(loss, alpha, seed):
+    violation = mixability_violation(loss, alpha, 3.0, 75, np.random.default_rng(seed))
+    assert violation.assumption == "A1"
+    if seed == 0 and not isinstance(loss, Logistic):  # whose own expectation need not be exact
+        assert_violated_as_said(loss, alpha, violation)
+
+
+@pytest.mark.parametrize("reach", [1.0, 30.0])
+@pytest.mark.parametrize(
+    ("loss", "alpha"),
+    [
+        (Squared(1, 0.5), 2.0),
+        (Squared(3, 2.0), 1 / 8),
+        (Logistic(2), 1.0),
+        (Logistic(5), 1.0),
+        (Logistic(5), 0.5),
+        (Huber(1.0, 1.0), 0.5),
+        (Huber(2.4, 2.0), None),
+        (Huber(4.5, 1.5), None),
+    ],
+    ids=repr,
+)
+def test_a_true_claim_of_mixability_survives(loss, alpha, reach):
+    alpha = loss.constants(1.0, 1.0).alpha if alpha is None else alpha
+    assert mixability_violation(loss, alpha, reach, 75, np.random.default_rng(0)) is None
 
 
 def test_huber_resists_outliers_where_squared_loss_does_not():
@@ -212,8 +311,22 @@ def test_huber_resists_outliers_where_squared_loss_does_not():
     y = X @ truth + 0.1 * rng.normal(size=400)
     spoiled = np.where(rng.random(400) < 0.1, 8 * np.sign(rng.normal(size=400)), y)
     errors = {}
-    for name, loss in [("huber", Huber(delta=0.5, target_bound=1.0)), ("squared", Squared())]:
+    for name, loss in [("huber", Huber(delta=0.5, target_bound=8.0)), ("squared", Squared())]:
         f = GenericGAF(loss, 3, lam=0.1, alpha=np.inf)
         f.run(X, spoiled)
         errors[name] = np.linalg.norm(f.coef[0] - truth)
     assert errors["huber"] < 0.5 * errors["squared"]
+
+
+def test_huber_refuses_a_target_beyond_its_bound():
+    """Predictions are within the bound, so that the target could never be met."""
+    f = GenericGAF(Huber(delta=1.0), 2)
+    with pytest.raises(ValueError, match=r"y is 2.5, beyond target_bound = 1"):
+        f.learn([1.0, 0.0], 2.5)
+    with pytest.raises(ValueError, match=r"row 1: y is -1.01, beyond target_bound = 1"):
+        f.run(np.eye(2), [1.0, -1.01])
+    assert f.steps == 0
+    f.learn([1.0, 0.0], -1.0)
+    wide = GenericGAF(Huber(delta=1.0, target_bound=3.0), 2)
+    wide.learn([1.0, 0.0], 2.5)
+    assert (f.steps, wide.steps) == (1, 1)

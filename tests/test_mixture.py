@@ -1,5 +1,7 @@
 """Mixture: the aggregating algorithm's theorems, on streams and against brute force."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,6 +56,43 @@ def test_with_a_share_loss_is_at_most_that_of_the_best_switching_sequence_plus_i
     loss = log_loss(Mixture(experts(d, K), share).run(X, y), y).sum()
     for switches, best in enumerate(best_switching(each, 8)):
         assert loss <= best + np.log(N) + switches * np.log((N - 1) / share) - (n - switches - 1) * np.log1p(-share) + 1e-9
+
+
+class Saying:
+    """An expert of two classes that says what it was given: the probabilities of class 0."""
+
+    n_features, n_classes = 1, 2
+
+    def __init__(self, says):
+        self.says, self.t = says, 0
+
+    def predict(self, x):
+        return np.array([self.says[self.t], 1 - self.says[self.t]])
+
+    def learn(self, x, y, weight=1.0):
+        self.t += 1
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.4])
+@pytest.mark.parametrize("N", [2, 3, 4])
+def test_it_is_bayes_rule_over_all_sequences_of_experts(N, share):
+    """Each of the N^n sequences by itself.
+
+    Prior 1 / N, then 1 - share to stay and share / (N - 1) to go to each of the others.
+    """
+    n, rng = 5, np.random.default_rng(N)
+    says, y = rng.uniform(0.02, 0.98, size=(N, n)), rng.integers(0, 2, n)
+    f = Mixture([Saying(row) for row in says], share)
+    right = np.where(y == 0, says, 1 - says)  # (N, n), the probability that each gave to what came
+    evidence = [1.0]
+    for t in range(1, n + 1):
+        total = 0.0
+        for path in itertools.product(range(N), repeat=t):
+            steps = [1 - share if a == b else share / (N - 1) for a, b in itertools.pairwise(path)]
+            total += np.prod(steps) / N * np.prod(right[list(path), range(t)])
+        evidence.append(total)
+    got = f.run(np.zeros((n, 1)), y)[range(n), y]
+    np.testing.assert_allclose(got, np.divide(evidence[1:], evidence[:-1]), rtol=1e-12)
 
 
 class Fixed:

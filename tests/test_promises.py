@@ -312,7 +312,7 @@ def test_label_types(make, as_type):
 @given(data=st.data(), name=st.sampled_from(sorted(FORECASTERS)))
 def test_any_finite_stream_keeps_the_promises(data, name):
     """Hypothesis looks for inputs, labels and weights that break positivity, finiteness or run = loop."""
-    n = data.draw(st.integers(1, 8))
+    n = data.draw(st.integers(1, 5))
     value = st.floats(-1e5, 1e5, allow_nan=False, allow_subnormal=True)
     table = np.array(data.draw(st.lists(st.lists(value, min_size=D, max_size=D), min_size=n, max_size=n)))
     labels = np.array(data.draw(st.lists(st.integers(0, K - 1), min_size=n, max_size=n)))

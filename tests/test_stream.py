@@ -97,6 +97,9 @@ def small(n=60, seed=0):
     return ["a,b,y\n", *(f"{x[0]},{x[1]},{'up' if x.sum() + rng.normal() > 0 else 'down'}\n" for x in X)]
 
 
+beside_the_one_alone = pytest.mark.xdist_group("alone")  # so that it is run once
+
+
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """A run that nobody has disturbed, and its input."""
@@ -112,6 +115,7 @@ def same(folder, alone):
 
 
 @pytest.mark.parametrize("how", ["KILL", "TERM"])
+@beside_the_one_alone
 def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_path, how):
     hit = kill_and_resume(
         tmp_path, alone / "in.csv", 4, getattr(signal, f"SIG{how}"), np.random.default_rng(), "--every", 300, "--seconds", 0.05, *GAF
@@ -121,6 +125,7 @@ def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_p
     assert sorted(os.listdir(tmp_path)) == sorted(FILES)  # no locks, no parts
 
 
+@beside_the_one_alone
 def test_a_pipe_in_dribs_gzip_and_small_checkpoints_give_the_same_bytes(alone, tmp_path):
     (packed := tmp_path / "packed").mkdir()
     data = (alone / "in.csv").read_bytes()
@@ -198,6 +203,37 @@ def test_what_pythons_csv_writes_is_read_to_the_bit(rows, quote_all):
     assert (lines.tolist(), bad, end, count) == (list(range(len(rows))), [], len(block), len(rows))
     written = mx._core.format_rows(X, [b""] * len(rows), ["", ","], "\n").decode()
     assert [[float(value) for value in line.split(",")] for line in written.splitlines()] == X.tolist()
+
+
+LARGEST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (f"1e{LARGEST}", None),
+        (f"-1E+{LARGEST}", None),
+        (f"0.001e{LARGEST}", None),
+        (f"1e{LARGEST + 1}", None),
+        (f"0e{LARGEST}", 0.0),
+        (f"1e-{LARGEST}", 0.0),
+        (f"100e-{LARGEST + 1}", 0.0),
+        (f"1e-{LARGEST + 2}", 0.0),
+        (f"0.{'0' * 400}1e900", None),
+        (f"0.{'0' * 400}1e350", 1e-51),
+        (f"1{'0' * 400}e-900", 0.0),
+        (f"1{'0' * 400}e-350", 1e50),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_exponents_of_any_size_are_read_or_refused_as_infinite(text, value):
+    X, _, _, _, _, bad, _, _ = mx._core.CsvParser([0], ["a"]).parse(text.encode(), 0, len(text), 1, 0)
+    if value is None:
+        assert len(X) == 0
+        assert bad[0][2].startswith("column 'a' is infinite: '" + text[:80])
+    else:
+        assert bad == []
+        assert X.tolist() == [[value]]
 
 
 def test_what_is_too_large_is_refused_and_nothing_of_it_learned():

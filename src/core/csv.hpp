@@ -110,7 +110,8 @@ class CsvParser {
         const std::size_t sign = e + 1 < text.size() && text[e + 1] == '+';
         const bool beyond = e < text.size() && std::from_chars(text.data() + e + 1 + sign, text.data() + text.size(), exponent).ec != std::errc();
         if (beyond) return text[e + 1] != '-';
-        return exponent + (digit < point ? long(point - digit) : -long(digit - point)) > 0;
+        const long zeros = digit < point ? -long(point - digit) : long(digit - point);  // not added to the exponent, which may be the largest there is
+        return exponent > zeros;
     }
 
     bool refuse_number(std::size_t i, std::string_view text, double value) {

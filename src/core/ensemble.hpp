@@ -283,7 +283,7 @@ class Ensemble {
         bool valid = weights_.sound();
         for (long i = 0; i < sizes_; ++i) valid = valid && is_unit(squares_[i]);
         for (long r = 0; r < readouts_; ++r) valid = valid && (active_[r] == 0 || active_[r] == 1);
-        for (const Member& member : members_) valid = valid && (!member.awake || (trust(member) > 0 && member.state->contents_are_valid()));
+        for (const Member& member : members_) valid = valid && (!member.awake || (trust(member) > 0 && member.state->contents_are_valid(1e150)));
         for (long i = 0; i < kept_rows(); ++i) {
             const double *x = kept_ + i * (row + 3), outcome = x[row], weight = x[row + 1], square = x[row + 2];
             valid = valid && family_.has(outcome) && weight > 0 && weight <= most_weight && square > 0 && std::fabs(mean_square(x) / square - 1) < 1e-6;

@@ -18,19 +18,22 @@ struct Followed {
 };
 
 /// Predicts the n rows of X (NaN for what is missing) one after the other; row t of `out` is its
-/// forecast, and those with a label y >= 0 are learned before the next. `check(z)` throws for an
-/// input that is too large. Stops before the first row that is refused. The bits do not depend on
+/// forecast, and those with a label y >= 0 are learned before the next. The
+/// two checks throw for an input that is too large and for a forecast that is not finite. Stops before the first row that is refused. The bits do not depend on
 /// how rows are spread over calls.
-template <class Forecaster, class Check>
-Followed follow(Forecaster& forecaster, Scaler& scaler, const double* X, const long* y, long n, double* out, Check&& check) {
+template <class Forecaster, class CheckInput, class CheckForecast>
+Followed follow(Forecaster& forecaster, Scaler& scaler, const double* X, const long* y, long n, double* out, CheckInput&& check_input,
+                CheckForecast&& check_forecast) {
     std::vector<double> z(std::size_t(scaler.views * scaler.width));
     Followed followed;
     try {
         for (; followed.done < n; ++followed.done) {
             const double* x = X + followed.done * scaler.d;
             scaler.transform(x, z.data());
-            check(z.data());
-            forecaster.predict(z.data(), out + followed.done * forecaster.outputs());
+            check_input(z.data());
+            double* p = out + followed.done * forecaster.outputs();
+            forecaster.predict(z.data(), p);
+            check_forecast(p);
             if (y[followed.done] < 0) continue;
             forecaster.learn(z.data(), y[followed.done], 1.0);
             scaler.learn(x, z.data());

@@ -41,7 +41,7 @@ class Forecaster {
     }
     bool counters_are_valid() const { return state.counters_are_valid(); }
     void clear_block() { state.clear_block(); }
-    bool contents_are_valid() const { return state.contents_are_valid(); }
+    bool contents_are_valid() const { return state.contents_are_valid(1e300); }
     static constexpr bool may_be_restored() { return true; }
 
     /// The forecast p (outputs) for input x (d). The reading is kept, so that learning the same x next costs no second projection.

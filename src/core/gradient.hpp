@@ -17,6 +17,7 @@ class GradientState {
 
     const PosteriorShape& shape() const { return shape_; }
     static constexpr double largest_square() { return 1e280; }
+    static constexpr double largest_weights = 1e300;  // |V|^2: V x stays finite for every x that is not refused
     long steps() const { return steps_; }
     long room() const { return 1; }
     void prepare(const double* input, long, long, bool = true) {
@@ -29,16 +30,16 @@ class GradientState {
     void read(long = 0) { dots(d, 1, x, dp, k, V, dp, m, k); }
 
     void push(const double* v, const double*) {
+        const auto moved = [&](long j, long l) { return load(V + j * dp + l) - v[j] * load(x + l); };
         double square = 0;
         for (long j = 0; j < k; ++j) {
             vec s{};
-            for (long l = 0; l < dp; l += W) {
-                const vec moved = load(V + j * dp + l) - v[j] * load(x + l);
-                store(V + j * dp + l, moved);
-                s += moved * moved;
-            }
+            for (long l = 0; l < dp; l += W) s += moved(j, l) * moved(j, l);
             square += sum(s);
         }
+        if (!(square <= largest_weights)) refuse_example();  // NaN, too; nothing has changed yet
+        for (long j = 0; j < k; ++j)
+            for (long l = 0; l < dp; l += W) store(V + j * dp + l, moved(j, l));
         if (radius_ > 0 && square > radius_ * radius_)
             for (long i = 0; i < k * dp; ++i) V[i] *= radius_ / std::sqrt(square);
         ++steps_;
@@ -62,11 +63,11 @@ class GradientState {
     }
     void clear_block() { prepared_ = false; }
     bool counters_are_valid() const { return steps_ >= 0 && steps_ <= 1L << 53; }
-    /// Whether the predictions of all inputs that are not too large are finite.
-    bool contents_are_valid() const {
+    /// Whether the weights, as just read from a saved state, make sense.
+    bool contents_are_valid(double) const {
         double sum = 0;
         for (long i = 0; i < k * dp; ++i) sum += std::fabs(V[i]);
-        return sum <= 1e160;
+        return std::isfinite(sum);
     }
 
    private:

@@ -19,6 +19,10 @@
 
 namespace MIXABLE_ISA {
 
+[[noreturn]] inline void refuse_example() {
+    throw std::domain_error("this example cannot be learned in double precision: its input, weight or the parameters are too large");
+}
+
 struct PosteriorShape {
     long k, d, rank;    // linear predictions, features, columns of F
     double lam, drift;  // A_0 = lam I; A^-1 += drift I after each step
@@ -149,8 +153,7 @@ class Posterior {
             for (long j = 0; j < rank; ++j) check += 0 * L[i * sr + j];
             check += 0 * v[i];
         }
-        if (!(check == 0 && (shape_.drift == 0 || gain < 1e14)))
-            throw std::domain_error("this example cannot be learned in double precision: its input, weight or the parameters are too large");
+        if (!(check == 0 && (shape_.drift == 0 || gain < 1e14))) refuse_example();
         if (c * k >= 512)
             blas_.gemm(false, false, k, c, cu, 1.0, B, lb, T, lt, 0.0, Z, lt);
         else
@@ -286,8 +289,8 @@ class Posterior {
                since_refresh_ >= 0 && since_refresh_ <= steps_ + shape_.refresh_period() + r && regulariser_ >= 0 && std::isfinite(regulariser_);
     }
     /// Whether the arrays, as just read, can be some that learning made: A and A^-1 are positive definite (up to rounding) and can belong together, and what
-    /// is computed from them for any input that is not too large stays far from the limits of double precision.
-    bool contents_are_valid() const {
+    /// is computed from them for any input that is not too large stays below `limit`.
+    bool contents_are_valid(double limit) const {
         const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
         for (const Buffer* rows : {&X, &curvature_x})
             for (long t = 0; t < (rows == &X ? n_ : curvature_n_); ++t)
@@ -295,32 +298,32 @@ class Posterior {
         Buffer mean_(D), S(D * D);
         mean(mean_);
         for (long i = 0; i < D; ++i)
-            if (!(reach * std::fabs(mean_[i]) <= 1e150)) return false;
+            if (!(reach * std::fabs(mean_[i]) <= limit)) return false;
         for (long c = 0; c < n_ * k; ++c) {
             double most = 0;
             for (long i = 0; i < D; ++i) most = std::max(most, reach * std::fabs(P[c * ld + i]));
-            if (!(most <= 1e150 && most * std::fabs(h[c]) <= 1e150)) return false;
+            if (!(most <= limit && most * std::fabs(h[c]) <= limit)) return false;
             for (long u = 0; u < n_ * rank; ++u)
-                if (!(std::fabs(T[u * lt + c]) <= 1e155 && most * std::fabs(T[u * lt + c]) <= 1e75)) return false;
+                if (!(std::fabs(T[u * lt + c]) <= 1e155 && most * std::fabs(T[u * lt + c]) <= std::sqrt(limit))) return false;
         }
         for (const Panel& p : panels_)  // the only entries above the diagonal that are used
             for (long i = p.j * d + p.l0; i < p.j * d + p.l1; ++i)
                 for (long j = p.j * d + p.l0; j < i; ++j)
                     if (!(std::fabs(Ainv[i * ld + j] - Ainv[j * ld + i]) <= 1e-6 * (std::fabs(Ainv[i * ld + i]) + std::fabs(Ainv[j * ld + j])))) return false;
+        Buffer A1(shape_.drift == 0 ? D * D : 0);
         covariance(S);
-        std::vector<double> width(static_cast<std::size_t>(D));
-        for (long i = 0; i < D; ++i) width[std::size_t(i)] = S[i * D + i];
-        if (!is_definite(S, 1e150 / square)) return false;
+        if (shape_.drift == 0) {
+            precision(A1);
+            if (!can_be_inverse(A1, S)) return false;
+        }
+        if (!is_definite(S, limit / square)) return false;
         for (long i = 0; i < D; ++i)
-            if (!(std::fabs(Ainv[i * ld + i]) * square <= 1e150)) return false;
+            if (!(std::fabs(Ainv[i * ld + i]) * square <= limit)) return false;
         if (shape_.drift > 0) return true;
         for (long t = 0; t < curvature_n_; ++t)
             for (long i = 0; i < k * k; ++i)
                 if (!(std::fabs(curvature_c[t * k * k + i]) * norm2(curvature_x + t * dp, d) <= 1e300)) return false;
-        precision(S);
-        for (long i = 0; i < D; ++i)
-            if (!(S[i * D + i] * width[std::size_t(i)] >= 0.1)) return false;  // at least 1 for a matrix and its inverse
-        return is_definite(S, 1e300);
+        return is_definite(A1, 1e300);
     }
 
    private:
@@ -334,6 +337,19 @@ class Posterior {
         double s = 0;
         for (long i = 0; i < n; ++i) s += x[i] * x[i];
         return s;
+    }
+
+    /// Whether positive definite matrices (D x D) can be each other's inverse, up to rounding and to what `refresh` may have added: each product of their
+    /// diagonals is then at least 1, and the trace of their product D.
+    bool can_be_inverse(const Buffer& M, const Buffer& S) const {
+        double trace = 0, size = 0;
+        for (long i = 0; i < D; ++i)
+            if (!(M[i * D + i] * S[i * D + i] >= 0.1)) return false;
+        for (long i = 0; i < D * D; ++i) {
+            trace += M[i] * S[i];
+            size += std::fabs(M[i] * S[i]);
+        }
+        return trace <= 1.1 * double(D) + 1e-6 * size;
     }
 
     /// Whether a symmetric matrix S (D x D), which is used up, has a positive diagonal up to `largest` and, with that scaled to 1, no eigenvalue below -1/10:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "simd.hpp"
 
@@ -67,6 +68,7 @@ class VawRule {
 
     /// A <- A + weight x x^T, theta the ridge solution.
     void learn(double y, double weight, double* v, double* F) const {
+        if (!(std::fabs(y) <= 1e100)) throw std::domain_error("this example cannot be learned in double precision: its target must be at most 1e100 in size");
         v[0] = weight * (m_ - y) / (1 + weight * G_);
         F[0] = std::sqrt(weight);
     }

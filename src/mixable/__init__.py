@@ -13,7 +13,7 @@ from mixable.persistence import load, save
 from mixable.reference import GenericGAF
 
 if TYPE_CHECKING:
-    from mixable import kernels, river
+    from mixable import kernels, river, streaming
     from mixable.estimators import GAFClassifier, GAFRegressor
     from mixable.kernels import KernelGAF
 
@@ -47,6 +47,7 @@ __all__ = [
     "river",
     "save",
     "show_config",
+    "streaming",
 ]
 
 _LATE = {
@@ -55,6 +56,7 @@ _LATE = {
     "KernelGAF": "mixable.kernels",
     "kernels": "mixable.kernels",
     "river": "mixable.river",
+    "streaming": "mixable.streaming",
 }
 
 
@@ -67,4 +69,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return sorted(__all__)

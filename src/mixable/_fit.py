@@ -57,8 +57,9 @@ def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array) -> Array:
             if trial[0] <= value + 1e-4 * fraction * slope + 1e-13 * abs(value) or fraction < 1e-10:
                 break
             fraction /= 2
-        V = V + fraction * step
+        V, before = V + fraction * step, value
         value, p, gradient = trial
-        if -slope <= 1e-14 * abs(value) or fraction < 1e-10:  # convergence is quadratic: what this step leaves is rounding
+        # Convergence is quadratic: what this step leaves is rounding.
+        if -slope <= 1e-14 * abs(value) or before - value <= 1e-15 * abs(value) or fraction < 1e-10:
             break
     return V

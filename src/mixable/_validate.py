@@ -9,6 +9,7 @@ import contextlib
 import math
 import operator
 import os
+import sys
 from contextvars import ContextVar
 from typing import Any
 
@@ -114,14 +115,21 @@ def target(y: Any) -> float:
     return real(y, "y")
 
 
-def targets(y: ArrayLike, n: int) -> Array:
-    """A column of `n` real outcomes, finite."""
+LARGEST_TARGET = 1e100
+"""The largest target that is learned, for its square to be finite."""
+
+
+def targets(y: ArrayLike, n: int, most: float = math.inf) -> Array:
+    """A column of `n` real outcomes, finite and at most `most` in size."""
     values = as_floats(y, "y")
     if values.shape != (n,):
         raise ValueError(f"y must have shape ({n},) to go with X, got {values.shape}")
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; targets must be finite")
+    bad = np.flatnonzero(np.abs(values) > most)
+    if len(bad):
+        raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; targets must be at most {most:g} in size")
     return values
 
 
@@ -216,6 +224,16 @@ def scale(value: Any, name: str) -> float:
     return real(value, name, least=1e-100, most=1e100)
 
 
+def regulariser(lam: Any) -> float:
+    """A lam whose inverse is finite, too."""
+    return real(lam, "lam", above=0, least=1e-290, most=1e300)
+
+
+def drift(value: Any, lam: float) -> float:
+    """A drift that leaves A^-1 finite for long, in units of what it was at the start, 1 / lam."""
+    return real(value, "drift", least=0, most=min(1e100 / regulariser(lam), 1e300))
+
+
 def size(x: Array, most: float, name: str) -> None:
     """Refuse inputs that are finite but too large: |x|^2 above `most`, in one row or any row of a table."""
     with np.errstate(over="ignore"):
@@ -228,8 +246,8 @@ def size(x: Array, most: float, name: str) -> None:
         )
 
 
-def saved(value: Any, shape: tuple[int, ...], name: str, most: float = 1e150) -> Array:
-    """An array from a file: float64, of this shape, its entries at most `most` in size."""
+def saved(value: Any, shape: tuple[int, ...], name: str, most: float = sys.float_info.max) -> Array:
+    """An array from a file: float64, of this shape, its entries finite and at most `most` in size."""
     if not isinstance(value, np.ndarray) or value.dtype != np.float64:
         raise TypeError(f"the saved {name} must be an array of float64")
     if value.shape != shape or not (np.abs(value) <= most).all():

@@ -11,7 +11,6 @@ import json
 import math
 import os
 import stat
-from dataclasses import is_dataclass
 from importlib import import_module
 from typing import Any
 
@@ -61,6 +60,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     model or the new one. Saving changes nothing in the model.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from mixable import GAF
     >>> folder = tempfile.TemporaryDirectory()
     >>> f = GAF(2, 3)
@@ -266,11 +266,11 @@ def _decode(value: Any, tensors: dict[str, Any]) -> Any:
     name = OLD_NAMES.get(name, name)
     if name not in HOMES:
         raise DamagedFileError(f"the file holds a {name!r}, which this version of mixable does not know")
-    kind = getattr(import_module(HOMES[name]), name.removeprefix("river."))
+    kind: Any = getattr(import_module(HOMES[name]), name.removeprefix("river."))
     if "class" in value:
         return kind
     state = _decode(value["state"], tensors)
-    if is_dataclass(kind):
+    if hasattr(kind, "__dataclass_fields__"):
         return kind(**state)
     made = kind.__new__(kind)
     if hasattr(kind, "__setstate__"):

@@ -29,7 +29,7 @@ class SurrogateForecaster:
             raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}")
         self.loss = loss
         self.n_features = _validate.count(n_features, "n_features")
-        self.lam = _validate.real(lam, "lam", above=0)
+        self.lam = _validate.regulariser(lam)
         self.beta = _validate.real(beta, "beta", above=0)
         self.alpha = _validate.real(alpha, "alpha", above=0, infinite=True)
         self.steps = 0
@@ -53,7 +53,10 @@ class SurrogateForecaster:
         """Eq. (4): the substitution rule of the loss, on the Gaussian over Theta x."""
         m, G, _ = self._project(_validate.row(x, self.n_features))
         width = 0.0 if math.isinf(self.alpha) else 1 / (2 * self.alpha)
-        return self.loss.substitute(m, width * G, self.alpha, self.steps)
+        check_finite(m, G)
+        forecast = self.loss.substitute(m, width * G, self.alpha, self.steps)
+        check_finite(forecast)
+        return forecast
 
     def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
         """Eqs. (2) and (3): the next theta, then the surrogate of this loss at it."""
@@ -61,8 +64,11 @@ class SurrogateForecaster:
         y = self.loss.outcome(y)
         weight = _validate.weight(weight)
         m, G, projected = self._project(row)
+        check_finite(m, G)
         z = self._leader(m, G, y, weight)
-        self._absorb(row, projected, z, weight * self.loss.gradient(z, y), weight * self.loss.hessian(z, y))
+        g, H = weight * self.loss.gradient(z, y), weight * self.loss.hessian(z, y)
+        check_finite(z, g, H)
+        self._absorb(row, projected, z, g, H)
         self.steps += 1
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
@@ -118,6 +124,12 @@ class SurrogateForecaster:
         return np.asarray(m - G @ v / 2)
 
 
+def check_finite(*arrays: Array) -> None:
+    """Refuse what is beyond double precision, before anything has changed."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError("this input or example is beyond double precision: it, or what was learned, is too large")
+
+
 class GenericGAF(SurrogateForecaster):
     """The Gaussian Aggregating Forecaster for a loss of your own.
 
@@ -147,7 +159,7 @@ class GenericGAF(SurrogateForecaster):
 
     def __init__(self, loss: Loss, n_features: int, *, lam: float = 1.0, beta: float = 1.0, alpha: float = 1.0, drift: float = 0.0) -> None:
         self._begin(loss, n_features, lam, beta, alpha)
-        self.drift = _validate.real(drift, "drift", least=0)
+        self.drift = _validate.drift(drift, self.lam)
         dim = self.n_features * loss.n_outputs
         _validate.memory(4 * 8.0 * dim * dim, f"GenericGAF with {dim} weights")
         self._A = self.lam * np.eye(dim)
@@ -187,9 +199,9 @@ class GenericGAF(SurrogateForecaster):
 
     def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:
         Phi, P = projected
-        self._theta = self._theta - 0.5 * P @ g
-        self._A = self._A + 0.5 * self.beta * Phi @ H @ Phi.T
-        self._b = self._b + Phi @ (g - self.beta * H @ z)
+        theta, A, b = self._theta - 0.5 * P @ g, self._A + 0.5 * self.beta * Phi @ H @ Phi.T, self._b + Phi @ (g - self.beta * H @ z)
         if self.drift:
-            self._A = np.asarray(np.linalg.inv(np.linalg.inv(self._A) + self.drift * np.eye(len(self._A))), dtype=np.float64)
-            self._b = -2 * self._A @ self._theta
+            A = np.asarray(np.linalg.inv(np.linalg.inv(A) + self.drift * np.eye(len(A))), dtype=np.float64)
+            b = -2 * A @ theta
+        check_finite(theta, A, b)
+        self._theta, self._A, self._b = theta, A, b

@@ -70,7 +70,7 @@ def best_in_hindsight(
         V = V * min(1.0, radius / norm) if norm > 0 else V
         value, _, residual = loss_and_residual(values, labels, w, V)
         g = Q.T @ (residual.T @ values)
-        return V, value, min(value, float((g * V).sum()) + radius * float(np.linalg.norm(g)))
+        return V, value, _gap(value, g, V, radius)
 
     # |V(nu)| falls in nu. Come down from a large nu, each fit warm from the last, until the ball is left or nu is negligible (then the
     # constraint is not active); then bisect for the nu at which the norm equals the radius.
@@ -119,6 +119,11 @@ def _warned(found: Hindsight, tolerance: float) -> Hindsight:
     return found
 
 
+def _gap(loss: float, g: Array, theta: Array, radius: float) -> float:
+    """At most so much less has any model in the ball: by convexity, and since no loss is negative."""
+    return min(loss, float((g * theta).sum()) + radius * float(np.linalg.norm(g)))
+
+
 def _best_squared(X: Array, y: Array, radius: float) -> Hindsight:
     """By the singular values s of X: the coefficients are b s / (s^2 + nu), nu = 0 or the root of their norm = radius."""
     left, s, right = np.linalg.svd(X, full_matrices=False)
@@ -142,7 +147,7 @@ def _best_squared(X: Array, y: Array, radius: float) -> Hindsight:
     residual = X @ theta - y
     g = 2 * X.T @ residual
     loss = float(residual @ residual)
-    return Hindsight(np.asarray(theta), loss, min(loss, float(g @ theta + radius * np.linalg.norm(g))))
+    return Hindsight(np.asarray(theta), loss, _gap(loss, g, theta, radius))
 
 
 class Curve(NamedTuple):

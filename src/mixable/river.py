@@ -15,7 +15,13 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from river import base
+
+try:
+    from river import base
+except ModuleNotFoundError as error:
+    if error.name != "river":
+        raise
+    raise ModuleNotFoundError('mixable.river needs river: pip install "mixable[river]"', name="river") from None
 
 from mixable import _validate
 from mixable.learner import Design, KernelPlan, NamedLearner, label

@@ -19,7 +19,7 @@ def main() -> None:
         sys.exit('mixable: the command line needs more packages: pip install "mixable[cli]"')
     from mixable.cli.app import app
 
-    app()
+    app(prog_name="mixable")  # also as `python -m mixable`
 
 
 def _end_before_it_began(number: int, frame: FrameType | None) -> None:

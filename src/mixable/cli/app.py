@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from mixable import bounds
+from mixable import __version__, bounds
 from mixable.cli.consoles import for_tables
 from mixable.cli.race import list_datasets, run_race
 from mixable.cli.stream import run_stream
@@ -18,7 +18,7 @@ from mixable.experiments import growth
 from mixable.experiments import hard_regime as hard
 from mixable.experiments import kernels as kernel_loss
 
-app = typer.Typer(help="Online probabilistic prediction with a bound on the regret.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def positive(value: float) -> float:
@@ -26,6 +26,20 @@ def positive(value: float) -> float:
     if not 1e-100 <= value <= 1e100:
         raise typer.BadParameter(f"must be above 0 (1e-100 to 1e100), got {value:g}")
     return value
+
+
+def print_version(wanted: bool) -> None:
+    """Print the package's version, and nothing else."""
+    if wanted:
+        print(f"mixable {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    """Online probabilistic prediction with a bound on the regret."""
 
 
 app.command("race")(run_race)
@@ -41,15 +55,20 @@ def bound(
     radius: Annotated[float, typer.Option(callback=positive, help="Norm B of the comparators.")],
     input_bound: Annotated[float, typer.Option("--bound", callback=positive, help="Norm R of the inputs.")] = 1.0,
 ) -> None:
-    """Print Table 1 of the paper with numbers in it: regret bounds and total costs."""
+    """Print Table 1 of the paper with numbers in it: regret bounds at their least lam, total costs, and the forecasters covered."""
     table = Table(
         title=f"n = {n:,}, d = {d}, K = {classes}, B = {radius:g}, R = {input_bound:g}; predicting 1/K costs at most n log K in all"
     )
     for name in ("algorithm", "regret bound (nats)", "per example", "operations", ""):
         table.add_column(name, justify="left" if name in ("algorithm", "") else "right")
-    for row in bounds.table1(n, d, classes, radius, input_bound):
+    rows = bounds.table1(n, d, classes, radius, input_bound)
+    for row in rows:
         table.add_row(row.algorithm, f"{row.regret:,.4g}", f"{row.regret / n:.3g}", f"{row.cost:.2g}", row.remark)
-    for_tables().print(table)
+    console = for_tables()
+    console.print(table)
+    console.print("Which forecaster each bound covers:")
+    for row in rows:
+        console.print(f"- {row.algorithm}: {row.covers}.")
 
 
 @app.command()

@@ -65,7 +65,10 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             if names != known and sorted(names) == sorted(known):
                 X = tables.in_order(X, known)
         if names is None:
-            return np.ascontiguousarray(validate_data(self, tables.as_matrix(X), reset=reset, dtype=np.float64, order="C"))
+            rows: Array = np.ascontiguousarray(validate_data(self, tables.as_matrix(X), reset=reset, dtype=np.float64, order="C"))
+            if reset:
+                self.n_features_in_ = rows.shape[1]  # scikit-learn finds no number in what only has __array__
+            return rows
         validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
         return np.ascontiguousarray(check_array(tables.as_matrix(X), dtype=np.float64, order="C", estimator=self, input_name="X"))
 
@@ -134,9 +137,9 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         """Refuse what does not go together."""
         if not isinstance(learner, Learner) or learner.n_features != n_features or not n_features:
             raise ValueError("the saved learner has another number of features")
-        if names is not None and not (
-            isinstance(names, np.ndarray) and names.shape == (n_features,) and all(isinstance(x, str) for x in names)
-        ):
+        if names is None:
+            return
+        if not (isinstance(names, np.ndarray) and names.shape == (n_features,) and all(isinstance(name, str) for name in names)):
             raise ValueError(f"the saved names of the features must be {n_features} texts")
 
     @property

@@ -101,7 +101,10 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
             rows = self._rows(X, reset=first)
             if y is None:
                 raise ValueError("This GAFRegressor estimator requires y to be passed, but the target y is None.")
-            targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
+            try:
+                targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
+            except OverflowError:
+                raise ValueError("Input y contains a number too large for double precision.") from None
             if len(targets) != len(rows):
                 raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(rows)}, {len(targets)}]")
             if not np.isfinite(targets).all():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixable import _core, _validate
+from mixable import _core, _validate, bounds
 from mixable.forecasters.base import Array, CompiledMulticlassForecaster, Parameter, refuse_if_too_large
 
 
@@ -43,7 +43,7 @@ class AIOLI(CompiledMulticlassForecaster):
     def __init__(self, n_features: int, *, lam: float = 0.1, scale: float = 1.0, virtual_weight: float = 1.0) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
-            "lam": _validate.real(lam, "lam", above=0),
+            "lam": _validate.regulariser(lam),
             "scale": _validate.real(scale, "scale", above=0),
             "virtual_weight": _validate.real(virtual_weight, "virtual_weight", least=0),
         }
@@ -66,7 +66,12 @@ class AIOLI(CompiledMulticlassForecaster):
         return np.array([-theta / 2, theta / 2])
 
     @classmethod
-    def from_theory(cls, n_features: int, *, radius: float, bound: float) -> AIOLI:
-        """Return the paper's forecaster for margin weights of norm at most `radius`: scale 1 + B R, lam = R^2; see `bounds.aioli`."""
+    def from_theory(cls, n_features: int, *, radius: float, bound: float, horizon: int | None = None) -> AIOLI:
+        """Return the paper's forecaster for margin weights of norm at most `radius`: scale 1 + B R, and
+        lam with the least bound (`bounds.aioli`) over `horizon` examples; R^2 if that is None.
+        """
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
-        return cls(n_features, lam=bound**2, scale=1 + radius * bound)
+        lam = bound**2
+        if horizon is not None:
+            lam = bounds.aioli(_validate.count(horizon, "horizon"), n_features, radius, bound).lam
+        return cls(n_features, lam=lam, scale=1 + radius * bound)

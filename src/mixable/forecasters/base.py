@@ -126,7 +126,7 @@ class KeepingForecaster(MulticlassForecaster):
         self.__init__(**parameters)  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
         n = len(state["_y"])
         X = _validate.saved(state["_X"], (n, self.n_features), "X")
-        y, w = _validate.labels(state["_y"], self.n_classes, n), _validate.weights(state["_w"], n)
+        y, w = _validate.labels(state["_y"], self.n_classes, n), np.asarray(_validate.weights(state["_w"], n))
         if n:
             _validate.size(X, self._largest_square(), "X")
         self._X, self._y, self._w, self._V = X, y, w, V

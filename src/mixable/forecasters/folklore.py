@@ -5,7 +5,7 @@ Agarwal, N., Kale, S. and Zimmert, J. (2022). Efficient methods for online multi
 
 from __future__ import annotations
 
-from mixable import _core, _validate
+from mixable import _core, _validate, bounds
 from mixable.forecasters.base import Parameter, PosteriorForecaster, refuse_if_too_large
 from mixable.losses import Logistic
 
@@ -44,20 +44,35 @@ class Folklore(PosteriorForecaster):
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.real(lam, "lam", above=0),
+            "lam": _validate.regulariser(lam),
             "beta": _validate.real(beta, "beta", above=0),
-            "drift": _validate.real(drift, "drift", least=0),
+            "drift": _validate.drift(drift, lam),
         }
         refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
         self._core = _core.Folklore(self.n_features, self.n_classes, self.lam, self.beta, self.drift)
 
     @classmethod
-    def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float, constants: str = "paper") -> Folklore:
-        """Return the forecaster that `bounds.folklore` speaks of: beta of (A3), lam = R^2.
+    def from_theory(
+        cls,
+        n_features: int,
+        n_classes: int,
+        *,
+        radius: float,
+        bound: float,
+        horizon: int | None = None,
+        constants: str = "paper",
+    ) -> Folklore:
+        """Return the forecaster that `bounds.folklore` speaks of: beta of (A3), and lam with the least
+        bound over `horizon` examples; R^2 if that is None.
 
         >>> Folklore.from_theory(18, 4, radius=5.0, bound=2.0).lam
         4.0
         """
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         K = _validate.count(n_classes, "n_classes", least=2)
-        return cls(n_features, K, lam=bound**2, beta=Logistic(K).constants(radius, bound, kind=constants).beta)
+        lam = bound**2
+        if horizon is not None:
+            _validate.count(horizon, "horizon")
+            lam = bounds.folklore(horizon, n_features, K, radius, bound, constants=constants).lam
+        beta = Logistic(K).constants(radius, bound, kind=constants).beta
+        return cls(n_features, K, lam=lam, beta=beta)

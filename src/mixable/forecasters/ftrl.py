@@ -43,7 +43,7 @@ class FTRL(KeepingForecaster):
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.real(lam, "lam", above=0),
+            "lam": _validate.regulariser(lam),
         }
         D = (self.n_classes - 1) * self.n_features
         _validate.memory(3 * 8.0 * D * D, f"{type(self).__name__} with {self.n_features} features and {self.n_classes} classes")

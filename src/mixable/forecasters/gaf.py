@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixable import _core, _validate, integrals
-from mixable.bounds import theory_lam
+from mixable import _core, _validate, bounds, integrals
 from mixable.forecasters.base import Parameter, PosteriorForecaster, refuse_if_too_large
 from mixable.losses import Logistic
 
@@ -83,11 +82,11 @@ class GAF(PosteriorForecaster):
         self._parameters: dict[str, Any] = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.real(lam, "lam", above=0),
+            "lam": _validate.regulariser(lam),
             "beta": _validate.real(beta, "beta", above=0),
             "alpha": _validate.real(alpha, "alpha", above=0, infinite=True),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
-            "drift": _validate.real(drift, "drift", least=0),
+            "drift": _validate.drift(drift, lam),
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
         }
@@ -110,10 +109,12 @@ class GAF(PosteriorForecaster):
     ) -> GAF:
         """Return the forecaster that Theorem 1 speaks of, for comparators of norm at most `radius` and inputs of norm at most `bound`.
 
-        alpha = 1, beta of (A3), lam = max(4, dimension) zeta. `constants` is "paper" (dimension d K) or "tight"
+        alpha = 1, beta of (A3), lam >= max(4, dimension) zeta. `constants` is "paper" (dimension d K) or "tight"
         (`Logistic.constants`, dimension d (K-1), since the direction common to all classes never matters). With a `horizon` n,
-        mu = 1/n: smoothing then costs at most 2 nats in all; without, mu = 0. The bound itself is `mixable.bounds.gaf`; on benign
-        streams these values are too cautious to be competitive.
+        lam has the least bound over n examples, `bounds.gaf(n, ..., constants=constants)`, and mu = 1/n: smoothing then costs at
+        most 2 nats in all; without, lam is the least allowed and mu = 0, for `bounds.gaf(n, ..., constants=constants, lam=lam)`.
+        The bound is for exact expectations: those of two classes are, for more see `bounds.proposition3`. On benign streams these
+        values are too cautious to be competitive.
 
         >>> f = GAF.from_theory(18, 4, radius=5.0, bound=1.0, horizon=10_000)
         >>> f.lam, round(f.beta, 4), f.mu
@@ -121,7 +122,9 @@ class GAF(PosteriorForecaster):
         """
         d, K = _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
-        mu = 0.0 if horizon is None else 1.0 / max(_validate.count(horizon, "horizon"), 2)
         values = Logistic(K).constants(radius, bound, kind=constants)
-        lam = theory_lam(d * (K if constants == "paper" else K - 1), values)
+        lam, mu = bounds.theory_lam(bounds.dimension(d, K, constants), values), 0.0
+        if horizon is not None:
+            mu = 1.0 / max(_validate.count(horizon, "horizon"), 2)
+            lam = bounds.gaf(horizon, d, K, radius, bound, constants).lam
         return cls(d, K, lam=lam, beta=values.beta, alpha=values.alpha, mu=mu, integrator=integrator, seed=seed)

@@ -45,7 +45,7 @@ class OGD(CompiledMulticlassForecaster):
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
             "step": _validate.real(step, "step", above=0),
             "fixed": bool(fixed),
-            "radius": None if radius is None else _validate.real(radius, "radius", above=0),
+            "radius": None if radius is None else _validate.scale(radius, "radius"),
         }
         _validate.memory(16.0 * self.n_classes * self.n_features, f"OGD with {self.n_features} features and {self.n_classes} classes")
         self._core = _core.OGD(self.n_features, self.n_classes, self.step, self.fixed, self.radius or 0.0)

@@ -47,9 +47,9 @@ class ONS(PosteriorForecaster):
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.real(lam, "lam", above=0),
+            "lam": _validate.regulariser(lam),
             "beta": _validate.real(beta, "beta", above=0),
-            "radius": None if radius is None else _validate.real(radius, "radius", above=0),
+            "radius": None if radius is None else _validate.scale(radius, "radius"),
         }
         refuse_if_too_large(self, self.n_classes - 1, 1, 0.0)
         self._core = _core.ONS(self.n_features, self.n_classes, self.lam, self.beta)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixable import _core, _validate
-from mixable.bounds import theory_lam
+from mixable import _core, _validate, bounds
 from mixable.forecasters.base import Array, CompiledForecaster, Parameter, refuse_if_too_large
 from mixable.losses import Squared
 
@@ -41,19 +40,33 @@ class VAW(CompiledForecaster):
     def __init__(self, n_features: int, *, lam: float = 1.0, drift: float = 0.0) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
-            "lam": _validate.real(lam, "lam", above=0),
-            "drift": _validate.real(drift, "drift", least=0),
+            "lam": _validate.regulariser(lam),
+            "drift": _validate.drift(drift, lam),
         }
         refuse_if_too_large(self, 1, 1, self.drift)
         self._core = _core.VAW(self.n_features, self.lam, self.drift)
 
     @classmethod
-    def from_theory(cls, n_features: int, *, radius: float, bound: float, target_bound: float) -> VAW:
-        """Return the forecaster that Theorem 1 speaks of for the squared loss, targets of size at most `target_bound`; see `bounds.vaw`."""
+    def from_theory(
+        cls,
+        n_features: int,
+        *,
+        radius: float,
+        bound: float,
+        target_bound: float,
+        horizon: int | None = None,
+    ) -> VAW:
+        """Return the forecaster that `bounds.vaw` speaks of, for targets of size at most `target_bound`:
+        lam with the least bound over `horizon` examples; Theorem 1's with the paper's zeta if that is None.
+        """
         d = _validate.count(n_features, "n_features")
         for name, value in (("radius", radius), ("bound", bound), ("target_bound", target_bound)):
             _validate.scale(value, name)
-        return cls(d, lam=theory_lam(d, Squared(target_bound=target_bound).constants(radius, bound, n_features=d)))
+        if horizon is not None:
+            _validate.count(horizon, "horizon")
+            return cls(d, lam=bounds.vaw(horizon, d, radius, bound, target_bound).lam)
+        constants = Squared(target_bound=target_bound).constants(radius, bound, n_features=d)
+        return cls(d, lam=bounds.theory_lam(d, constants))
 
     def predict(self, x: ArrayLike) -> float | Array:
         """The forecast of one input (n_features,), a float; of a table (n, n_features), an array (n,), from the present state."""
@@ -67,7 +80,7 @@ class VAW(CompiledForecaster):
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
         """Forecasts (n,) of each row of X (n, n_features), made before its target y (n,) is learned; all is checked first."""
         X = _validate.table(X, self.n_features)
-        targets = _validate.targets(y, len(X))
+        targets = _validate.targets(y, len(X), _validate.LARGEST_TARGET)
         return np.ascontiguousarray(self._core.run(X, targets, _validate.weights(weight, len(X)))[:, 0])
 
     @property

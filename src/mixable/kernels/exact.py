@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular
 from mixable import _validate
 from mixable.kernels.nystroem import rbf
 from mixable.losses import Loss
-from mixable.reference import SurrogateForecaster
+from mixable.reference import SurrogateForecaster, check_finite
 
 Array = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class KernelGAF(SurrogateForecaster):
         L, dual = _validate.saved(state["_L"], (t * p, t * p), "L"), _validate.saved(state["_dual"], (t, p), "dual")
         wide = F.transpose(0, 2, 1).reshape(t * p, p)
         B = self.lam * np.eye(t * p) + np.kron(self.kernel(X, X), np.ones((p, p))) * (wide @ wide.T)
-        if (np.triu(L, 1) != 0).any() or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam):
+        if (np.diag(L) <= 0).any() or (np.triu(L, 1) != 0).any() or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam):
             raise ValueError("the saved L is not the factor of lam I + F^T K F")
         self._X, self._F, self._L, self._dual = X, F, L, dual
 
@@ -129,5 +129,6 @@ class KernelGAF(SurrogateForecaster):
         corner = np.linalg.cholesky(self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F)  # nothing has changed, should it fail
         dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
         L = np.block([[self._L, np.zeros((t * p, p))], [F.T @ v.T, corner]])
+        check_finite(F, corner, dual)
         later = np.vstack([self._X, x]), np.concatenate([self._F, F[None]]), L, dual
         self._X, self._F, self._L, self._dual = later  # all at once: Ctrl-C may come at any time

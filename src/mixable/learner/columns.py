@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class Columns:
         plain = self.plain_row(x)
         if plain is not None:
             return plain
+        check_dictionary(x)
         row = np.full(len(self.places), math.nan)
         for name, value in x.items():
             place = self.places.get(name)
@@ -72,6 +73,12 @@ def finite_or_missing(table: Array) -> Array:
     if np.isinf(table).any():
         raise ValueError("X has infinite entries")
     return table
+
+
+def check_dictionary(x: Any) -> None:
+    """Refuse what is not a dictionary."""
+    if not isinstance(x, Mapping):
+        raise TypeError(f"x must be a dictionary of features, got {type(x).__name__}")
 
 
 def number(name: Hashable, value: Any) -> float:

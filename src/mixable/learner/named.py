@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixable import _validate
-from mixable.learner.columns import Columns, finite_or_missing, number
+from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, number
 from mixable.learner.design import Design
 from mixable.learner.learner import Learner
 
@@ -58,6 +58,7 @@ class NamedLearner:
         row = self._columns.plain_row(x) if self._learner else None
         if row is not None and self._learner is not None:
             return self._learner.learn_one(row, y, w)
+        check_dictionary(x)
         for name, value in x.items():
             number(name, value)  # refuse before anything is added
         learner = self._add_features(x)

@@ -8,7 +8,7 @@ prediction. `Loss` is the protocol for one of your own.
 from mixable.losses.assumptions import Report, Violation, check_assumptions
 from mixable.losses.huber import Huber
 from mixable.losses.logistic import Logistic, log_loss
-from mixable.losses.protocol import Constants, Loss
+from mixable.losses.protocol import KINDS, Constants, Loss
 from mixable.losses.squared import Squared
 
-__all__ = ["Constants", "Huber", "Logistic", "Loss", "Report", "Squared", "Violation", "check_assumptions", "log_loss"]
+__all__ = ["KINDS", "Constants", "Huber", "Logistic", "Loss", "Report", "Squared", "Violation", "check_assumptions", "log_loss"]

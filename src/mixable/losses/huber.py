@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 class Huber:
     """Huber's loss ``r^2/2`` for ``|r| <= delta``, ``delta |r| - delta^2/2`` beyond, with r = z - y and ``|y| <= target_bound``.
 
+    Predictions stay within `target_bound` too, and a target beyond it is refused.
+
     The paper asks whether GAF can serve it. Plainly: Theorem 1 does not apply.
 
     - (A1) holds for delta >= Y: the worst pair of outcomes -Y, Y gives alpha = 1/(2 Y (2 Y - delta)), and 1/Y^2 from delta = 1.5 Y on
@@ -48,8 +50,11 @@ class Huber:
         return 1
 
     def outcome(self, y: Any) -> Array:
-        """Return y as an array (1,)."""
-        return _validate.row(np.atleast_1d(np.asarray(y)), 1, "y")
+        """Return y as an array (1,); ValueError beyond `target_bound`, where predictions never go."""
+        target = _validate.row(np.atleast_1d(np.asarray(y)), 1, "y")
+        if abs(target[0]) > self.target_bound:
+            raise ValueError(f"y is {target[0]:g}, beyond target_bound = {self.target_bound:g} of Huber; make that larger")
+        return target
 
     def draw_outcome(self, rng: np.random.Generator) -> Array:
         """Return an outcome, often an extreme one."""

@@ -71,8 +71,8 @@ class Logistic:
 
         "paper": alpha = 1, beta = 1/(ln(K)/2 + B R + 1) (Lemma 4), gamma = R^2, zeta = 4 R^2 (Lemma 6).
         "tight": the shift invariance of softmax leaves a range of sqrt(2) B R in Lemma 4, so beta = 1/(ln(K)/2 + B R/sqrt(2) + 1), and
-        1/(1 + B R/sqrt(2)) for K = 2; gamma = R^2/2, the largest eigenvalue of diag(p) - p p^T; zeta = 0.142 R^2, keeping the
-        coefficient of self-concordance inside psi in Lemma 6.
+        1/(1 + B R/sqrt(2)) for K = 2; gamma = R^2/2, the largest eigenvalue of diag(p) - p p^T; zeta = 0.0708 c^2 = 0.142 R^2
+        with the coefficient of self-concordance c = sqrt(2) R kept inside psi in Lemma 6 (its own c = 2 R gives 0.283 R^2).
         """
         check_kind(kind)
         if kind == "paper":

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
+KINDS = ("paper", "tight")  # the sets of constants that are proved
+
+
 class Constants(NamedTuple):
     """The constants of (A1) mixability, (A3) quadratic lower bound, (A4) smoothness and (A2) self-concordance."""
 
@@ -54,5 +57,5 @@ class Loss(Protocol):
 
 def check_kind(kind: str) -> None:
     """Raise ValueError unless `kind` names a set of constants."""
-    if kind not in ("paper", "tight"):
+    if kind not in KINDS:
         raise ValueError(f'constants must be "paper" or "tight", got {kind!r}')

@@ -265,7 +265,8 @@ class Stream:
         keys: Sequence[Identifier] = (
             batch.ids[begin:end] if self.options.identifier else (batch.lines[begin:end] + self._lines.line + 1).tolist()
         )
-        self._text.append(self._answers.lines(keys, P, [str(name) for name in self.model.learner.labels][: P.shape[1]]))  # one may have been taken in since
+        names = [str(name) for name in self.model.learner.labels[: P.shape[1]]]  # there may be more
+        self._text.append(self._answers.lines(keys, P, names))
 
     def _refuse(self, complaint: Complaint) -> None:
         self.model.counts["rejected"] += 1

@@ -126,7 +126,8 @@ class StreamModel(NamedLearner):
         ids = [bytes(key).decode() for key in _unstacked(waiting["ids"], "u")]
         rows = list(zip(_unstacked(waiting["X"], "f"), _unstacked(waiting["P"], "f"), strict=True))
         for x, p in rows:  # since then there may be more features, and more classes
-            if len(x) > len(state["_columns"]) or len(p) > len(learner.labels) or np.isinf(x).any() or not ((p >= 0) & (p <= 1)).all():
+            fits = len(x) <= len(state["_columns"]) and len(p) <= len(learner.labels)
+            if not fits or np.isinf(x).any() or not ((p >= 0) & (p <= 1)).all():
                 raise ValueError("what waits for its label does not go with the learner")
         self._restore({**state, "waiting": OrderedDict(zip(ids, rows, strict=True))})
 
