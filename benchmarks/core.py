@@ -1,10 +1,12 @@
-"""Speed of the compiled core: microseconds per example, against reference.py and against this machine's DGEMM.
+"""Speed of the compiled core: microseconds per example, against reference.py and against this
+machine's DGEMM.
 
     python benchmarks/core.py [--quick] [--auto]
 
-One thread unless stated; needs river (`pip install ".[river]"`). Every time is the best of several repeats, and every ratio compares two
-figures of this run; the share of DGEMM is the median over repeats of a ratio to the DGEMMs just before and after. It counts the useful
-arithmetic of one step, D^2 (K + 1) flops with D = (K - 1) d: projection 2 D^2, symmetric update (K - 1) D^2.
+One thread unless stated; needs river (`pip install ".[river]"`). Every time is the best of several
+repeats, and every ratio compares two figures of this run; the share of DGEMM is the median over
+repeats of a ratio to the DGEMMs just before and after. It counts the useful arithmetic of one step,
+D^2 (K + 1) flops with D = (K - 1) d: projection 2 D^2, symmetric update (K - 1) D^2.
 """
 
 import os
@@ -64,13 +66,17 @@ def loop(forecaster: GAF | GenericGAF | AutoGAF, X: np.ndarray, labels: list[int
         forecaster.learn(x, y)
 
 
-def measure(d: int, K: int, n: int, n_loop: int, n_reference: int, repeats: int) -> dict[str, float]:
+def measure(
+    d: int, K: int, n: int, n_loop: int, n_reference: int, repeats: int
+) -> dict[str, float]:
     """Microseconds per example in each mode, and the DGEMM rate measured in between."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n, d)), rng.integers(0, K, n)
     labels = y.tolist()
     times = []
-    for _ in range(repeats):  # in turn, so that all three see the same weather; making a model is not timed
+    for _ in range(
+        repeats
+    ):  # in turn, so that all three see the same weather; making a model is not timed
         f = GAF(d, K)
         before = dgemm_rate()
         stream = best_of(1, partial(f.run, X, y)) / n
@@ -78,20 +84,43 @@ def measure(d: int, K: int, n: int, n_loop: int, n_reference: int, repeats: int)
         f = GAF(d, K)
         single = best_of(1, partial(loop, f, X[:n_loop], labels[:n_loop])) / n_loop
         times.append((stream, single, rate, stream * rate))
-    # The share comes from the median of stream time x DGEMM rate, which the machine's clock cancels out of.
-    stream, single, rate, work = np.min(times, axis=0)[0], np.min(times, axis=0)[1], np.max(times, axis=0)[2], np.median(times, axis=0)[3]
+    # The share comes from the median of stream time x DGEMM rate, which the machine's clock cancels
+    # out of.
+    stream, single, rate, work = (
+        np.min(times, axis=0)[0],
+        np.min(times, axis=0)[1],
+        np.max(times, axis=0)[2],
+        np.median(times, axis=0)[3],
+    )
     reference = np.nan
     if n_reference:
         specification = GenericGAF(Logistic(K, Sobol(128)), d, lam=0.1)
-        reference = best_of(min(repeats, 3), lambda: loop(specification, X[:n_reference], labels[:n_reference])) / n_reference
+        reference = (
+            best_of(
+                min(repeats, 3), lambda: loop(specification, X[:n_reference], labels[:n_reference])
+            )
+            / n_reference
+        )
     share = ((K - 1) * d) ** 2 * (K + 1) / work
-    return {"stream": stream * 1e6, "single": single * 1e6, "reference": reference * 1e6, "rate": rate, "share": share}
+    return {
+        "stream": stream * 1e6,
+        "single": single * 1e6,
+        "reference": reference * 1e6,
+        "rate": rate,
+        "share": share,
+    }
 
 
 def neighbours(repeats: int) -> None:
     """Print whole-stream times of the other compiled forecasters beside GAF's."""
-    print("\nother forecasters, whole stream; microseconds per example, and the ratio to GAF at the same size")
-    print("    d   K        GAF          Folklore               ONS               OGD             AIOLI")
+    print(
+        "\nother forecasters, whole stream; microseconds per example, and the ratio to GAF at the "
+        "same size"
+    )
+    print(
+        "    d   K        GAF          Folklore               ONS               OGD             "
+        "AIOLI"
+    )
     for d, K in [(18, 4), (9, 7), (18, 2)]:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(5000, d)), rng.integers(0, K, 5000)
@@ -108,7 +137,11 @@ def neighbours(repeats: int) -> None:
             for i, make in enumerate(makers):
                 f = make()
                 times[i] = min(times[i], best_of(1, partial(f.run, X, y)) / len(X) * 1e6)
-        print(f"{d:5}{K:4}{times[0]:11.2f}" + "".join(f"{value:11.2f} ({value / times[0]:.2f})" for value in times[1:]), flush=True)
+        print(
+            f"{d:5}{K:4}{times[0]:11.2f}"
+            + "".join(f"{value:11.2f} ({value / times[0]:.2f})" for value in times[1:]),
+            flush=True,
+        )
 
 
 def river_loop(rows: list[dict[int, float]], labels: list[int]) -> None:
@@ -122,11 +155,17 @@ def river_loop(rows: list[dict[int, float]], labels: list[int]) -> None:
 
 
 def automatic(repeats: int) -> None:
-    """Print AutoGAF's cost beside GAF's, at the start of a stream and later, and beside river's over the first 10,000 examples."""
+    """Print AutoGAF's cost beside GAF's, at the start of a stream and later, and beside river's
+    over the first 10,000 examples.
+    """
     print(
-        "\nAutoGAF on a stationary stream: ratio to GAF over the same rows (whole stream), and microseconds per predict + learn, one by one"
+        "\nAutoGAF on a stationary stream: ratio to GAF over the same rows (whole stream), and "
+        "microseconds per predict + learn, one by one"
     )
-    print("    d   K    first 500   two threads: speed-up   after 5,000    first 10,000: AutoGAF     river     ratio")
+    print(
+        "    d   K    first 500   two threads: speed-up   after 5,000    first 10,000: AutoGAF     "
+        "river     ratio"
+    )
     n = 10_000
     for d, K in [(18, 4), (9, 7), (19, 7), (36, 6)]:
         rng = np.random.default_rng(0)
@@ -136,21 +175,39 @@ def automatic(repeats: int) -> None:
         times = []
         for _ in range(repeats):
             single, automatic, parallel = GAF(d, K), AutoGAF(d, K), AutoGAF(d, K, threads=2)
-            start = [best_of(1, partial(f.run, X[:500], y[:500])) for f in (single, automatic, parallel)]
+            start = [
+                best_of(1, partial(f.run, X[:500], y[:500])) for f in (single, automatic, parallel)
+            ]
             for f in (single, automatic):
                 f.run(X[500:5000], y[500:5000])
             later = [best_of(1, partial(f.run, X[5000:], y[5000:])) for f in (single, automatic)]
             ours = best_of(1, partial(loop, AutoGAF(d, K), X, labels)) / n * 1e6
             theirs = best_of(1, partial(river_loop, rows, labels)) / n * 1e6
-            times.append((start[1] / start[0], start[1] / start[2], later[1] / later[0], ours, theirs, ours / theirs))
+            times.append(
+                (
+                    start[1] / start[0],
+                    start[1] / start[2],
+                    later[1] / later[0],
+                    ours,
+                    theirs,
+                    ours / theirs,
+                )
+            )
         got = np.median(times, axis=0)
-        print(f"{d:5}{K:4}{got[0]:13.1f}{got[1]:24.2f}{got[2]:14.1f}{got[3]:27.1f}{got[4]:10.1f}{got[5]:10.2f}", flush=True)
+        print(
+            f"{d:5}{K:4}{got[0]:13.1f}{got[1]:24.2f}{got[2]:14.1f}{got[3]:27.1f}{got[4]:10.1f}{got[5]:10.2f}",
+            flush=True,
+        )
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer repeats and only the sizes up to D = 1000")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer repeats and only the sizes up to D = 1000"
+    )
     parser.add_argument("--auto", action="store_true", help="AutoGAF only (needs river)")
     arguments = parser.parse_args()
     quick = arguments.quick
@@ -159,7 +216,10 @@ def main() -> None:
     if arguments.auto:
         return
     print("\nGAF, Sobol 128 (quadrature for K = 2); microseconds per example; one thread")
-    print("    d   K     D    stream  one by one  ratio  reference  speed-up  DGEMM GF/s  share  bytes / 8 D^2")
+    print(
+        "    d   K     D    stream  one by one  ratio  reference  speed-up  DGEMM GF/s  share  "
+        "bytes / 8 D^2"
+    )
     for d, K, n, n_loop, n_reference in SIZES:
         D = (K - 1) * d
         if quick and D > 1000:
@@ -172,7 +232,10 @@ def main() -> None:
             flush=True,
         )
     neighbours(3 if quick else 7)
-    print(f"peak resident memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    print(
+        "peak resident memory of this process: "
+        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""What the estimators add to the time of the forecaster behind them: microseconds per row, one row at a time, and their peers'.
+"""What the estimators add to the time of the forecaster behind them: microseconds per row, one row
+at a time, and their peers'.
 
     python benchmarks/estimators.py
 
-Needs river (`pip install ".[river]"`). All four parameters are given, so that the forecaster is a GAF, whose own time is small and steady:
-what is beyond it is what scaling, labels and checks take. Medians over rounds in which all take their turn.
+Needs river (`pip install ".[river]"`). All four parameters are given, so that the forecaster is a
+GAF, whose own time is small and steady: what is beyond it is what scaling, labels and checks take.
+Medians over rounds in which all take their turn.
 """
 
 import os
@@ -33,7 +35,10 @@ def microseconds(action: Callable[[], None]) -> float:
 
 def main() -> None:
     """Print the table."""
-    print("    d   K   forecaster   GAFClassifier  beyond   SGDClassifier      river.GAFClassifier  beyond   river SoftmaxRegression")
+    print(
+        "    d   K   forecaster   GAFClassifier  beyond   SGDClassifier      river.GAFClassifier  "
+        "beyond   river SoftmaxRegression"
+    )
     for d, K in [(18, 4), (9, 7), (36, 6)]:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(N, d))
@@ -78,8 +83,13 @@ def main() -> None:
                 model.learn_one(x, label)
 
         actions = (alone, facade, theirs, ours_in_river, rivers_own)
-        own, sk, sgd, river, softmax = np.median([[microseconds(action) for action in actions] for _ in range(ROUNDS)], axis=0)
-        print(f"{d:5}{K:4}{own:13.1f}{sk:16.1f}{sk - own:8.1f}{sgd:16.1f}{river:25.1f}{river - own:8.1f}{softmax:26.1f}", flush=True)
+        own, sk, sgd, river, softmax = np.median(
+            [[microseconds(action) for action in actions] for _ in range(ROUNDS)], axis=0
+        )
+        print(
+            f"{d:5}{K:4}{own:13.1f}{sk:16.1f}{sk - own:8.1f}{sgd:16.1f}{river:25.1f}{river - own:8.1f}{softmax:26.1f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""Events per second of `mixable stream` from a file, beside Vowpal Wabbit's Python binding; latency in a slow pipe; memory.
+"""Events per second of `mixable stream` from a file, beside Vowpal Wabbit's Python binding; latency
+in a slow pipe; memory.
 
     python benchmarks/stream.py              # rates; `pip install vowpalwabbit` for the comparison
     python benchmarks/stream.py latency      # one event a second, for 20 seconds
     python benchmarks/stream.py memory       # ten million events
 
-Vowpal Wabbit is given the same numbers in its own text format, classes one against all with probabilities: per example it parses,
-predicts, learns and writes, once as three calls and once with the forecast that learning makes anyway. Both sides' rates leave out the
-start of Python.
+Vowpal Wabbit is given the same numbers in its own text format, classes one against all with
+probabilities: per example it parses, predicts, learns and writes, once as three calls and once with
+the forecast that learning makes anyway. Both sides' rates leave out the start of Python.
 """
 
 import json
@@ -31,19 +32,41 @@ def write_events(folder: Path, n: int, d: int, k: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)).round(4)
     y = (X @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k))).argmax(axis=1)
-    with open(folder / "in.csv", "w") as table, open(folder / "in.jsonl", "w") as objects, open(folder / "in.vw", "w") as vw:
+    with (
+        open(folder / "in.csv", "w") as table,
+        open(folder / "in.jsonl", "w") as objects,
+        open(folder / "in.vw", "w") as vw,
+    ):
         table.write(",".join([f"x{i}" for i in range(d)] + ["y"]) + "\n")
         for row, label in zip(X.tolist(), y.tolist(), strict=True):
             table.write(",".join(map(str, row)) + f",c{label}\n")
-            objects.write(json.dumps({**{f"x{i}": value for i, value in enumerate(row)}, "y": f"c{label}"}) + "\n")
-            vw.write(f"{label + 1} | " + " ".join(f"x{i}:{value}" for i, value in enumerate(row)) + "\n")
+            objects.write(
+                json.dumps({**{f"x{i}": value for i, value in enumerate(row)}, "y": f"c{label}"})
+                + "\n"
+            )
+            vw.write(
+                f"{label + 1} | " + " ".join(f"x{i}:{value}" for i, value in enumerate(row)) + "\n"
+            )
 
 
 def stream(folder: Path, source: str, *options: str) -> tuple[float, float]:
     """Events per second and log loss of the command."""
     with tempfile.TemporaryDirectory(dir=folder) as work:
-        paths = ["--model", f"{work}/model", "--out", f"{work}/out.csv", "--metrics", f"{work}/metrics", "--target", "y"]
-        subprocess.run([MIXABLE, "stream", *paths, *options, str(folder / source)], check=True, stderr=subprocess.DEVNULL)
+        paths = [
+            "--model",
+            f"{work}/model",
+            "--out",
+            f"{work}/out.csv",
+            "--metrics",
+            f"{work}/metrics",
+            "--target",
+            "y",
+        ]
+        subprocess.run(
+            [MIXABLE, "stream", *paths, *options, str(folder / source)],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
         last = json.loads(Path(work, "metrics").read_text().splitlines()[-1])
         return last["rate"], last["log_loss"]
 
@@ -82,13 +105,20 @@ def rates() -> None:
         try:
             import vowpalwabbit
 
-            contestants[f"Vowpal Wabbit {vowpalwabbit.__version__}: parse, predict, learn"] = lambda: vowpal_wabbit(folder, True)
-            contestants[f"Vowpal Wabbit {vowpalwabbit.__version__}: parse, learn"] = lambda: vowpal_wabbit(folder, False)
+            contestants[f"Vowpal Wabbit {vowpalwabbit.__version__}: parse, predict, learn"] = (
+                lambda: vowpal_wabbit(folder, True)
+            )
+            contestants[f"Vowpal Wabbit {vowpalwabbit.__version__}: parse, learn"] = lambda: (
+                vowpal_wabbit(folder, False)
+            )
         except ImportError:
             print("without Vowpal Wabbit, which is not installed")
         results = [{name: run() for name, run in contestants.items()} for _ in range(ROUNDS)]
         first = next(iter(contestants))
-        print(f"{N:,} events, d = {D}, K = {K}; medians of {ROUNDS} rounds\n{'':45}  events/s  first / this  log loss")
+        print(
+            f"{N:,} events, d = {D}, K = {K}; medians of {ROUNDS} rounds\n{'':45}  events/s  first "
+            "/ this  log loss"
+        )
         for name in contestants:
             rate = statistics.median(result[name][0] for result in results)
             ratio = statistics.median(result[first][0] / result[name][0] for result in results)
@@ -101,13 +131,29 @@ def latency(events: int = 20) -> None:
         folder = Path(name)
         write_events(folder, events, D, K)
         lines = (folder / "in.csv").read_bytes().splitlines(keepends=True)
-        command = [MIXABLE, "stream", "--model", f"{name}/model", "--target", "y", "--classes", ",".join(f"c{c}" for c in range(K))]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
+        command = [
+            MIXABLE,
+            "stream",
+            "--model",
+            f"{name}/model",
+            "--target",
+            "y",
+            "--classes",
+            ",".join(f"c{c}" for c in range(K)),
+        ]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(lines[0] + lines[1])
         process.stdout.readline()
-        process.stdout.readline()  # the header, and the first answer, which waits for the start of Python
+        # The header, and the first answer, which waits for the start of Python.
+        process.stdout.readline()
         times = []
         for line in lines[2:]:
             time.sleep(1)
@@ -117,19 +163,43 @@ def latency(events: int = 20) -> None:
             times.append(1000 * (time.perf_counter() - begin))
         process.stdin.close()
         process.wait()
-        print(f"{len(times)} events, AutoGAF, d = {D}, K = {K}: median {statistics.median(times):.1f} ms, longest {max(times):.1f} ms")
+        print(
+            f"{len(times)} events, AutoGAF, d = {D}, K = {K}: median "
+            f"{statistics.median(times):.1f} ms, longest {max(times):.1f} ms"
+        )
 
 
-def memory(events: int = 10_000_000, d: int = 6, k: int = 3, options: tuple[str, ...] = ("--id", "id", "--remember", "1000")) -> None:
-    """Print the memory of the command as events go by: a block of events over and over, a tenth of them without their label."""
+def memory(
+    events: int = 10_000_000,
+    d: int = 6,
+    k: int = 3,
+    options: tuple[str, ...] = ("--id", "id", "--remember", "1000"),
+) -> None:
+    """Print the memory of the command as events go by: a block of events over and over, a tenth of
+    them without their label.
+    """
     rng = np.random.default_rng(0)
     block, unit = [], 100_000
-    for row, label in zip(rng.normal(size=(unit, d)).round(4).tolist(), rng.integers(0, k, unit).tolist(), strict=True):
+    for row, label in zip(
+        rng.normal(size=(unit, d)).round(4).tolist(), rng.integers(0, k, unit).tolist(), strict=True
+    ):
         number = len(block)
-        block.append(f"{number}," + ",".join(map(str, row)) + (f",c{label}\n" if number % 10 else ",\n"))
+        block.append(
+            f"{number}," + ",".join(map(str, row)) + (f",c{label}\n" if number % 10 else ",\n")
+        )
     text = "".join(block).encode()
     with tempfile.TemporaryDirectory() as name:
-        command = [MIXABLE, "stream", "--model", f"{name}/model", "--target", "y", "--out", "/dev/null", *options]
+        command = [
+            MIXABLE,
+            "stream",
+            "--model",
+            f"{name}/model",
+            "--target",
+            "y",
+            "--out",
+            "/dev/null",
+            *options,
+        ]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdin is not None
         process.stdin.write((",".join(["id", *(f"x{i}" for i in range(d)), "y"]) + "\n").encode())
@@ -139,11 +209,17 @@ def memory(events: int = 10_000_000, d: int = 6, k: int = 3, options: tuple[str,
             if done % 1_000_000 == 0 or done == unit:
                 status = Path(f"/proc/{process.pid}/status").read_text()
                 resident = int(status.partition("VmRSS:")[2].split()[0]) / 1024
-                print(f"{done:12,} events  {resident:7.1f} MiB  {done / (time.perf_counter() - begin):10,.0f} events/s", flush=True)
+                print(
+                    f"{done:12,} events  {resident:7.1f} MiB  "
+                    f"{done / (time.perf_counter() - begin):10,.0f} events/s",
+                    flush=True,
+                )
         process.stdin.close()
         process.wait()
 
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
-    {"rates": rates, "latency": latency, "memory": memory}[sys.argv[1] if len(sys.argv) > 1 else "rates"]()
+    {"rates": rates, "latency": latency, "memory": memory}[
+        sys.argv[1] if len(sys.argv) > 1 else "rates"
+    ]()

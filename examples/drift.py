@@ -1,4 +1,6 @@
-"""A truth that jumps every 2,000 examples: log loss by stretches of 500, with and without drift in the mixture."""
+"""A truth that jumps every 2,000 examples: log loss by stretches of 500, with and without drift in
+the mixture.
+"""
 
 import mixable as mx
 
@@ -8,12 +10,19 @@ forecasters = {
     "drift=0": mx.GAFClassifier(drift=0.0),
     "drift=0.01": mx.GAFClassifier(drift=0.01),
 }
-losses = {name: mx.losses.log_loss(model.prequential(X, y, classes=range(4)), y) for name, model in forecasters.items()}
+losses = {
+    name: mx.losses.log_loss(model.prequential(X, y, classes=range(4)), y)
+    for name, model in forecasters.items()
+}
 
 print("examples     " + "".join(f"{name:>18}" for name in losses))
 for start in range(0, 6000, 500):
     jump = "  <- the truth jumps" if start and start % 2000 == 0 else ""
-    print(f"{start:5}-{start + 500:5}  " + "".join(f"{loss[start : start + 500].mean():18.3f}" for loss in losses.values()) + jump)
+    print(
+        f"{start:5}-{start + 500:5}  "
+        + "".join(f"{loss[start : start + 500].mean():18.3f}" for loss in losses.values())
+        + jump
+    )
 print("all          " + "".join(f"{loss.mean():18.3f}" for loss in losses.values()))
 
 # Output:

@@ -1,4 +1,6 @@
-"""Shapes that no linear model can tell apart, with random features and with landmarks taken from the stream."""
+"""Shapes that no linear model can tell apart, with random features and with landmarks taken from
+the stream.
+"""
 
 import mixable as mx
 
@@ -11,7 +13,10 @@ print("log loss over the last 1,000 of 2,000 examples")
 print(f"{'':14}" + "".join(f"{name:>10}" for name in models))
 for shape in ("spirals", "circles", "checkerboard"):
     X, y = mx.datasets.make_shapes(2000, shape)
-    row = [mx.metrics.log_loss(make().prequential(X, y, classes=[0, 1])[1000:], y[1000:]) for make in models.values()]
+    row = [
+        mx.metrics.log_loss(make().prequential(X, y, classes=[0, 1])[1000:], y[1000:])
+        for make in models.values()
+    ]
     print(f"{shape:14}" + "".join(f"{loss:10.3f}" for loss in row))
 
 # Output:

@@ -32,7 +32,10 @@ for number, (x, label) in enumerate(visits(4000), 1):
         scores.update(p, label)
     model.learn_one(x, label)
     if number % 1000 == 0:
-        print(f"{number} visits: log loss {scores.log_loss:.3f}, calibration error {scores.calibration_error:.3f}")
+        print(
+            f"{number} visits: log loss {scores.log_loss:.3f}, calibration error "
+            f"{scores.calibration_error:.3f}"
+        )
         scores = mx.metrics.Scores()
 
 # Output:

@@ -1,4 +1,6 @@
-"""One process learns and saves now and then; another serves over HTTP, and takes up the new model when the file changes."""
+"""One process learns and saves now and then; another serves over HTTP, and takes up the new model
+when the file changes.
+"""
 
 import json
 import threading
@@ -10,7 +12,9 @@ import mixable as mx
 
 FILE = Path("vehicle.model")
 X, y, names = mx.datasets.load_vehicle()
-learner = mx.GAFClassifier().partial_fit(X[:400], [names.classes[label] for label in y[:400]], classes=names.classes)
+learner = mx.GAFClassifier().partial_fit(
+    X[:400], [names.classes[label] for label in y[:400]], classes=names.classes
+)
 mx.save(learner, FILE)  # in one step: a reader sees the old file or the new one
 
 
@@ -24,7 +28,13 @@ class Serve(BaseHTTPRequestHandler):
         if Serve.stamp != FILE.stat().st_mtime_ns:
             Serve.stamp, Serve.model = FILE.stat().st_mtime_ns, mx.load(FILE)
         row = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = dict(zip(Serve.model.classes_.tolist(), Serve.model.predict_proba([row])[0].round(3).tolist(), strict=True))
+        answer = dict(
+            zip(
+                Serve.model.classes_.tolist(),
+                Serve.model.predict_proba([row])[0].round(3).tolist(),
+                strict=True,
+            )
+        )
         self.send_response(200)
         self.end_headers()
         self.wfile.write(json.dumps(answer).encode())
@@ -39,7 +49,9 @@ threading.Thread(target=server.serve_forever, daemon=True).start()
 
 def ask(row):
     """What a client does."""
-    request = urllib.request.Request(f"http://127.0.0.1:{server.server_port}", data=json.dumps(row.tolist()).encode())
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{server.server_port}", data=json.dumps(row.tolist()).encode()
+    )
     return urllib.request.urlopen(request).read().decode()
 
 

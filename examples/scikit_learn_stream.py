@@ -1,4 +1,6 @@
-"""Rows that arrive in batches, forecast before they are learned: GAFClassifier beside SGDClassifier, both at their defaults."""
+"""Rows that arrive in batches, forecast before they are learned: GAFClassifier beside
+SGDClassifier, both at their defaults.
+"""
 
 import numpy as np
 from sklearn.linear_model import SGDClassifier
@@ -11,7 +13,11 @@ X, y, names = mx.datasets.load_segment()  # seven kinds of image patches
 order = np.random.default_rng(0).permutation(len(y))
 X, y = X[order], y[order]
 
-gaf, sgd, scaler = mx.GAFClassifier(), SGDClassifier(loss="log_loss", random_state=0), StandardScaler()
+gaf, sgd, scaler = (
+    mx.GAFClassifier(),
+    SGDClassifier(loss="log_loss", random_state=0),
+    StandardScaler(),
+)
 print("rows seen   log loss and accuracy of the next 300: GAFClassifier, SGDClassifier")
 for start in range(0, 1500, 300):
     seen, coming = slice(start, start + 300), slice(start + 300, start + 600)
@@ -19,7 +25,10 @@ for start in range(0, 1500, 300):
     sgd.partial_fit(scaler.partial_fit(X[seen]).transform(X[seen]), y[seen], classes=np.arange(7))
     p, q = gaf.predict_proba(X[coming]), make_pipeline(scaler, sgd).predict_proba(X[coming])
     ours, theirs = mx.metrics.scores(p, y[coming]), mx.metrics.scores(q, y[coming])
-    print(f"{start + 300:9}   {ours.log_loss:.2f} {ours.accuracy:.2f}    {theirs.log_loss:.2f} {theirs.accuracy:.2f}")
+    print(
+        f"{start + 300:9}   {ours.log_loss:.2f} {ours.accuracy:.2f}    {theirs.log_loss:.2f} "
+        f"{theirs.accuracy:.2f}"
+    )
 
 # Output:
 # rows seen   log loss and accuracy of the next 300: GAFClassifier, SGDClassifier

@@ -26,47 +26,73 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
     constexpr bool labels = std::is_same_v<typename M::Outcome, long>;
     auto model = nb::class_<M>(m, name, doc);
     model
-        .def("predict", &M::predict, nb::arg("x").none(), nb::sig("def predict(self, x: ArrayLike) -> NDArray[np.float64]"),
+        .def("predict", &M::predict, nb::arg("x").none(),
+             nb::sig("def predict(self, x: ArrayLike) -> NDArray[np.float64]"),
              "The forecast of one input (d,), or one row each for a table (n, d).")
-        .def("learn", &M::learn, nb::arg("x").none(), nb::arg("y").none(), nb::arg("weight").none() = 1.0,
-             labels ? nb::sig("def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None")
-                    : nb::sig("def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None"),
+        .def("learn", &M::learn, nb::arg("x").none(), nb::arg("y").none(),
+             nb::arg("weight").none() = 1.0,
+             labels
+                 ? nb::sig("def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) "
+                           "-> None")
+                 : nb::sig("def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None"),
              "Learns one example.")
         .def("run", &M::run, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(),
-             labels ? nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> NDArray[np.float64]")
-                    : nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
+             labels ? nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.int_], weight: "
+                              "NDArray[np.float64] | None) -> NDArray[np.float64]")
+                    : nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.float64], "
+                              "weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
              "Predicts and learns row by row; the arrays must have been validated.")
         .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
              "Takes over what a model of the same kind with fewer classes or features has learned.")
         .def("mean", &M::mean, nb::sig("def mean(self) -> NDArray[np.float64]"), "V (k, d).")
         .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
-        .def_prop_ro("largest_square", &M::largest_square, nb::sig("def largest_square(self, /) -> float"), "The largest |x|^2 that is not refused.")
-        .def("state", &M::state, nb::sig("def state(self) -> dict[str, int | float | NDArray[np.float64]]"), "All that learning has changed; changes nothing.")
-        .def("restore", &M::restore, nb::arg("state"), nb::sig("def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
+        .def_prop_ro("largest_square", &M::largest_square,
+                     nb::sig("def largest_square(self, /) -> float"),
+                     "The largest |x|^2 that is not refused.")
+        .def("state", &M::state,
+             nb::sig("def state(self) -> dict[str, int | float | NDArray[np.float64]]"),
+             "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             nb::sig(
+                 "def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
              "Takes over what state() of a model of the same shape returned.");
     if constexpr (labels)
         model.def("follow", &M::follow, nb::arg("scaler"), nb::arg("X"), nb::arg("y"),
-                  nb::sig("def follow(self, scaler: Scaler, X: NDArray[np.float64], y: NDArray[np.int_]) -> tuple[NDArray[np.float64], int, str | None]"),
-                  "Predicts raw rows one after the other and learns those with a label >= 0; returns forecasts, rows done, why it stopped before the end.");
+                  nb::sig("def follow(self, scaler: Scaler, X: NDArray[np.float64], y: "
+                          "NDArray[np.int_]) -> tuple[NDArray[np.float64], int, str | None]"),
+                  "Predicts raw rows one after the other and learns those with a label >= 0; "
+                  "returns forecasts, rows done, why it stopped before the end.");
     if constexpr (M::has_posterior || M::is_ensemble)
-        model.def("covariance", &M::covariance, nb::sig("def covariance(self) -> NDArray[np.float64]"), "A^-1 (D, D); of ensembles, the weights' covariance.");
+        model.def("covariance", &M::covariance,
+                  nb::sig("def covariance(self) -> NDArray[np.float64]"),
+                  "A^-1 (D, D); of ensembles, the weights' covariance.");
     if constexpr (M::has_posterior)
-        model.def("precision", &M::precision, nb::sig("def precision(self) -> NDArray[np.float64]"), "A (D, D) as accumulated, for drift = 0.")
-            .def("set_mean", &M::set_mean, nb::arg("mean"), nb::sig("def set_mean(self, mean: NDArray[np.float64]) -> None"), "Replaces V; A stays.");
+        model
+            .def("precision", &M::precision, nb::sig("def precision(self) -> NDArray[np.float64]"),
+                 "A (D, D) as accumulated, for drift = 0.")
+            .def("set_mean", &M::set_mean, nb::arg("mean"),
+                 nb::sig("def set_mean(self, mean: NDArray[np.float64]) -> None"),
+                 "Replaces V; A stays.");
     if constexpr (M::is_ensemble)
-        model.def("weights", &M::weights, nb::sig("def weights(self) -> NDArray[np.float64]"), "The trust in each read-out, and whether it is awake: two rows.")
-            .def("components", &M::components, nb::arg("x"), nb::sig("def components(self, x: NDArray[np.float64]) -> NDArray[np.float64]"),
+        model
+            .def("weights", &M::weights, nb::sig("def weights(self) -> NDArray[np.float64]"),
+                 "The trust in each read-out, and whether it is awake: two rows.")
+            .def("components", &M::components, nb::arg("x"),
+                 nb::sig("def components(self, x: NDArray[np.float64]) -> NDArray[np.float64]"),
                  "The read-outs of x that are awake, one row each, after their weight.")
-            .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"), "The mean square that inputs are measured by; 0 before the first.");
+            .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
+                         "The mean square that inputs are measured by; 0 before the first.");
     return model;
 }
 
-/// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether they are learned.
+/// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether
+/// they are learned.
 nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) {
     const bool one = is_plain(X, NPY_DOUBLE, 1);
     const double* x = checked(X, one ? 1 : 2);
     const long n = one ? 1 : length(X), columns = scaler.views * scaler.width;
-    if (length(X, one ? 0 : 1) != scaler.d) throw nb::value_error("X has the wrong number of columns");
+    if (length(X, one ? 0 : 1) != scaler.d)
+        throw nb::value_error("X has the wrong number of columns");
     const double* w = weight.is_none() ? nullptr : checked(weight, 1);
     if (w && length(weight) != n) throw nb::value_error("weight has the wrong length");
     nb::object out = one ? new_array({columns}) : new_array({n, columns});
@@ -84,7 +110,8 @@ nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) 
 NB_MODULE(MIXABLE_MODULE, m) {
     if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
     WithoutGil::wait_for_all_at_exit();
-    nb::set_leak_warnings(false);  // a daemon thread never gives back what it held when Python ended
+    nb::set_leak_warnings(
+        false);  // a daemon thread never gives back what it held when Python ended
     m.doc() = "The compiled core of mixable.";
     m.attr("isa") = MIXABLE_STRING(MIXABLE_ISA);
     m.attr("vector_width") = W;
@@ -93,95 +120,137 @@ NB_MODULE(MIXABLE_MODULE, m) {
     bind<GafModel>(m, "GAF", "See mixable.GAF; in K - 1 coordinates.")
         .def(
             "__init__",
-            [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu, double drift, const nb::list& ladder, long block,
-               long period) {
-                new (self) GafModel(PosteriorShape{K - 1, d, K - 1, lam, drift, block, period}, scipy_blas(), K, beta, alpha, mu, ladder_from(ladder, K - 1));
+            [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu,
+               double drift, const nb::list& ladder, long block, long period) {
+                new (self) GafModel(PosteriorShape{K - 1, d, K - 1, lam, drift, block, period},
+                                    scipy_blas(), K, beta, alpha, mu, ladder_from(ladder, K - 1));
             },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"), nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
+            nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
             nb::arg("block") = 0, nb::arg("period") = 0,
-            nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, alpha: float, mu: float, drift: float, "
+            nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, "
+                    "alpha: float, mu: float, drift: float, "
                     "ladder: list[Rung], block: int = 0, period: int = 0) -> None"));
     bind<FolkloreModel>(m, "Folklore", "See mixable.Folklore; in K - 1 coordinates.")
         .def(
             "__init__",
             [](FolkloreModel* self, long d, long K, double lam, double beta, double drift) {
-                new (self) FolkloreModel(PosteriorShape{K - 1, d, K - 1, lam, drift}, scipy_blas(), K, beta);
+                new (self) FolkloreModel(PosteriorShape{K - 1, d, K - 1, lam, drift}, scipy_blas(),
+                                         K, beta);
             },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"), nb::arg("drift"));
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
+            nb::arg("drift"));
     bind<OnsModel>(m, "ONS", "See mixable.ONS; in K - 1 coordinates, no projection.")
         .def(
             "__init__",
-            [](OnsModel* self, long d, long K, double lam, double beta) { new (self) OnsModel(PosteriorShape{K - 1, d, 1, lam, 0.0}, scipy_blas(), K, beta); },
+            [](OnsModel* self, long d, long K, double lam, double beta) {
+                new (self) OnsModel(PosteriorShape{K - 1, d, 1, lam, 0.0}, scipy_blas(), K, beta);
+            },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"));
     bind<AioliModel>(m, "AIOLI", "See mixable.AIOLI; in margin coordinates.")
         .def(
             "__init__",
             [](AioliModel* self, long d, double lam, double scale, double virtual_weight) {
-                new (self) AioliModel(PosteriorShape{1, d, 1, lam, 0.0}, scipy_blas(), scale, virtual_weight);
+                new (self) AioliModel(PosteriorShape{1, d, 1, lam, 0.0}, scipy_blas(), scale,
+                                      virtual_weight);
             },
             nb::arg("n_features"), nb::arg("lam"), nb::arg("scale"), nb::arg("virtual_weight"));
     bind<VawModel>(m, "VAW", "See mixable.VAW.")
         .def(
-            "__init__", [](VawModel* self, long d, double lam, double drift) { new (self) VawModel(PosteriorShape{1, d, 1, lam, drift}, scipy_blas()); },
+            "__init__",
+            [](VawModel* self, long d, double lam, double drift) {
+                new (self) VawModel(PosteriorShape{1, d, 1, lam, drift}, scipy_blas());
+            },
             nb::arg("n_features"), nb::arg("lam"), nb::arg("drift"));
-    bind<OgdModel>(m, "OGD", "See mixable.OGD; in K - 1 coordinates. A radius of 0 means no projection.")
+    bind<OgdModel>(m, "OGD",
+                   "See mixable.OGD; in K - 1 coordinates. A radius of 0 means no projection.")
         .def(
             "__init__",
             [](OgdModel* self, long d, long K, double rate, bool fixed, double radius) {
                 new (self) OgdModel(PosteriorShape{K - 1, d, 1, 1.0, 0.0}, radius, K, rate, fixed);
             },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"), nb::arg("radius"));
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"),
+            nb::arg("radius"));
 
     bind<AutoGafModel>(m, "AutoGAF", "See mixable.AutoGAF; in K - 1 coordinates.")
         .def(
             "__init__",
-            [](AutoGafModel* self, long d, long K, const nb::list& grid, const std::vector<double>& alphas, const nb::tuple& guard, double mu, double scale,
+            [](AutoGafModel* self, long d, long K, const nb::list& grid,
+               const std::vector<double>& alphas, const nb::tuple& guard, double mu, double scale,
                double share, bool sleep, long threads, const nb::list& ladder, long views) {
                 std::vector<Ensemble<ClassFamily>::Plan> plans;
-                const auto shape = [&](double lam, double drift) { return PosteriorShape{K - 1, d, K - 1, lam, drift}; };
+                const auto shape = [&](double lam, double drift) {
+                    return PosteriorShape{K - 1, d, K - 1, lam, drift};
+                };
                 const auto rungs = ladder_from(ladder, K - 1);
                 for (nb::handle item : grid) {
-                    const auto [lam, beta, drift, view, vigilant, awake] = nb::cast<std::tuple<double, double, double, long, bool, bool>>(item);
+                    const auto [lam, beta, drift, view, vigilant, awake] =
+                        nb::cast<std::tuple<double, double, double, long, bool, bool>>(item);
                     GafRule rule(K, beta, 1.0, mu, rungs);
-                    plans.push_back({shape(lam, drift), std::make_unique<GafReadings>(std::move(rule), alphas), vigilant, view, awake});
+                    plans.push_back({shape(lam, drift),
+                                     std::make_unique<GafReadings>(std::move(rule), alphas),
+                                     vigilant, view, awake});
                 }
                 if (guard.size() == 2)
-                    plans.push_back(
-                        {shape(nb::cast<double>(guard[0]), 0.0), std::make_unique<FolkloreReadings>(FolkloreRule(K, nb::cast<double>(guard[1]))), true});
-                new (self) AutoGafModel(shape(1.0, 0.0), scipy_blas(), Ensemble<ClassFamily>::Options{scale, share, sleep, threads}, ClassFamily(K),
-                                        std::move(plans), views);
+                    plans.push_back({shape(nb::cast<double>(guard[0]), 0.0),
+                                     std::make_unique<FolkloreReadings>(
+                                         FolkloreRule(K, nb::cast<double>(guard[1]))),
+                                     true});
+                new (self)
+                    AutoGafModel(shape(1.0, 0.0), scipy_blas(),
+                                 Ensemble<ClassFamily>::Options{scale, share, sleep, threads},
+                                 ClassFamily(K), std::move(plans), views);
             },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"), nb::arg("guard"), nb::arg("mu"), nb::arg("scale"),
-            nb::arg("share"), nb::arg("sleep"), nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
-            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, float, float, int, bool, bool]], alphas: list[float], "
-                    "guard: tuple[float, float] | tuple[()], mu: float, scale: float, share: float, sleep: bool, threads: int, ladder: list[Rung], views: int) "
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"),
+            nb::arg("guard"), nb::arg("mu"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"),
+            nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
+            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, "
+                    "float, float, int, bool, bool]], alphas: list[float], "
+                    "guard: tuple[float, float] | tuple[()], mu: float, scale: float, share: "
+                    "float, sleep: bool, threads: int, ladder: list[Rung], views: int) "
                     "-> None"));
     bind<AutoRidgeModel>(m, "AutoRidge", "See mixable.AutoRidge.")
         .def(
             "__init__",
-            [](AutoRidgeModel* self, long d, const nb::list& grid, const std::vector<double>& noises, double scale, double share, bool sleep, long threads,
-               long views) {
+            [](AutoRidgeModel* self, long d, const nb::list& grid,
+               const std::vector<double>& noises, double scale, double share, bool sleep,
+               long threads, long views) {
                 std::vector<Ensemble<NormalFamily>::Plan> plans;
                 for (nb::handle item : grid) {
-                    const auto [lam, drift, view, vigilant, awake] = nb::cast<std::tuple<double, double, long, bool, bool>>(item);
-                    plans.push_back({PosteriorShape{1, d, 1, lam, drift}, std::make_unique<RidgeReadings>(noises), vigilant, view, awake});
+                    const auto [lam, drift, view, vigilant, awake] =
+                        nb::cast<std::tuple<double, double, long, bool, bool>>(item);
+                    plans.push_back({PosteriorShape{1, d, 1, lam, drift},
+                                     std::make_unique<RidgeReadings>(noises), vigilant, view,
+                                     awake});
                 }
-                new (self) AutoRidgeModel(PosteriorShape{1, d, 1, 1.0, 0.0}, scipy_blas(), Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
-                                          NormalFamily(), std::move(plans), views);
+                new (self)
+                    AutoRidgeModel(PosteriorShape{1, d, 1, 1.0, 0.0}, scipy_blas(),
+                                   Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
+                                   NormalFamily(), std::move(plans), views);
             },
-            nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"), nb::arg("threads"),
-            nb::arg("views"),
-            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, int, bool, bool]], noises: list[float], scale: float, share: float, "
+            nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("scale"),
+            nb::arg("share"), nb::arg("sleep"), nb::arg("threads"), nb::arg("views"),
+            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, int, bool, "
+                    "bool]], noises: list[float], scale: float, share: float, "
                     "sleep: bool, threads: int, views: int) -> None"));
 
     nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/scaler.hpp.")
-        .def(nb::init<long, bool, bool, long>(), nb::arg("n_features"), nb::arg("intercept"), nb::arg("standardize"), nb::arg("views"))
+        .def(nb::init<long, bool, bool, long>(), nb::arg("n_features"), nb::arg("intercept"),
+             nb::arg("standardize"), nb::arg("views"))
         .def(
-            "transform", [](Scaler& self, nb::handle X) { return scaled(self, X, false, nb::none()); }, nb::arg("X"),
-            nb::sig("def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]"), "Each row scaled as if it were the next.")
+            "transform",
+            [](Scaler& self, nb::handle X) { return scaled(self, X, false, nb::none()); },
+            nb::arg("X"),
+            nb::sig("def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
+            "Each row scaled as if it were the next.")
         .def(
-            "learn", [](Scaler& self, nb::handle X, nb::handle weight) { return scaled(self, X, true, weight); }, nb::arg("X"), nb::arg("weight") = nb::none(),
-            nb::sig("def learn(self, X: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]"),
+            "learn",
+            [](Scaler& self, nb::handle X, nb::handle weight) {
+                return scaled(self, X, true, weight);
+            },
+            nb::arg("X"), nb::arg("weight") = nb::none(),
+            nb::sig("def learn(self, X: NDArray[np.float64], weight: NDArray[np.float64] | None = "
+                    "None) -> NDArray[np.float64]"),
             "Each row scaled and learned in turn; those of weight 0 are only scaled.")
         .def(
             "moments",
@@ -190,14 +259,16 @@ NB_MODULE(MIXABLE_MODULE, m) {
                 self.moments(data(out), data(out) + self.d);
                 return out;
             },
-            nb::sig("def moments(self) -> NDArray[np.float64]"), "Mean and standard deviation of each feature: two rows.")
+            nb::sig("def moments(self) -> NDArray[np.float64]"),
+            "Mean and standard deviation of each feature: two rows.")
         .def(
             "adopt",
             [](Scaler& self, const Scaler& other) {
                 if (other.d > self.d) throw nb::value_error("the other scaler has more features");
                 self.adopt(other);
             },
-            nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"), "Takes over the statistics of fewer features.")
+            nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
+            "Takes over the statistics of fewer features.")
         .def(
             "state",
             [](Scaler& self) {
@@ -210,31 +281,47 @@ NB_MODULE(MIXABLE_MODULE, m) {
             "restore",
             [](Scaler& self, const nb::dict& state) {
                 nb::dict whole;
-                whole["early"] = new_array({self.d, Scaler::kept});  // the first models that were saved did not keep early entries
+                whole["early"] = new_array(
+                    {self.d,
+                     Scaler::kept});  // the first models that were saved did not keep early entries
                 std::fill_n(data(whole["early"]), self.d * Scaler::kept, std::nan(""));
                 whole.update(state);
                 Scaler saved = self.empty();
                 saved.visit(StateReader{whole, true, true});
-                if (!saved.sound()) throw nb::value_error("the saved statistics are not some that a scaler can have");
+                if (!saved.sound())
+                    throw nb::value_error(
+                        "the saved statistics are not some that a scaler can have");
                 self.adopt(saved);
             },
-            nb::arg("state"), nb::sig("def restore(self, state: dict[str, NDArray[np.float64]]) -> None"), "Takes over what state() returned.");
+            nb::arg("state"),
+            nb::sig("def restore(self, state: dict[str, NDArray[np.float64]]) -> None"),
+            "Takes over what state() returned.");
 
     nb::class_<CsvParser>(m, "CsvParser", "Lines of CSV to numbers; see core/csv.hpp.")
-        .def(nb::init<std::vector<long>, std::vector<std::string>>(), nb::arg("roles"), nb::arg("names"),
+        .def(nb::init<std::vector<long>, std::vector<std::string>>(), nb::arg("roles"),
+             nb::arg("names"),
              nb::sig("def __init__(self, roles: list[int], names: list[str]) -> None"))
-        .def("parse", &parse_block, nb::arg("block"), nb::arg("begin"), nb::arg("end"), nb::arg("most"), nb::arg("longest_id"),
-             nb::sig("def parse(self, block: bytes, begin: int, end: int, most: int, longest_id: int) -> tuple[NDArray[np.float64], list[str | None], list[str "
+        .def("parse", &parse_block, nb::arg("block"), nb::arg("begin"), nb::arg("end"),
+             nb::arg("most"), nb::arg("longest_id"),
+             nb::sig("def parse(self, block: bytes, begin: int, end: int, most: int, longest_id: "
+                     "int) -> tuple[NDArray[np.float64], list[str | None], list[str "
                      "| None], "
                      "NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, str]], int, int]"),
-             "At most `most` lines that are not blank: features, labels, ids, where each line begins, its number from 0; (number, begin, reason) of those "
+             "At most `most` lines that are not blank: features, labels, ids, where each line "
+             "begins, its number from 0; (number, begin, reason) of those "
              "refused; where to go on, how many lines were passed.");
-    m.def("format_rows", &format_rows, nb::arg("P"), nb::arg("heads"), nb::arg("separators"), nb::arg("end"),
-          nb::sig("def format_rows(P: NDArray[np.float64], heads: list[bytes], separators: list[str], end: str) -> bytes"),
+    m.def("format_rows", &format_rows, nb::arg("P"), nb::arg("heads"), nb::arg("separators"),
+          nb::arg("end"),
+          nb::sig("def format_rows(P: NDArray[np.float64], heads: list[bytes], separators: "
+                  "list[str], end: str) -> bytes"),
           "Row t is heads[t], then separators[j] and P[t, j] for each j, then `end`.");
     m.def(
-        "posterior_bytes", [](long k, long d, long rank, bool drift) { return 8 * PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.doubles(); }, nb::arg("k"),
-        nb::arg("d"), nb::arg("rank"), nb::arg("drift"), "Bytes that the matrices of a posterior of this size take.");
+        "posterior_bytes",
+        [](long k, long d, long rank, bool drift) {
+            return 8 * PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.doubles();
+        },
+        nb::arg("k"), nb::arg("d"), nb::arg("rank"), nb::arg("drift"),
+        "Bytes that the matrices of a posterior of this size take.");
     m.def(
         "normal_points",
         [](std::uint64_t seed, std::uint64_t step, long k, long count) {
@@ -242,7 +329,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
             normal_points(seed, step, k, count, data(out), count);
             return out;
         },
-        nb::arg("seed"), nb::arg("step"), nb::arg("k"), nb::arg("m"), nb::sig("def normal_points(seed: int, step: int, k: int, m: int) -> NDArray[np.float64]"),
+        nb::arg("seed"), nb::arg("step"), nb::arg("k"), nb::arg("m"),
+        nb::sig("def normal_points(seed: int, step: int, k: int, m: int) -> NDArray[np.float64]"),
         "The random points (k, m) that MonteCarlo uses at a step.");
     m.def(
         "normal_quantile",
@@ -253,5 +341,6 @@ NB_MODULE(MIXABLE_MODULE, m) {
             for (long i = 0; i < n; ++i) data(out)[i] = normal_quantile(p[i]);
             return out;
         },
-        nb::arg("u"), nb::sig("def normal_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]"), "The standard normal quantile of each entry of (0, 1).");
+        nb::arg("u"), nb::sig("def normal_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]"),
+        "The standard normal quantile of each entry of (0, 1).");
 }

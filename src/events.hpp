@@ -12,12 +12,16 @@ template <class T>
 nb::object array_of(const std::vector<T>& values, int type, std::initializer_list<npy_intp> shape) {
     PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), type);
     if (!a) throw nb::python_error();
-    if (!values.empty()) std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), values.data(), values.size() * sizeof(T));
+    if (!values.empty())
+        std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), values.data(),
+                    values.size() * sizeof(T));
     return nb::steal(a);
 }
 
 /// A str, or None for an empty one; what is not UTF-8 has been refused before.
-nb::object text_or_none(std::string_view text) { return text.empty() ? nb::none() : nb::object(nb::str(text.data(), text.size())); }
+nb::object text_or_none(std::string_view text) {
+    return text.empty() ? nb::none() : nb::object(nb::str(text.data(), text.size()));
+}
 
 /// Why a line is not text; null if it is.
 const char* not_text(std::string_view line) {
@@ -33,8 +37,10 @@ const char* not_text(std::string_view line) {
 }
 
 /// See the stub: (X, labels, ids, begins, lines, rejects, next, count).
-nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, long end, long most, long longest_id) {
-    if (begin < 0 || end < begin || end > long(block.size())) throw nb::value_error("the block ends before that");
+nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, long end, long most,
+                      long longest_id) {
+    if (begin < 0 || end < begin || end > long(block.size()))
+        throw nb::value_error("the block ends before that");
     const char* text = block.c_str();
     std::vector<double> rows;
     std::vector<std::int64_t> begins, lines;
@@ -42,7 +48,8 @@ nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, lon
     long line = 0, events = 0;
     for (; begin < end && events < most; ++line) {
         const void* newline = std::memchr(text + begin, '\n', std::size_t(end - begin));
-        const long stop = newline ? static_cast<const char*>(newline) - text : end, next = newline ? stop + 1 : end;
+        const long stop = newline ? static_cast<const char*>(newline) - text : end,
+                   next = newline ? stop + 1 : end;
         std::string_view view(text + begin, std::size_t(stop - begin));
         if (!view.empty() && view.back() == '\r') view.remove_suffix(1);
         if (!view.empty()) {
@@ -51,7 +58,8 @@ nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, lon
             rows.resize(used + std::size_t(parser.features));
             const char* reason = not_text(view);
             if (!reason && !parser.read(view, rows.data() + used)) reason = parser.reason.c_str();
-            if (!reason && long(parser.id.size()) > longest_id) reason = "an identifier that is too long";
+            if (!reason && long(parser.id.size()) > longest_id)
+                reason = "an identifier that is too long";
             if (reason) {
                 rows.resize(used);
                 rejects.append(nb::make_tuple(line, begin, nb::str(reason)));
@@ -65,15 +73,18 @@ nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, lon
         begin = next;
     }
     const auto n = npy_intp(begins.size());
-    return nb::make_tuple(array_of(rows, NPY_DOUBLE, {n, parser.features}), labels, ids, array_of(begins, NPY_INT64, {n}), array_of(lines, NPY_INT64, {n}),
+    return nb::make_tuple(array_of(rows, NPY_DOUBLE, {n, parser.features}), labels, ids,
+                          array_of(begins, NPY_INT64, {n}), array_of(lines, NPY_INT64, {n}),
                           rejects, begin, line);
 }
 
 /// Row t is heads[t], then separators[j] and P[t, j] for each j, then `end`.
-nb::bytes format_rows(nb::handle P, const nb::list& heads, const std::vector<std::string>& separators, const std::string& end) {
+nb::bytes format_rows(nb::handle P, const nb::list& heads,
+                      const std::vector<std::string>& separators, const std::string& end) {
     const double* p = checked(P, 2);
     const auto n = length(P), columns = length(P, 1);
-    if (npy_intp(heads.size()) != n || npy_intp(separators.size()) != columns) throw nb::value_error("P, heads and separators do not go together");
+    if (npy_intp(heads.size()) != n || npy_intp(separators.size()) != columns)
+        throw nb::value_error("P, heads and separators do not go together");
     std::string out;
     for (npy_intp t = 0; t < n; ++t) {
         const auto head = nb::cast<nb::bytes>(heads[std::size_t(t)]);

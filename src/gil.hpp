@@ -1,6 +1,6 @@
 // Leaving Python and coming back, also while the interpreter shuts down: a daemon thread that then
-// asks for the GIL is ended by pthread_exit (Python 3.13 and before), whose unwinding must not meet a
-// destructor; from 3.14 on, Python itself lets such threads stand still.
+// asks for the GIL is ended by pthread_exit (Python 3.13 and before), whose unwinding must not meet
+// a destructor; from 3.14 on, Python itself lets such threads stand still.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -27,8 +27,8 @@ inline bool is_shutting_down() {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-/// f(), which may run Python code. All our errors are std::exception; what is not is pthread_exit, on
-/// its way through the frames: the thread stops here, and leaves to the process to end it.
+/// f(), which may run Python code. All our errors are std::exception; what is not is pthread_exit,
+/// on its way through the frames: the thread stops here, and leaves to the process to end it.
 template <class F>
 decltype(auto) outliving(F&& f) {
     try {
@@ -54,8 +54,9 @@ class WithoutGil {
     WithoutGil(const WithoutGil&) = delete;
     WithoutGil& operator=(const WithoutGil&) = delete;
 
-    /// At the end of Python, the threads that are still at work finish before libraries such as BLAS
-    /// are taken down. None can begin anew, since that needs the GIL. A forked process has none.
+    /// At the end of Python, the threads that are still at work finish before libraries such as
+    /// BLAS are taken down. None can begin anew, since that needs the GIL. A forked process has
+    /// none.
     static void wait_for_all_at_exit() {
         pthread_atfork(nullptr, nullptr, [] { at_work() = 0; });
         Py_AtExit([] {  // if its 32 places are taken, the risk stays

@@ -1,5 +1,6 @@
-// A forecaster as a Python object: conversions, the GIL, states, and the guard against two threads at once. What an argument may be is decided in
-// mixable/_validate.py; here only the common case is recognised (plain finite float64 arrays of the right shape), so that one step costs little more
+// A forecaster as a Python object: conversions, the GIL, states, and the guard against two threads
+// at once. What an argument may be is decided in mixable/_validate.py; here only the common case is
+// recognised (plain finite float64 arrays of the right shape), so that one step costs little more
 // than its arithmetic.
 #pragma once
 
@@ -32,7 +33,8 @@ namespace {  // one translation unit includes this
 #define MIXABLE_STRING(x) MIXABLE_STRING_(x)
 
 nb::object new_array(std::initializer_list<npy_intp> shape) {
-    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), NPY_DOUBLE);
+    PyObject* a =
+        PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), NPY_DOUBLE);
     if (!a) throw nb::python_error();
     return nb::steal(a);
 }
@@ -48,11 +50,15 @@ bool is_plain(nb::handle x, int type, int ndim) {
     return PyArray_NDIM(a) == ndim && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a);
 }
 
-npy_intp length(nb::handle x, int axis = 0) { return PyArray_DIM(reinterpret_cast<PyArrayObject*>(x.ptr()), axis); }
+npy_intp length(nb::handle x, int axis = 0) {
+    return PyArray_DIM(reinterpret_cast<PyArrayObject*>(x.ptr()), axis);
+}
 
-/// An array that the Python side has already checked; anything else is a mistake of ours, not the user's.
+/// An array that the Python side has already checked; anything else is a mistake of ours, not the
+/// user's.
 const double* checked(nb::handle x, int ndim) {
-    if (!is_plain(x, NPY_DOUBLE, ndim)) throw nb::type_error("expected a C-contiguous float64 array");
+    if (!is_plain(x, NPY_DOUBLE, ndim))
+        throw nb::type_error("expected a C-contiguous float64 array");
     return data(x);
 }
 
@@ -65,23 +71,29 @@ double square(const double* x, long n) {
 /// What mixable._validate says of arguments that are not of the common kind.
 template <class... Arguments>
 nb::object validated(const char* what, Arguments... arguments) {
-    return outliving([&] { return nb::module_::import_("mixable._validate").attr(what)(arguments...); });
+    return outliving(
+        [&] { return nb::module_::import_("mixable._validate").attr(what)(arguments...); });
 }
 
 void* capsule_pointer(nb::handle module, const char* name) {
     nb::object capsule = module.attr("__pyx_capi__")[name];
     const char* signature = PyCapsule_GetName(capsule.ptr());
     if (!signature || !std::strstr(signature, "int *"))
-        throw nb::import_error("SciPy's BLAS does not use 32-bit integers: this build of SciPy is not supported");
+        throw nb::import_error(
+            "SciPy's BLAS does not use 32-bit integers: this build of SciPy is not supported");
     return PyCapsule_GetPointer(capsule.ptr(), signature);
 }
 
-/// Filled on first use, under the GIL. The imports may let another thread in, which then fills it too, with the same: a guarded static would deadlock.
+/// Filled on first use, under the GIL. The imports may let another thread in, which then fills it
+/// too, with the same: a guarded static would deadlock.
 const Blas& scipy_blas() {
     static Blas blas;
     if (!blas.dpotri) {
-        const auto import = [](const char* name) { return outliving([name] { return nb::module_::import_(name); }); };
-        const nb::object blas_module = import("scipy.linalg.cython_blas"), lapack = import("scipy.linalg.cython_lapack");
+        const auto import = [](const char* name) {
+            return outliving([name] { return nb::module_::import_(name); });
+        };
+        const nb::object blas_module = import("scipy.linalg.cython_blas"),
+                         lapack = import("scipy.linalg.cython_lapack");
         Blas b;
         b.dgemm = reinterpret_cast<Blas::gemm_t>(capsule_pointer(blas_module, "dgemm"));
         b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
@@ -97,7 +109,9 @@ Rung rung_from(nb::handle h, long k) {
     const nb::tuple t = nb::cast<nb::tuple>(h);
     const auto kind = nb::cast<std::string>(t[0]);
     Rung rung;
-    rung.kind = kind == "taylor" ? Rung::taylor : kind == "symmetric" ? Rung::symmetric : Rung::random;
+    rung.kind = kind == "taylor"      ? Rung::taylor
+                : kind == "symmetric" ? Rung::symmetric
+                                      : Rung::random;
     rung.reach = nb::cast<double>(t[1]);
     rung.m = nb::cast<long>(t[2]);
     rung.seed = nb::cast<std::uint64_t>(t[5]);
@@ -129,7 +143,8 @@ struct StateWriter {
     }
     void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
         nb::object a = new_array({rows, columns});
-        for (long i = 0; i < rows; ++i) std::memcpy(data(a) + i * columns, values + i * stride, std::size_t(columns) * 8);
+        for (long i = 0; i < rows; ++i)
+            std::memcpy(data(a) + i * columns, values + i * stride, std::size_t(columns) * 8);
         out[name] = a;
     }
 };
@@ -154,15 +169,23 @@ struct StateReader {
     void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
         const nb::object a = in[name];
         const double* p = checked(a, 2);
-        if (length(a, 0) != rows || length(a, 1) != columns) throw nb::value_error((std::string("the saved ") + name + " does not fit this model").c_str());
-        if (!std::all_of(p, p + rows * columns, [this](double x) { return std::isfinite(x) || (may_be_missing && std::isnan(x)); }))
-            throw nb::value_error((std::string("the saved ") + name + " does not fit: it has entries that are not finite").c_str());
+        if (length(a, 0) != rows || length(a, 1) != columns)
+            throw nb::value_error(
+                (std::string("the saved ") + name + " does not fit this model").c_str());
+        if (!std::all_of(p, p + rows * columns, [this](double x) {
+                return std::isfinite(x) || (may_be_missing && std::isnan(x));
+            }))
+            throw nb::value_error((std::string("the saved ") + name +
+                                   " does not fit: it has entries that are not finite")
+                                      .c_str());
         if (write)
-            for (long i = 0; i < rows; ++i) std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
+            for (long i = 0; i < rows; ++i)
+                std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
     }
 };
 
-/// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at once.
+/// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at
+/// once.
 template <class Core>
 class Model {
    public:
@@ -175,7 +198,9 @@ class Model {
           k_(shape.k),
           features_(shape.d),
           d_(forecaster_.row_length()),
-          long_step_(double(forecaster_.posteriors()) * double(shape.D()) * double(shape.D()) * double(shape.k) > 1e5),
+          long_step_(double(forecaster_.posteriors()) * double(shape.D()) * double(shape.D()) *
+                         double(shape.k) >
+                     1e5),
           slice_(slice_rows(shape, forecaster_.posteriors())),
           largest_(forecaster_.largest_square()) {}
 
@@ -190,7 +215,8 @@ class Model {
         if (one) return predict_row(X);
         nb::object out = new_array({n, K});
         double* p = data(out);
-        in_slices(n, [&](long t, long count) { forecaster_.predict_many(X + t * d_, count, p + t * K); });
+        in_slices(
+            n, [&](long t, long count) { forecaster_.predict_many(X + t * d_, count, p + t * K); });
         for (long t = 0; t < n; ++t) check_forecast(p + t * K);
         return out;
     }
@@ -206,37 +232,47 @@ class Model {
         }
         const Outcome outcome = outcome_from(y);
         double w = PyFloat_Check(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
-        if (!(w >= 0 && w <= std::numeric_limits<double>::max())) w = nb::cast<double>(validated("weight", weight));
+        if (!(w >= 0 && w <= std::numeric_limits<double>::max()))
+            w = nb::cast<double>(validated("weight", weight));
         released([&] { forecaster_.learn(row, outcome, w); });
     }
 
     nb::object run(nb::handle X_, nb::handle y_, nb::handle weight_) {
         Use use(*this);
-        const double *X = checked(X_, 2), *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
-        if (!is_plain(y_, std::is_same_v<Outcome, long> ? NPY_LONG : NPY_DOUBLE, 1)) throw nb::type_error("expected a C-contiguous array of outcomes");
+        const double *X = checked(X_, 2),
+                     *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
+        if (!is_plain(y_, std::is_same_v<Outcome, long> ? NPY_LONG : NPY_DOUBLE, 1))
+            throw nb::type_error("expected a C-contiguous array of outcomes");
         const Outcome* y = data<Outcome>(y_);
         const long n = length(X_), K = forecaster_.outputs();
-        if (length(X_, 1) != d_ || length(y_) != n || (weight && length(weight_) != n)) throw nb::value_error("X, y and weight do not go together");
+        if (length(X_, 1) != d_ || length(y_) != n || (weight && length(weight_) != n))
+            throw nb::value_error("X, y and weight do not go together");
         if constexpr (std::is_same_v<Outcome, long>)
             for (long t = 0; t < n; ++t)
                 if (y[t] < 0 || y[t] >= K) throw nb::value_error("y has a label out of range");
         check_size(X, n, "X");
         nb::object out = new_array({n, K});
         double* p = data(out);
-        in_slices(n, [&](long t, long count) { forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K); });
+        in_slices(n, [&](long t, long count) {
+            forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K);
+        });
         for (long t = 0; t < n; ++t) check_forecast(p + t * K);
         return out;
     }
 
-    /// (P, done, reason): rows of X (n, features), NaN for what is missing, scaled and predicted one after the other; those with a label y >= 0 are learned
-    /// before the next. The bits do not depend on how rows are spread over calls. Stops before the first row that is refused, and says why.
+    /// (P, done, reason): rows of X (n, features), NaN for what is missing, scaled and predicted
+    /// one after the other; those with a label y >= 0 are learned before the next. The bits do not
+    /// depend on how rows are spread over calls. Stops before the first row that is refused, and
+    /// says why.
     nb::tuple follow(Scaler& scaler, nb::handle X_, nb::handle y_) {
         Use use(*this);
         const double* X = checked(X_, 2);
-        if (!is_plain(y_, NPY_LONG, 1)) throw nb::type_error("expected a C-contiguous array of labels");
+        if (!is_plain(y_, NPY_LONG, 1))
+            throw nb::type_error("expected a C-contiguous array of labels");
         const long* y = data<long>(y_);
         const long n = length(X_), K = forecaster_.outputs();
-        if (length(X_, 1) != scaler.d || scaler.views * scaler.width != d_ || length(y_) != n) throw nb::value_error("X, y and the scaler do not go together");
+        if (length(X_, 1) != scaler.d || scaler.views * scaler.width != d_ || length(y_) != n)
+            throw nb::value_error("X, y and the scaler do not go together");
         for (long t = 0; t < n; ++t)
             if (y[t] < -1 || y[t] >= K) throw nb::value_error("y has a label out of range");
         nb::object out = new_array({n, K});
@@ -245,10 +281,12 @@ class Model {
         {
             WithoutGil without_gil;
             followed = MIXABLE_ISA::follow(
-                forecaster_, scaler, X, y, n, p, [this](const double* z) { check_size(z, 1, "the input"); },
+                forecaster_, scaler, X, y, n, p,
+                [this](const double* z) { check_size(z, 1, "the input"); },
                 [this](const double* forecast) { check_forecast(forecast); });
         }
-        const nb::object reason = followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
+        const nb::object reason =
+            followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
         return nb::make_tuple(out, followed.done, reason);
     }
 
@@ -261,7 +299,8 @@ class Model {
 
     nb::object precision() {
         Use use(*this);
-        if (forecaster_.state.shape().drift != 0) throw nb::value_error("A is not accumulated when drift > 0");
+        if (forecaster_.state.shape().drift != 0)
+            throw nb::value_error("A is not accumulated when drift > 0");
         return matrix([&](double* out) { forecaster_.state.precision(out); });
     }
 
@@ -273,7 +312,8 @@ class Model {
     void set_mean(nb::handle mean) {
         Use use(*this);
         const double* values = checked(mean, 2);
-        if (length(mean, 0) != forecaster_.state.k || length(mean, 1) != d_) throw nb::value_error("the mean has the wrong shape");
+        if (length(mean, 0) != forecaster_.state.k || length(mean, 1) != d_)
+            throw nb::value_error("the mean has the wrong shape");
         forecaster_.state.set_mean(values);
         forecaster_.forget_reading();
     }
@@ -318,14 +358,17 @@ class Model {
     /// All or nothing: when something does not fit, the model is as it was before.
     void restore(const nb::dict& state) {
         Use use(*this);
-        if (!forecaster_.may_be_restored()) throw nb::value_error("a state of this kind can only be restored into a new model");
+        if (!forecaster_.may_be_restored())
+            throw nb::value_error("a state of this kind can only be restored into a new model");
         const nb::dict before = all();
         try {
             forecaster_.visit(StateCounters{state});
-            if (!forecaster_.counters_are_valid()) throw nb::value_error("the saved state's counters do not fit this model");
+            if (!forecaster_.counters_are_valid())
+                throw nb::value_error("the saved state's counters do not fit this model");
             forecaster_.visit(StateReader{state, false});
             read_arrays(state);
-            if (!forecaster_.contents_are_valid()) throw nb::value_error("the saved state's contents do not fit this model");
+            if (!forecaster_.contents_are_valid())
+                throw nb::value_error("the saved state's contents do not fit this model");
         } catch (...) {
             forecaster_.visit(StateCounters{before});
             read_arrays(before);
@@ -340,11 +383,18 @@ class Model {
     struct Use {
         explicit Use(Model& model, Job job = Job::other) : model(model) {
             const std::thread::id me = std::this_thread::get_id();
-            for (std::thread::id user; !model.user_.compare_exchange_strong(user, me, std::memory_order_acquire); user = {}) {
+            for (std::thread::id user;
+                 !model.user_.compare_exchange_strong(user, me, std::memory_order_acquire);
+                 user = {}) {
                 if (user == me)  // it would wait for itself
-                    throw std::runtime_error("this model is being used by the call that is under way: neither its arguments nor a signal handler may use it");
-                if (job == Job::other || !model.predicts_ || is_shutting_down())  // then the user may have been stopped for ever
-                    throw std::runtime_error("this model is being used by another thread; it learns in one thread at a time, and predicts meanwhile in none");
+                    throw std::runtime_error(
+                        "this model is being used by the call that is under way: neither its "
+                        "arguments nor a signal handler may use it");
+                if (job == Job::other || !model.predicts_ ||
+                    is_shutting_down())  // then the user may have been stopped for ever
+                    throw std::runtime_error(
+                        "this model is being used by another thread; it learns in one thread at a "
+                        "time, and predicts meanwhile in none");
                 {
                     WithoutGil without_gil;
                     std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -370,7 +420,8 @@ class Model {
 
     Outcome outcome_from(nb::handle y) const {
         if constexpr (std::is_same_v<Outcome, double>) {
-            const double value = PyFloat_Check(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr()) : std::numeric_limits<double>::quiet_NaN();
+            const double value = PyFloat_Check(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr())
+                                                        : std::numeric_limits<double>::quiet_NaN();
             return std::isfinite(value) ? value : nb::cast<double>(validated("target", y));
         } else {
             const long K = forecaster_.outputs();
@@ -397,11 +448,15 @@ class Model {
         return out;
     }
 
-    /// The last line of defence: parameters, inputs or a file may be so extreme that there is no forecast in double precision. Deviations may be infinite.
+    /// The last line of defence: parameters, inputs or a file may be so extreme that there is no
+    /// forecast in double precision. Deviations may be infinite.
     void check_forecast(const double* p) const {
-        const long numbers = is_ensemble && !std::is_same_v<Outcome, long> ? 1 : forecaster_.outputs();
+        const long numbers =
+            is_ensemble && !std::is_same_v<Outcome, long> ? 1 : forecaster_.outputs();
         if (!std::all_of(p, p + numbers, [](double value) { return std::isfinite(value); }))
-            throw std::domain_error("the forecast is not a finite number in double precision: the input or what was learned is too large");
+            throw std::domain_error(
+                "the forecast is not a finite number in double precision: the input or what was "
+                "learned is too large");
     }
 
     /// Refuses inputs that are finite but too large for the state.
@@ -409,8 +464,11 @@ class Model {
         for (long t = 0; t < n; ++t)
             if (!(square(X + t * d_, d_) <= largest_)) {
                 char text[256];
-                std::snprintf(text, sizeof text, "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows at most %.3g; scale the inputs", name,
-                              n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")", square(X + t * d_, d_), largest_);
+                std::snprintf(text, sizeof text,
+                              "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows "
+                              "at most %.3g; scale the inputs",
+                              name, n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")",
+                              square(X + t * d_, d_), largest_);
                 throw nb::value_error(text);
             }
     }
@@ -426,7 +484,9 @@ class Model {
 
     /// Rows between two looks for Ctrl-C: some 10 ms of work, in whole blocks.
     static long slice_rows(const PosteriorShape& shape, long posteriors) {
-        const double D = double(shape.D()), rows = std::min(1024.0, 2e8 / double(posteriors) / (D * D * double(shape.k + 3) + 1e4));
+        const double D = double(shape.D()),
+                     rows = std::min(
+                         1024.0, 2e8 / double(posteriors) / (D * D * double(shape.k + 3) + 1e4));
         return std::max(1L, long(rows) / shape.capacity()) * shape.capacity();
     }
 

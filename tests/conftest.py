@@ -1,4 +1,6 @@
-"""The builds of the core that this machine can run, as a fixture; one BLAS thread, since the tests' matrices are small."""
+"""The builds of the core that this machine can run, as a fixture; one BLAS thread, since the tests'
+matrices are small.
+"""
 
 import importlib
 import os
@@ -14,7 +16,9 @@ from mixable._core import _cpu, isa
 
 
 def runnable_builds() -> list[str]:
-    return ["plain"] if isa == "plain" else [f"v{level}" for level in range(2, _cpu.x86_level() + 1)]
+    return (
+        ["plain"] if isa == "plain" else [f"v{level}" for level in range(2, _cpu.x86_level() + 1)]
+    )
 
 
 @pytest.fixture(params=runnable_builds())

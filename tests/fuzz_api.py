@@ -1,11 +1,14 @@
-"""Calls everything with good and bad arguments, and looks whether something breaks: a command, of which the tests run a few cases.
+"""Calls everything with good and bad arguments, and looks whether something breaks: a command, of
+which the tests run a few cases.
 
     python tests/fuzz_api.py --cases 500 --seed 0 [--kind GAF] [--first 0]
 
-A case makes a forecaster or an estimator, often with parameters that nobody would choose, and calls its verbs a few times: with rows of
-the wrong length, type or size, with NaN, objects that pretend to be arrays or numbers, labels that are none, huge and zero weights, from
-inside another call, from two threads. Each call must give finite numbers, probabilities positive, or be refused by a ValueError, a
-TypeError or a MemoryError with a message (RuntimeError for two calls at once). A refused call must leave the forecasts as they were.
+A case makes a forecaster or an estimator, often with parameters that nobody would choose, and calls
+its verbs a few times: with rows of the wrong length, type or size, with NaN, objects that pretend
+to be arrays or numbers, labels that are none, huge and zero weights, from inside another call, from
+two threads. Each call must give finite numbers, probabilities positive, or be refused by a
+ValueError, a TypeError or a MemoryError with a message (RuntimeError for two calls at once). A
+refused call must leave the forecasts as they were.
 
 A case is a function of the kind, the seed and its number; see fuzz_files.py, whose loop this is.
 """
@@ -29,13 +32,38 @@ from mixable import integrals, losses
 
 Rng = np.random.Generator
 
-EXTREMES: list[Any] = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e-320, 1e-200, 1e-10, 0.3, 1.0, 7.0]
+EXTREMES: list[Any] = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    -1.0,
+    0.0,
+    1e-320,
+    1e-200,
+    1e-10,
+    0.3,
+    1.0,
+    7.0,
+]
 EXTREMES += [1e10, 1e100, 1e200, 1e308, 10**400, None, "1", [], b"x", 1j]
-OUTCOMES: list[Any] = [-1, 2**70, 1.5, math.nan, math.inf, None, "a", [0], np.int8(0), np.float32(1)]
+OUTCOMES: list[Any] = [
+    -1,
+    2**70,
+    1.5,
+    math.nan,
+    math.inf,
+    None,
+    "a",
+    [0],
+    np.int8(0),
+    np.float32(1),
+]
 OUTCOMES += [np.bool_(True), True, 1e100, -1e200, 1.7e308, 10**400, decimal.Decimal(1)]
 WEIGHTS: list[Any] = [0, 0.0, 1e-320, 1e-8, 3.0, 1e9, 1e12, 1e13, 1e100, 1e200, 1e308]
 WEIGHTS += [-1.0, math.nan, math.inf, None, "1", [1.0], np.float32(2)]
-USUAL = dict.fromkeys(("lam", "beta", "alpha", "radius", "step", "scale", "virtual_weight", "gamma"), 1.0) | {"drift": 1e-2}
+USUAL = dict.fromkeys(
+    ("lam", "beta", "alpha", "radius", "step", "scale", "virtual_weight", "gamma"), 1.0
+) | {"drift": 1e-2}
 
 
 def pick(rng: Rng, *items: Any) -> Any:
@@ -48,7 +76,17 @@ def parameter(rng: Rng, usual: float) -> Any:
 
 
 def integrator(rng: Rng) -> Any:
-    return pick(rng, None, None, "sobol", "ladder", "nothing", 3, *([integrals.MonteCarlo(20)] * 3), integrals.Sobol(8))
+    return pick(
+        rng,
+        None,
+        None,
+        "sobol",
+        "ladder",
+        "nothing",
+        3,
+        *([integrals.MonteCarlo(20)] * 3),
+        integrals.Sobol(8),
+    )
 
 
 def shared(rng: Rng, *names: str) -> dict[str, Any]:
@@ -58,7 +96,10 @@ def shared(rng: Rng, *names: str) -> dict[str, Any]:
 def grid(rng: Rng, n: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
     if rng.random() < 0.4:
-        out["grid"] = [tuple(parameter(rng, usual) for usual in (0.1, 1.0, 1e-3)[3 - n :]) for _ in range(rng.integers(1, 4))]
+        out["grid"] = [
+            tuple(parameter(rng, usual) for usual in (0.1, 1.0, 1e-3)[3 - n :])
+            for _ in range(rng.integers(1, 4))
+        ]
     if rng.random() < 0.2:
         out["share"] = parameter(rng, 1e-3)
     if rng.random() < 0.2:
@@ -72,53 +113,92 @@ def grid(rng: Rng, n: int) -> dict[str, Any]:
 
 def mixture(rng: Rng, d: int, K: int) -> Any:
     if rng.random() < 0.3:
-        return mx.Mixture([mx.VAW(d), mx.VAW(d, lam=10.0)], target_bound=pick(rng, 1.0, 1e6, 0.0, math.nan), share=parameter(rng, 0.01))
+        return mx.Mixture(
+            [mx.VAW(d), mx.VAW(d, lam=10.0)],
+            target_bound=pick(rng, 1.0, 1e6, 0.0, math.nan),
+            share=parameter(rng, 0.01),
+        )
     return mx.Mixture(
-        [mx.GAF(d, K), mx.OGD(d, K), mx.Folklore(d, pick(rng, K, K, K + 1))], parameter(rng, 0.01), history=bool(rng.integers(2))
+        [mx.GAF(d, K), mx.OGD(d, K), mx.Folklore(d, pick(rng, K, K, K + 1))],
+        parameter(rng, 0.01),
+        history=bool(rng.integers(2)),
     )
 
 
 def loss(rng: Rng, K: int) -> Any:
-    return pick(rng, losses.Squared(), losses.Logistic(K), losses.Huber(), losses.Squared(n_outputs=2), None)
+    return pick(
+        rng, losses.Squared(), losses.Logistic(K), losses.Huber(), losses.Squared(n_outputs=2), None
+    )
 
 
 MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "GAF": lambda rng, d, K: mx.GAF(
-        d, K, **shared(rng, "lam", "beta", "alpha", "drift"), integrator=integrator(rng), mu=pick(rng, 0.0, 1e-6, 0.5, 1.0)
+        d,
+        K,
+        **shared(rng, "lam", "beta", "alpha", "drift"),
+        integrator=integrator(rng),
+        mu=pick(rng, 0.0, 1e-6, 0.5, 1.0),
     ),
     "Folklore": lambda rng, d, K: mx.Folklore(d, K, **shared(rng, "lam", "beta", "drift")),
     "AIOLI": lambda rng, d, K: mx.AIOLI(d, **shared(rng, "lam", "scale", "virtual_weight")),
     "ONS": lambda rng, d, K: mx.ONS(d, K, **shared(rng, "lam", "beta", "radius")),
-    "OGD": lambda rng, d, K: mx.OGD(d, K, **shared(rng, "step", "radius"), fixed=bool(rng.integers(2))),
+    "OGD": lambda rng, d, K: mx.OGD(
+        d, K, **shared(rng, "step", "radius"), fixed=bool(rng.integers(2))
+    ),
     "VAW": lambda rng, d, K: mx.VAW(d, **shared(rng, "lam", "drift")),
     "FTRL": lambda rng, d, K: mx.FTRL(d, K, **shared(rng, "lam")),
     "SMP": lambda rng, d, K: mx.SMP(d, K, **shared(rng, "lam")),
     "Foster": lambda rng, d, K: mx.Foster(
-        d, K, **shared(rng, "radius"), m=pick(rng, 1, 5, 0, 10**9), moves=pick(rng, None, 1, 3, -1, 2**40)
+        d,
+        K,
+        **shared(rng, "radius"),
+        m=pick(rng, 1, 5, 0, 10**9),
+        moves=pick(rng, None, 1, 3, -1, 2**40),
     ),
-    "AutoGAF": lambda rng, d, K: mx.AutoGAF(d, K, **grid(rng, 3), integrator=integrator(rng), guard=pick(rng, 10.0, None, math.nan)),
+    "AutoGAF": lambda rng, d, K: mx.AutoGAF(
+        d, K, **grid(rng, 3), integrator=integrator(rng), guard=pick(rng, 10.0, None, math.nan)
+    ),
     "AutoRidge": lambda rng, d, K: mx.AutoRidge(d, **grid(rng, 2)),
-    "GenericGAF": lambda rng, d, K: mx.GenericGAF(loss(rng, K), d, **shared(rng, "lam", "beta", "alpha", "drift")),
-    "KernelGAF": lambda rng, d, K: mx.KernelGAF(loss(rng, K), d, **shared(rng, "lam", "beta", "alpha", "gamma")),
+    "GenericGAF": lambda rng, d, K: mx.GenericGAF(
+        loss(rng, K), d, **shared(rng, "lam", "beta", "alpha", "drift")
+    ),
+    "KernelGAF": lambda rng, d, K: mx.KernelGAF(
+        loss(rng, K), d, **shared(rng, "lam", "beta", "alpha", "gamma")
+    ),
     "Mixture": mixture,
-    "GAFClassifier": lambda rng, d, K: mx.GAFClassifier(**shared(rng, "lam", "beta", "alpha", "drift"), **kernel(rng)),
+    "GAFClassifier": lambda rng, d, K: mx.GAFClassifier(
+        **shared(rng, "lam", "beta", "alpha", "drift"), **kernel(rng)
+    ),
     "GAFRegressor": lambda rng, d, K: mx.GAFRegressor(**shared(rng, "lam", "drift"), **kernel(rng)),
-    "river.GAFClassifier": lambda rng, d, K: mx.river.GAFClassifier(**shared(rng, "lam", "beta", "alpha", "drift"), **kernel(rng)),
-    "river.GAFRegressor": lambda rng, d, K: mx.river.GAFRegressor(**shared(rng, "lam", "drift"), **kernel(rng)),
+    "river.GAFClassifier": lambda rng, d, K: mx.river.GAFClassifier(
+        **shared(rng, "lam", "beta", "alpha", "drift"), **kernel(rng)
+    ),
+    "river.GAFRegressor": lambda rng, d, K: mx.river.GAFRegressor(
+        **shared(rng, "lam", "drift"), **kernel(rng)
+    ),
     "Scores": lambda rng, d, K: mx.metrics.Scores(pick(rng, 10, 1, 0, -1, "3")),
 }
 KINDS = list(MAKERS)
 
 
 def kernel(rng: Rng) -> dict[str, Any]:
-    out: dict[str, Any] = {"standardize": pick(rng, True, True, False, 1), "fit_intercept": pick(rng, True, True, False, None)}
+    out: dict[str, Any] = {
+        "standardize": pick(rng, True, True, False, 1),
+        "fit_intercept": pick(rng, True, True, False, None),
+    }
     if rng.random() < 0.2:
-        out |= {"kernel": "rbf", "n_components": pick(rng, 1, 4, 0, "4"), "method": pick(rng, "fourier", "nystroem", "none")}
+        out |= {
+            "kernel": "rbf",
+            "n_components": pick(rng, 1, 4, 0, "4"),
+            "method": pick(rng, "fourier", "nystroem", "none"),
+        }
     return out
 
 
 class Pretends:
-    """An array, an integer or a number in disguise, which may call the model from inside its own call, or fail."""
+    """An array, an integer or a number in disguise, which may call the model from inside its own
+    call, or fail.
+    """
 
     def __init__(self, value: Any, inside: Callable[[], Any]) -> None:
         self.value, self.inside = value, inside
@@ -152,12 +232,32 @@ def row(rng: Rng, d: int, inside: Callable[[], Any]) -> Any:
     elif how == 1:
         x[rng.integers(d)] = pick(rng, math.nan, math.inf, 1e308, -1e308, 1e-320)
     elif how == 2:
-        return pick(rng, x[:-1], np.append(x, 1.0), x[None, None], np.float64(1), [], [[]], None, "abc", {}, x.tolist(), tuple(x))
+        return pick(
+            rng,
+            x[:-1],
+            np.append(x, 1.0),
+            x[None, None],
+            np.float64(1),
+            [],
+            [[]],
+            None,
+            "abc",
+            {},
+            x.tolist(),
+            tuple(x),
+        )
     elif how == 3:
-        return x.astype(pick(rng, "f4", "f2", "i8", "u1", "?", "O", "c16", ">f8", "U8", "M8[s]", "g"))
+        return x.astype(
+            pick(rng, "f4", "f2", "i8", "u1", "?", "O", "c16", ">f8", "U8", "M8[s]", "g")
+        )
     elif how == 4:
         return pick(
-            rng, x[::-1], np.asfortranarray(x), np.ma.array(x, mask=[True] + [False] * (d - 1)), memoryview(x), np.stack([x, x])[:, 0]
+            rng,
+            x[::-1],
+            np.asfortranarray(x),
+            np.ma.array(x, mask=[True] + [False] * (d - 1)),
+            memoryview(x),
+            np.stack([x, x])[:, 0],
         )
     elif how == 5:
         return Pretends(x, inside)
@@ -187,10 +287,19 @@ class Subject:
 
     def __init__(self, model: Any, d: int, K: int) -> None:
         self.model, self.d = model, d
-        self.K = getattr(model, "n_classes", None) or getattr(getattr(model, "loss", None), "n_classes", None)
-        self.dictionaries, self.estimator = hasattr(model, "learn_one"), hasattr(model, "partial_fit")
+        self.K = getattr(model, "n_classes", None) or getattr(
+            getattr(model, "loss", None), "n_classes", None
+        )
+        self.dictionaries, self.estimator = (
+            hasattr(model, "learn_one"),
+            hasattr(model, "partial_fit"),
+        )
         if self.dictionaries or self.estimator:
-            self.K = K if hasattr(model, "predict_proba_one") or hasattr(model, "predict_proba") else None
+            self.K = (
+                K
+                if hasattr(model, "predict_proba_one") or hasattr(model, "predict_proba")
+                else None
+            )
         self.scores = isinstance(model, mx.metrics.Scores)
 
     @property
@@ -244,8 +353,12 @@ class Subject:
 PERMITTED = (ValueError, TypeError)
 
 
-def call(what: Callable[[], Any], name: str, *, probabilities: bool, busy: bool = False) -> tuple[bool, Any]:
-    """Whether a call was accepted, and what it gave; a FoundError if that is not finite, or it failed in a way that it must not."""
+def call(
+    what: Callable[[], Any], name: str, *, probabilities: bool, busy: bool = False
+) -> tuple[bool, Any]:
+    """Whether a call was accepted, and what it gave; a FoundError if that is not finite, or it
+    failed in a way that it must not.
+    """
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -254,7 +367,11 @@ def call(what: Callable[[], Any], name: str, *, probabilities: bool, busy: bool 
         raise
     except BaseException as error:
         unused = isinstance(error, AttributeError) and "no attribute 'run'" in str(error)
-        if isinstance(error, PERMITTED) or unused or (isinstance(error, MemoryError) and str(error)):
+        if (
+            isinstance(error, PERMITTED)
+            or unused
+            or (isinstance(error, MemoryError) and str(error))
+        ):
             return False, None
         if busy and isinstance(error, RuntimeError):
             return False, None
@@ -263,7 +380,9 @@ def call(what: Callable[[], Any], name: str, *, probabilities: bool, busy: bool 
         numbers = np.asarray(out, dtype=np.float64)
         if not np.isfinite(numbers).all():
             raise FoundError(f"{name} gave {numbers.ravel()[:8]}")
-        if probabilities and not ((numbers >= 0).all() and np.allclose(numbers.sum(axis=-1), 1, atol=1e-6)):
+        if probabilities and not (
+            (numbers >= 0).all() and np.allclose(numbers.sum(axis=-1), 1, atol=1e-6)
+        ):
             raise FoundError(f"{name} gave {numbers.ravel()[:8]}, which are not probabilities")
     return True, out
 
@@ -272,7 +391,10 @@ def try_case(kind: str, seed: int, case: int) -> bool:
     """Whether at least one call of a case was accepted; a FoundError if something is wrong."""
     rng = np.random.default_rng([seed, KINDS.index(kind), case])
     d, K = int(rng.integers(1, 4)), int(rng.integers(2, 5))
-    sizes = [pick(rng, 0, -1, 1.5, "2", None, 2**62, 10**30) if rng.random() < 0.03 else size for size in (d, K)]
+    sizes = [
+        pick(rng, 0, -1, 1.5, "2", None, 2**62, 10**30) if rng.random() < 0.03 else size
+        for size in (d, K)
+    ]
     made, model = call(lambda: MAKERS[kind](rng, *sizes), "making one", probabilities=False)
     if not made or sizes != [d, K]:
         return False
@@ -297,16 +419,32 @@ def one_call(subject: Subject, rng: Rng) -> bool:
         if how == 0:
             raise ValueError("an argument that fails")
         if how == 1:
-            call(lambda: subject.predict(probe), "predict from within", probabilities=probabilities, busy=True)
+            call(
+                lambda: subject.predict(probe),
+                "predict from within",
+                probabilities=probabilities,
+                busy=True,
+            )
 
     verb = rng.integers(10)
     if verb < 2:
         x = row(rng, subject.width, inside)
-        accepted, _ = call(lambda: subject.predict(x), "predict", probabilities=probabilities, busy=True)
+        accepted, _ = call(
+            lambda: subject.predict(x), "predict", probabilities=probabilities, busy=True
+        )
         changes = False
     elif verb < 6 or subject.dictionaries or subject.scores:
-        x, y, w = row(rng, subject.width, inside), outcome(rng, subject.K, inside), weight(rng, inside)
-        accepted, _ = call(lambda: subject.learn(x, y, w), f"learn({x!r:.60}, {y!r:.30}, {w!r:.20})", probabilities=False, busy=True)
+        x, y, w = (
+            row(rng, subject.width, inside),
+            outcome(rng, subject.K, inside),
+            weight(rng, inside),
+        )
+        accepted, _ = call(
+            lambda: subject.learn(x, y, w),
+            f"learn({x!r:.60}, {y!r:.30}, {w!r:.20})",
+            probabilities=False,
+            busy=True,
+        )
         changes = accepted
     elif verb < 8:
         n = int(rng.integers(1, 30))
@@ -316,25 +454,65 @@ def one_call(subject: Subject, rng: Rng) -> bool:
         spoilt = rng.integers(8)
         if spoilt == 0:
             X = pick(
-                rng, X[:, :-1], X[:0], X.astype("O"), X[::-1], X.astype("f4"), Pretends(X, inside), X * pick(rng, 1e30, 1e160, 1e300), None
+                rng,
+                X[:, :-1],
+                X[:0],
+                X.astype("O"),
+                X[::-1],
+                X.astype("f4"),
+                Pretends(X, inside),
+                X * pick(rng, 1e30, 1e160, 1e300),
+                None,
             )
         elif spoilt == 1:
-            y = pick(rng, y[:-1], y * 1.5, y.astype("O"), -1 - y, y[None], None, y.astype("U8"), Pretends(y, inside), y * 10**6)
+            y = pick(
+                rng,
+                y[:-1],
+                y * 1.5,
+                y.astype("O"),
+                -1 - y,
+                y[None],
+                None,
+                y.astype("U8"),
+                Pretends(y, inside),
+                y * 10**6,
+            )
         elif spoilt == 2:
-            w = pick(rng, np.zeros(n), np.full(n, 1e-8), np.full(n, -1.0), np.full(n, 1e300), np.ones(n + 1), [None] * n, np.arange(n))
-        accepted, _ = call(lambda: subject.run(X, y, w), "run", probabilities=probabilities and not subject.estimator, busy=True)
-        changes = accepted or getattr(subject.model, "steps", 0) != steps  # what is beyond double precision stops between two rows
+            w = pick(
+                rng,
+                np.zeros(n),
+                np.full(n, 1e-8),
+                np.full(n, -1.0),
+                np.full(n, 1e300),
+                np.ones(n + 1),
+                [None] * n,
+                np.arange(n),
+            )
+        accepted, _ = call(
+            lambda: subject.run(X, y, w),
+            "run",
+            probabilities=probabilities and not subject.estimator,
+            busy=True,
+        )
+        changes = (
+            accepted or getattr(subject.model, "steps", 0) != steps
+        )  # what is beyond double precision stops between two rows
     elif verb == 8:
         accepted, _ = call(lambda: subject.grow(rng), "grow", probabilities=False)
         changes = accepted
     else:
         accepted = together(subject, rng)
         changes = True
-    changes = changes or isinstance(subject.model, mx.Mixture)  # it says that experts may have learned what another refused
+    changes = changes or isinstance(
+        subject.model, mx.Mixture
+    )  # it says that experts may have learned what another refused
     if not changes and len(probe) == subject.width:
         after = look()
         if not np.array_equal(np.asarray(before, dtype=object), np.asarray(after, dtype=object)):
-            raise FoundError(f"a call that was refused has changed the forecast from {before!r:.80} to {after!r:.80}")
+            raise FoundError(
+                f"a call that was refused has changed the forecast from {before!r:.80} to "
+                f"{after!r:.80}"
+            )
     else:
         probe = good_row(rng, subject.width)
         look()
@@ -342,7 +520,11 @@ def one_call(subject: Subject, rng: Rng) -> bool:
         copied, twin = call(lambda: copy.deepcopy(subject.model), "copy", probabilities=False)
         if not copied:
             raise FoundError("a model cannot be copied")
-        call(lambda: Subject(twin, subject.d, subject.K or 0).predict(probe), "predict of a copy", probabilities=probabilities)
+        call(
+            lambda: Subject(twin, subject.d, subject.K or 0).predict(probe),
+            "predict of a copy",
+            probabilities=probabilities,
+        )
     return accepted
 
 
@@ -355,7 +537,12 @@ def together(subject: Subject, rng: Rng) -> bool:
     def each(what: Callable[[Any, Any], Any]) -> None:
         try:
             for x, y in zip(X, outcomes, strict=True):
-                call(lambda x=x, y=y: what(x, y), "a call from a thread", probabilities=False, busy=True)
+                call(
+                    lambda x=x, y=y: what(x, y),
+                    "a call from a thread",
+                    probabilities=False,
+                    busy=True,
+                )
         except BaseException as error:
             found.append(error)
 

@@ -1,13 +1,17 @@
-"""Forges saved models and looks whether one of them gets through: a command, of which the tests run a few cases.
+"""Forges saved models and looks whether one of them gets through: a command, of which the tests run
+a few cases.
 
     python tests/fuzz_files.py --cases 500 --seed 0 [--kind GAF] [--first 0]
 
-A case changes a few things in the description or the arrays of a saved model, gives the file a checksum that fits, and loads it. It may
-be refused, by a ValueError (as DamagedFileError is), a TypeError or a MemoryError that says what was too large. Or else it must work:
-predict, learn, run, grow, be saved and loaded again, each step a refusal of this kind or finite numbers, probabilities positive. What
-must not happen is NaN, another error, a crash, many seconds, or more than a gigabyte.
+A case changes a few things in the description or the arrays of a saved model, gives the file a
+checksum that fits, and loads it. It may be refused, by a ValueError (as DamagedFileError is), a
+TypeError or a MemoryError that says what was too large. Or else it must work: predict, learn, run,
+grow, be saved and loaded again, each step a refusal of this kind or finite numbers, probabilities
+positive. What must not happen is NaN, another error, a crash, many seconds, or more than a
+gigabyte.
 
-A case is a function of the kind of model, the seed and its number, which are printed if something was found; then the exit code is 1.
+A case is a function of the kind of model, the seed and its number, which are printed if something
+was found; then the exit code is 1.
 """
 
 from __future__ import annotations
@@ -42,25 +46,40 @@ from mixable import persistence
 SECONDS = 20
 BYTES = 2**30
 
-# More states than the fixtures have: examples that are pending, sleepers, drift, every loss and integrator, nothing learned yet.
+# More states than the fixtures have: examples that are pending, sleepers, drift, every loss and
+# integrator, nothing learned yet.
 RNG = np.random.default_rng(1)
 WIDE, LABELS = RNG.normal(size=(700, 3)), RNG.integers(0, 3, 700)
 FRESH: dict[str, Callable[[], Any]] = {
-    "GAF-drift": lambda: learned(mx.GAF(3, 3, drift=0.01, integrator=mx.integrals.MonteCarlo(20)), WIDE[:50], LABELS[:50]),
+    "GAF-drift": lambda: learned(
+        mx.GAF(3, 3, drift=0.01, integrator=mx.integrals.MonteCarlo(20)), WIDE[:50], LABELS[:50]
+    ),
     "GAF-new": lambda: mx.GAF(3, 2, integrator="ladder"),
     "AutoGAF-asleep": lambda: learned(mx.AutoGAF(3, 3), WIDE, LABELS),
     "AutoGAF-early": lambda: learned(mx.AutoGAF(3, 3, integrator="ladder"), WIDE[:9], LABELS[:9]),
     "AutoRidge-asleep": lambda: learned(mx.AutoRidge(3), WIDE, WIDE[:, 0]),
-    "AutoRidge-early": lambda: learned(mx.AutoRidge(3, grid=[(0.1, 0.0), (0.1, 0.01)], noises=[0.5, 1.0]), WIDE[:9], WIDE[:9, 0]),
+    "AutoRidge-early": lambda: learned(
+        mx.AutoRidge(3, grid=[(0.1, 0.0), (0.1, 0.01)], noises=[0.5, 1.0]), WIDE[:9], WIDE[:9, 0]
+    ),
     "ONS-radius": lambda: learned(mx.ONS(3, 3, radius=1.0), WIDE[:30], LABELS[:30]),
     "VAW-drift": lambda: learned(mx.VAW(3, drift=0.1), WIDE[:30], WIDE[:30, 0]),
-    "GenericGAF-Huber": lambda: learned(mx.GenericGAF(mx.losses.Huber(), 3, drift=0.01), WIDE[:20], np.clip(WIDE[:20, 0], -1, 1)),
-    "GenericGAF-Squared": lambda: learned(mx.GenericGAF(mx.losses.Squared(), 3), WIDE[:20], np.clip(WIDE[:20, 0], -1, 1)),
-    "KernelGAF-linear": lambda: learned(mx.KernelGAF(mx.losses.Logistic(3), 3, gamma=None), WIDE[:10], LABELS[:10]),
-    "Mixture-numbers": lambda: learned(mx.Mixture([mx.VAW(3), mx.VAW(3, lam=9.0)], target_bound=9.0), WIDE[:9], WIDE[:9, 0]),
+    "GenericGAF-Huber": lambda: learned(
+        mx.GenericGAF(mx.losses.Huber(), 3, drift=0.01), WIDE[:20], np.clip(WIDE[:20, 0], -1, 1)
+    ),
+    "GenericGAF-Squared": lambda: learned(
+        mx.GenericGAF(mx.losses.Squared(), 3), WIDE[:20], np.clip(WIDE[:20, 0], -1, 1)
+    ),
+    "KernelGAF-linear": lambda: learned(
+        mx.KernelGAF(mx.losses.Logistic(3), 3, gamma=None), WIDE[:10], LABELS[:10]
+    ),
+    "Mixture-numbers": lambda: learned(
+        mx.Mixture([mx.VAW(3), mx.VAW(3, lam=9.0)], target_bound=9.0), WIDE[:9], WIDE[:9, 0]
+    ),
     "GAFClassifier-views": lambda: classifier(kernel="rbf", n_components=4),
     "GAFClassifier-names": lambda: _named(),
-    "GAFRegressor-rbf": lambda: mx.GAFRegressor(kernel="rbf", n_components=4, method="nystroem").fit(WIDE[:40], WIDE[:40, 0]),
+    "GAFRegressor-rbf": lambda: mx.GAFRegressor(
+        kernel="rbf", n_components=4, method="nystroem"
+    ).fit(WIDE[:40], WIDE[:40, 0]),
 }
 KINDS = [*MODELS, *FRESH]
 
@@ -73,9 +92,30 @@ def _named() -> Any:
 
 NUMBERS: list[int | float] = [-1, 0, 1, 2, 3, 7, 64, 2**31, 2**53, 2**63 - 1]
 NUMBERS += [math.nan, math.inf, -math.inf, 0.5, -0.0, 1e-320, 1e-150, 1e15, 1e150, 1e308, -1e308]
-OTHERS: list[Any] = [None, True, False, "", "a", "x" * 10_000, [], {}, [1], {"dict": []}, {"tuple": []}, {"int": hex(10**30)}, -(2**63)]
-OTHERS += [{"scalar": 3_000_000_000, "dtype": "S1"}, {"scalar": 1.0, "dtype": "<f8"}, {"scalar": "a", "dtype": "<U9"}, {"tensor": "none"}]
-OTHERS += [{"object": name, "state": {"dict": []}} for name in persistence.HOMES] + [{"class": name} for name in persistence.HOMES]
+OTHERS: list[Any] = [
+    None,
+    True,
+    False,
+    "",
+    "a",
+    "x" * 10_000,
+    [],
+    {},
+    [1],
+    {"dict": []},
+    {"tuple": []},
+    {"int": hex(10**30)},
+    -(2**63),
+]
+OTHERS += [
+    {"scalar": 3_000_000_000, "dtype": "S1"},
+    {"scalar": 1.0, "dtype": "<f8"},
+    {"scalar": "a", "dtype": "<U9"},
+    {"tensor": "none"},
+]
+OTHERS += [{"object": name, "state": {"dict": []}} for name in persistence.HOMES] + [
+    {"class": name} for name in persistence.HOMES
+]
 
 
 class FoundError(Exception):
@@ -93,7 +133,13 @@ def original(kind: str) -> tuple[dict[str, Any], dict[str, Any], Any]:
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Where the parts of a description are, all of them."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [at] * bool(at) + [place for key, item in inner for place in places(item, (*at, key))]
 
 
@@ -105,7 +151,9 @@ def at(value: Any, place: tuple[Any, ...]) -> Any:
 
 def number(rng: np.random.Generator) -> Any:
     value = NUMBERS[rng.integers(len(NUMBERS))]
-    return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
+    return (
+        {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
+    )
 
 
 def change_description(model: Any, rng: np.random.Generator) -> None:
@@ -142,9 +190,13 @@ def change_tensor(tensors: dict[str, Any], rng: np.random.Generator) -> None:
         positions = rng.integers(values.size, size=1 if how < 4 else values.size)
         with np.errstate(all="ignore"):
             values = values.copy()
-            values.flat[positions] = np.asarray(NUMBERS[rng.integers(len(NUMBERS))], dtype=np.float64).astype(values.dtype)
+            values.flat[positions] = np.asarray(
+                NUMBERS[rng.integers(len(NUMBERS))], dtype=np.float64
+            ).astype(values.dtype)
     elif how == 6:
-        values = values * np.asarray(rng.choice([-1, 2, 0.5, 1e-8, 1e8, 1e150])).astype(values.dtype)
+        values = values * np.asarray(rng.choice([-1, 2, 0.5, 1e-8, 1e8, 1e150])).astype(
+            values.dtype
+        )
     elif how == 7:
         values = values.T
     elif how == 8:
@@ -201,7 +253,9 @@ def attempt(what: Callable[[], Any], name: str) -> Any:
         numbers = np.asarray(values, dtype=np.float64)
         if not np.isfinite(numbers).all():
             raise FoundError(f"{name} gave {numbers.ravel()[:8]}")
-        if "proba" in name and not (np.all(numbers >= 0) and np.allclose(numbers.sum(axis=-1), 1.0, atol=1e-6)):
+        if "proba" in name and not (
+            np.all(numbers >= 0) and np.allclose(numbers.sum(axis=-1), 1.0, atol=1e-6)
+        ):
             raise FoundError(f"{name} gave {numbers.ravel()[:8]}, which are not probabilities")
     return out
 
@@ -211,7 +265,10 @@ def use(model: Any) -> None:
     if isinstance(model, mx.metrics.Scores):
         attempt(lambda: model.update([0.5, 0.5], 0), "update")
         if model.n:
-            attempt(lambda: [model.log_loss, model.brier, model.accuracy, model.calibration_error], "scores")
+            attempt(
+                lambda: [model.log_loss, model.brier, model.accuracy, model.calibration_error],
+                "scores",
+            )
         attempt(lambda: len(model.reliability()), "reliability")
     elif hasattr(model, "learn_one"):
         use_dictionaries(model)
@@ -225,9 +282,14 @@ def use_dictionaries(model: Any) -> None:
     classes = hasattr(model, "predict_proba_one")
     x = {"one": 0.5, "two": -1.0}
     for step in range(3):
-        attempt(lambda: (model.predict_proba_one if classes else model.predict_one)(x), "predict_proba_one" if classes else "predict_one")
+        attempt(
+            lambda: (model.predict_proba_one if classes else model.predict_one)(x),
+            "predict_proba_one" if classes else "predict_one",
+        )
         y: Any = (True, False, "new")[step] if classes else 0.5
-        attempt(lambda y=y: model.learn_one({**x, "three": 2.0} if step == 2 else x, y), "learn_one")  # noqa: B023
+        attempt(
+            lambda y=y: model.learn_one({**x, "three": 2.0} if step == 2 else x, y), "learn_one"
+        )
     for _ in range(20):
         attempt(lambda: model.learn_one(x, True if classes else 0.5), "learn_one")
 
@@ -239,7 +301,10 @@ def use_estimator(model: Any) -> None:
     kinds = model.classes_ if classes and hasattr(model, "learner_") else np.array([0, 1])
     y = kinds[np.arange(20) % len(kinds)] if classes else X[:, 0]
     for rows in (X[:1], X):
-        attempt(lambda rows=rows: (model.predict_proba if classes else model.predict)(rows), "predict_proba" if classes else "predict")
+        attempt(
+            lambda rows=rows: (model.predict_proba if classes else model.predict)(rows),
+            "predict_proba" if classes else "predict",
+        )
         attempt(lambda rows=rows: model.partial_fit(rows, y[: len(rows)]) and None, "partial_fit")
     attempt(lambda: model.predict(X) if not classes else model.predict_proba(X), "predict")
     for name in ("coef_", "intercept_", "coef_std_"):
@@ -268,10 +333,16 @@ def use_forecaster(model: Any) -> None:
         attempt(lambda: model.interval(X[0]), "interval")
     if hasattr(model, "add_features"):
         attempt(lambda: model.add_features(1), "add_features")
-        attempt(lambda: model.predict(np.ones(int(getattr(model, "_row_length", model.n_features)))), name)
+        attempt(
+            lambda: model.predict(np.ones(int(getattr(model, "_row_length", model.n_features)))),
+            name,
+        )
     if hasattr(model, "add_class") and K and K < 20:
         attempt(model.add_class, "add_class")
-        attempt(lambda: model.predict(np.ones(int(getattr(model, "_row_length", model.n_features)))), name)
+        attempt(
+            lambda: model.predict(np.ones(int(getattr(model, "_row_length", model.n_features)))),
+            name,
+        )
 
 
 def try_case(kind: str, seed: int, case: int) -> bool:
@@ -297,17 +368,31 @@ def try_case(kind: str, seed: int, case: int) -> bool:
 
 
 def limit_memory() -> None:
-    """Refuse this process more than BYTES beyond what it has now. AddressSanitizer reserves terabytes: there it cannot be done."""
+    """Refuse this process more than BYTES beyond what it has now. AddressSanitizer reserves
+    terabytes: there it cannot be done.
+    """
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     if now < 2**40:
-        resource.setrlimit(resource.RLIMIT_AS, (now + BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (now + BYTES, resource.getrlimit(resource.RLIMIT_AS)[1])
+        )
 
 
-def fuzz(try_case: Callable[[str, int, int], bool], kinds: list[str], cases: int, seed: int, first: int = 0) -> int:
-    """Try cases of each kind in a process of its own; print what was found, and return how much that was."""
+def fuzz(
+    try_case: Callable[[str, int, int], bool],
+    kinds: list[str],
+    cases: int,
+    seed: int,
+    first: int = 0,
+) -> int:
+    """Try cases of each kind in a process of its own; print what was found, and return how much
+    that was.
+    """
     found = 0
     for kind in kinds:
-        notes = mmap.mmap(-1, 24)  # shared with the child: the case, how many got through, how much was found
+        notes = mmap.mmap(
+            -1, 24
+        )  # shared with the child: the case, how many got through, how much was found
         case, end, passed = first, first + cases, 0
         while case < end:
             sys.stdout.flush()
@@ -319,13 +404,18 @@ def fuzz(try_case: Callable[[str, int, int], bool], kinds: list[str], cases: int
             passed, found, case = passed + worked, found + bad, last + 1
             if status:
                 found += 1
-                print(f"FOUND --kind {kind} --seed {seed} --first {last} --cases 1: the process ended with status {status}")
+                print(
+                    f"FOUND --kind {kind} --seed {seed} --first {last} --cases 1: the process "
+                    f"ended with status {status}"
+                )
         print(f"{kind}: {cases} cases, {passed} got through and worked", flush=True)
     print(f"{found} found")
     return found
 
 
-def _work(try_case: Callable[[str, int, int], bool], kind: str, seed: int, cases: range, notes: mmap.mmap) -> NoReturn:
+def _work(
+    try_case: Callable[[str, int, int], bool], kind: str, seed: int, cases: range, notes: mmap.mmap
+) -> NoReturn:
     """Try cases, and leave notes for the parent."""
 
     def too_slow(*_: object) -> None:
@@ -335,8 +425,12 @@ def _work(try_case: Callable[[str, int, int], bool], kind: str, seed: int, cases
     passed = found = 0
     for case in cases:
         notes[:24] = struct.pack("3q", case, passed, found)
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of this process: the machine may have others to serve
-        faulthandler.dump_traceback_later(10 * SECONDS, exit=True)  # where it waits for ever, or no signal is heard
+        signal.setitimer(
+            signal.ITIMER_PROF, SECONDS
+        )  # of this process: the machine may have others to serve
+        faulthandler.dump_traceback_later(
+            10 * SECONDS, exit=True
+        )  # where it waits for ever, or no signal is heard
         try:
             passed += try_case(kind, seed, case)
         except FoundError as finding:

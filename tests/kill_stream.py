@@ -1,4 +1,5 @@
-"""Kills `mixable stream` at random moments, resumes it each time, and compares model, answers and rejects with a run that was left alone.
+"""Kills `mixable stream` at random moments, resumes it each time, and compares model, answers and
+rejects with a run that was left alone.
 
 python tests/kill_stream.py [KILL|TERM] [number of kills] [forecaster]
 """
@@ -19,7 +20,9 @@ FILES = ("model", "out.csv", "rejects")
 
 
 def write_events(path, n, seed=0):
-    """A stream with everything in it: labels missing or late, values missing, one or all, bad lines."""
+    """A stream with everything in it: labels missing or late, values missing, one or all, bad
+    lines.
+    """
     rng = np.random.default_rng(seed)
     W, waiting = rng.normal(size=(6, 3)), []
     with open(path, "w") as file:
@@ -46,8 +49,27 @@ def write_events(path, n, seed=0):
 
 
 def command(folder, source, *more):
-    paths = ["--model", folder / "model", "--out", folder / "out.csv", "--rejects", folder / "rejects"]
-    return [MIXABLE, "stream", "--target", "kind", "--id", "id", "--remember", "200", *map(str, paths), *map(str, more), str(source)]
+    paths = [
+        "--model",
+        folder / "model",
+        "--out",
+        folder / "out.csv",
+        "--rejects",
+        folder / "rejects",
+    ]
+    return [
+        MIXABLE,
+        "stream",
+        "--target",
+        "kind",
+        "--id",
+        "id",
+        "--remember",
+        "200",
+        *map(str, paths),
+        *map(str, more),
+        str(source),
+    ]
 
 
 def started(process, out, before):
@@ -57,12 +79,16 @@ def started(process, out, before):
 
 
 def kill_and_resume(folder, source, kills, number, rng, *more):
-    """Run the command in a folder, ended `kills` times; returns how many of them came before it was done."""
+    """Run the command in a folder, ended `kills` times; returns how many of them came before it was
+    done.
+    """
     hit = 0
     for _ in range(kills):
         out = folder / "out.csv"
         size = out.stat().st_size if out.exists() else 0
-        process = subprocess.Popen(command(folder, source, *more), stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command(folder, source, *more), stderr=subprocess.PIPE, text=True
+        )
         if rng.random() < 0.8:
             started(process, out, size)
             time.sleep(rng.random() * 0.15)
@@ -103,10 +129,13 @@ def main(name="KILL", kills=50, forecaster="auto"):
             (folder := Path(work, str(rounds))).mkdir()
             hit += kill_and_resume(folder, source, 5, getattr(signal, f"SIG{name}"), rng, *more)
             for file in FILES:
-                assert (folder / file).read_bytes() == (alone / file).read_bytes(), f"{file} differs"
+                assert (folder / file).read_bytes() == (alone / file).read_bytes(), (
+                    f"{file} differs"
+                )
             rounds += 1
             print(
-                f"{hit} times ended with SIG{name} in mid-run, {rounds} runs: model, answers and rejects are the same, byte for byte",
+                f"{hit} times ended with SIG{name} in mid-run, {rounds} runs: model, answers and "
+                "rejects are the same, byte for byte",
                 flush=True,
             )
 

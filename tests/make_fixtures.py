@@ -1,4 +1,5 @@
-"""Writes tests/fixtures: tiny models of each class that can be saved, and what they forecast. A name is a class, or class-variant.
+"""Writes tests/fixtures: tiny models of each class that can be saved, and what they forecast. A
+name is a class, or class-variant.
 
 Run it only for classes that have none yet:
 
@@ -47,10 +48,18 @@ def counted():
 
 def streamed():
     """A model of `mixable stream` with events that wait for their label."""
-    model = dictionaries(StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})), ["yes" if y else "no" for y in Y])
+    model = dictionaries(
+        StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})),
+        ["yes" if y else "no" for y in Y],
+    )
     model.counts["learned"] = len(Y)
     model.waiting["7"] = (np.array([1.0, np.nan]), np.array([0.25, 0.75]))
-    model.place = {"input": {"position": 7, "line": 2, "torn": None, "prints": ["", ""]}, "out": [3, ""], "rejects": None, "headed": 2}
+    model.place = {
+        "input": {"position": 7, "line": 2, "torn": None, "prints": ["", ""]},
+        "out": [3, ""],
+        "rejects": None,
+        "headed": 2,
+    }
     return model
 
 
@@ -67,15 +76,21 @@ MODELS = {
     "SMP": lambda: learned(mx.SMP(2, 2)),
     "VAW": lambda: learned(mx.VAW(2), X, X[:, 0]),
     "AutoGAF": lambda: learned(mx.AutoGAF(2, 2, grid=[(0.1, 1.0, 0.0), (0.1, 1.0, 0.01)])),
-    "AutoRidge": lambda: learned(mx.AutoRidge(2, grid=[(0.1, 0.0)], noises=[0.01, 1.0]), X, X[:, 0]),
+    "AutoRidge": lambda: learned(
+        mx.AutoRidge(2, grid=[(0.1, 0.0)], noises=[0.01, 1.0]), X, X[:, 0]
+    ),
     "Mixture": lambda: learned(mx.Mixture([mx.GAF(2, 2), mx.OGD(2, 2)], share=0.01, history=True)),
     "GAFClassifier": classifier,
     "GAFClassifier-fourier": lambda: classifier(kernel="rbf", n_components=2, lam=0.1),
-    "GAFClassifier-nystroem": lambda: classifier(kernel="rbf", n_components=2, lam=0.1, method="nystroem"),
+    "GAFClassifier-nystroem": lambda: classifier(
+        kernel="rbf", n_components=2, lam=0.1, method="nystroem"
+    ),
     "GAFRegressor": lambda: mx.GAFRegressor(lam=0.1).fit(X, X[:, 0]),
     "Scores": counted,
     "StreamModel": streamed,
-    "river.GAFClassifier": lambda: dictionaries(mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]),
+    "river.GAFClassifier": lambda: dictionaries(
+        mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]
+    ),
     "river.GAFRegressor": lambda: dictionaries(mx.river.GAFRegressor(lam=0.1), X[:, 0].tolist()),
 }
 
@@ -85,7 +100,11 @@ def forecast(model):
     if isinstance(model, mx.metrics.Scores):
         return [model.log_loss, model.brier, model.accuracy, model.calibration_error]
     if hasattr(model, "learn_one"):
-        out = model.predict_proba_one({"one": 0.3, "two": -0.2}) if hasattr(model, "predict_proba_one") else model.predict_one({"one": 0.3})
+        out = (
+            model.predict_proba_one({"one": 0.3, "two": -0.2})
+            if hasattr(model, "predict_proba_one")
+            else model.predict_one({"one": 0.3})
+        )
         return list(out.values()) if isinstance(out, dict) else [out]
     row = [[0.3, -0.2]] if hasattr(model, "partial_fit") else [0.3, -0.2]
     return np.atleast_1d(getattr(model, "predict_proba", model.predict)(row)).ravel().tolist()

@@ -6,7 +6,9 @@ from scipy.optimize import minimize
 from mixable.datasets import make_drift
 
 
-def logistic_stream(n: int, d: int, K: int, seed: int = 0, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def logistic_stream(
+    n: int, d: int, K: int, seed: int = 0, scale: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Normal inputs, labels drawn from a softmax of random weights."""
     rng = np.random.default_rng([seed, n, d, K])
     X = scale * rng.normal(size=(n, d))
@@ -19,11 +21,15 @@ def with_intercept(X):
 
 
 def shuffled(X, y, seed, n=None):
-    """The first n rows of an order that depends on the seed, z-scored over those rows, clipped to +-10, with an intercept."""
+    """The first n rows of an order that depends on the seed, z-scored over those rows, clipped to
+    +-10, with an intercept.
+    """
     order = np.random.default_rng(seed).permutation(len(y))[:n]
     X, y = X[order], y[order]
     spread = X.std(axis=0)
-    return with_intercept(np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1), -10, 10)), y
+    return with_intercept(
+        np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1), -10, 10)
+    ), y
 
 
 def drifting_stream(kind, n=20_000, d=10, K=4):
@@ -33,7 +39,9 @@ def drifting_stream(kind, n=20_000, d=10, K=4):
 
 
 def best_loss_in_ball(X, y, K, radius):
-    """The least cumulative logistic loss of a linear model of norm at most `radius`, by SciPy's SLSQP from two starting points."""
+    """The least cumulative logistic loss of a linear model of norm at most `radius`, by SciPy's
+    SLSQP from two starting points.
+    """
     n, d = X.shape
 
     def value_and_gradient(w):
@@ -49,4 +57,9 @@ def best_loss_in_ball(X, y, K, radius):
     ball = {"type": "ineq", "fun": lambda w: radius**2 - w @ w, "jac": lambda w: -2 * w}
     options = {"ftol": 1e-14, "maxiter": 1000}
     starts = (np.zeros(K * d), 0.1 * radius * np.ones(K * d) / np.sqrt(K * d))
-    return n * min(minimize(value_and_gradient, w, jac=True, method="SLSQP", constraints=[ball], options=options).fun for w in starts)
+    return n * min(
+        minimize(
+            value_and_gradient, w, jac=True, method="SLSQP", constraints=[ball], options=options
+        ).fun
+        for w in starts
+    )

@@ -41,7 +41,9 @@ def test_without_sleep_and_share_it_is_the_bayes_mixture_of_its_experts(K):
 @pytest.mark.parametrize("factor", [1e-120, 1e-6, 3.7, 1e6, 1e120])
 def test_multiplying_the_inputs_by_a_constant_changes_nothing(factor):
     X, y = logistic_stream(700, 4, 3)
-    np.testing.assert_allclose(AutoGAF(4, 3).run(factor * X, y), AutoGAF(4, 3).run(X, y), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        AutoGAF(4, 3).run(factor * X, y), AutoGAF(4, 3).run(X, y), rtol=0, atol=1e-9
+    )
 
 
 def test_leading_zeros_change_nothing_and_are_predicted_uniformly():
@@ -50,14 +52,22 @@ def test_leading_zeros_change_nothing_and_are_predicted_uniformly():
     f = AutoGAF(4, 3)
     p = f.run(padded, np.concatenate([[0, 1, 2], y]))
     np.testing.assert_allclose(p[:4], 1 / 3, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(p[3:], AutoGAF(4, 3).run(X, y), rtol=0, atol=0.02)  # three shares of the trust have passed
+    np.testing.assert_allclose(
+        p[3:], AutoGAF(4, 3).run(X, y), rtol=0, atol=0.02
+    )  # three shares of the trust have passed
     assert f.input_scale == pytest.approx((X[0] ** 2).mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize(("load", "n", "target"), [(load_vehicle, None, 0.538), (load_segment, None, 0.248), (load_shuttle, 4000, 0.137)])
+@pytest.mark.parametrize(
+    ("load", "n", "target"),
+    [(load_vehicle, None, 0.538), (load_segment, None, 0.248), (load_shuttle, 4000, 0.137)],
+)
 def test_untuned_log_loss_on_the_papers_data(load, n, target):
     X, y, names = load()
-    losses = [mean_loss(AutoGAF(X.shape[1] + 1, len(names.classes)), *shuffled(X, y, seed, n)) for seed in range(5)]
+    losses = [
+        mean_loss(AutoGAF(X.shape[1] + 1, len(names.classes)), *shuffled(X, y, seed, n))
+        for seed in range(5)
+    ]
     assert np.mean(losses) <= target
 
 
@@ -68,7 +78,9 @@ def test_untuned_log_loss_on_digits():
 
 @pytest.mark.parametrize("constants", ["paper", "tight"])
 def test_from_theory_adapts_to_a_norm_that_nobody_told_it(constants):
-    """One run; comparators of norm 0.5, 2, 8 and 30; each regret under min over radii of Theorem 1 + ln N."""
+    """One run; comparators of norm 0.5, 2, 8 and 30; each regret under min over radii of Theorem 1
+    + ln N.
+    """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
@@ -104,7 +116,9 @@ def test_drift_is_followed_as_well_as_by_the_best_expert_in_hindsight(kind, tole
     loss = mean_loss(f, X, y)
     s = f.input_scale
     fixed = {
-        (lam, beta, drift, alpha): mean_loss(GAF(11, 4, lam=lam * s, beta=beta, drift=drift / s, alpha=alpha), X, y)
+        (lam, beta, drift, alpha): mean_loss(
+            GAF(11, 4, lam=lam * s, beta=beta, drift=drift / s, alpha=alpha), X, y
+        )
         for lam, beta, drift in f.grid
         for alpha in f.alphas
     }
@@ -122,7 +136,9 @@ def test_sleepers_wake_when_a_stream_begins_to_drift():
     stationary.run(X[:9_000], y[:9_000])
     assert stationary.awake.sum() <= 12  # posteriors and read-outs sleep
     assert stationary.awake[-1]  # the guard does not
-    assert any(e.drift == 0.01 and on for e, on in zip(stationary.experts, stationary.awake, strict=True))  # nor the sentinel
+    assert any(
+        e.drift == 0.01 and on for e, on in zip(stationary.experts, stationary.awake, strict=True)
+    )  # nor the sentinel
 
 
 @pytest.mark.parametrize("name", ["late", "jump"])
@@ -137,10 +153,19 @@ def test_the_regret_to_the_guard_is_bounded_whoever_sleeps(name):
 
 @pytest.fixture(scope="module")
 def few_experts():
-    """A mixture with the default share and the losses of its five experts, on a stream that stays as it is and then changes twice."""
+    """A mixture with the default share and the losses of its five experts, on a stream that stays
+    as it is and then changes twice.
+    """
     X, y = logistic_stream(8000, 2, 2)
     y[6000:7000] = 1 - y[6000:7000]
-    f = AutoGAF(2, 2, grid=[(0.1, 1.0, 0.0), (0.1, 1.0, 0.01)], alphas=[1.0, math.inf], scale=1.0, sleep=False)
+    f = AutoGAF(
+        2,
+        2,
+        grid=[(0.1, 1.0, 0.0), (0.1, 1.0, 0.01)],
+        alphas=[1.0, math.inf],
+        scale=1.0,
+        sleep=False,
+    )
     each = np.array([log_loss(expert.run(X, y), y) for expert in separate(f, 2)])
     return log_loss(f.run(X, y), y), each, f.share
 
@@ -152,14 +177,20 @@ def test_the_loss_is_at_most_ln_2n_above_that_of_any_expert_at_every_step(few_ex
 
 
 def test_the_loss_is_at_most_that_of_the_best_switching_sequence_its_cost_and_ln_2(few_experts):
-    """With the share spread over all N experts, to stay costs -ln(1 - s + s / N) and to switch ln(N / s)."""
+    """With the share spread over all N experts, to stay costs -ln(1 - s + s / N) and to switch ln(N
+    / s).
+    """
     loss, each, share = few_experts
     N, most = len(each), 3
     stay, switch = -np.log1p(-share + share / N), np.log(N / share)
-    costs = np.full((most + 1, N), np.inf)  # of the best sequence with this many switches that ends with this expert
+    costs = np.full(
+        (most + 1, N), np.inf
+    )  # of the best sequence with this many switches that ends with this expert
     costs[0] = each[:, 0]
     for losses in each.T[1:]:
-        arrive = np.vstack([np.full(N, np.inf), np.broadcast_to(costs[:-1].min(axis=1, keepdims=True), (most, N))])
+        arrive = np.vstack(
+            [np.full(N, np.inf), np.broadcast_to(costs[:-1].min(axis=1, keepdims=True), (most, N))]
+        )
         costs = np.minimum(costs + stay, arrive + switch) + losses
     assert costs.min(axis=1).argmin() >= 1  # or nothing would be tested of switching
     assert loss.sum() <= costs.min() + np.log(2 * N) + 1e-6
@@ -170,7 +201,11 @@ def test_the_bound_of_the_guard_holds():
     R = float(np.linalg.norm(X, axis=1).max())
     f = AutoGAF(3, 3)
     regret = log_loss(f.run(X, y), y).sum() - best_in_hindsight(X, y, 10 / R).loss
-    assert regret <= bounds.auto_gaf(2000, 3, 3, 10 / R, R, f.input_scale, experts=len(f.experts)) < 2000 * np.log(3)
+    assert (
+        regret
+        <= bounds.auto_gaf(2000, 3, 3, 10 / R, R, f.input_scale, experts=len(f.experts))
+        < 2000 * np.log(3)
+    )
     with pytest.raises(ValueError, match="at most guard"):
         bounds.auto_gaf(2000, 3, 3, 11 / R, R, f.input_scale)
 
@@ -199,7 +234,9 @@ def test_two_threads_give_the_same_bits(long_stream):
     one, two = AutoGAF(5, 3), AutoGAF(5, 3, threads=2)
     assert np.array_equal(one.run(X, y), two.run(X, y))
     assert np.array_equal(one.predict(X[:500]), two.predict(X[:500]))
-    np.testing.assert_allclose(one.predict(X[:100]), [one.predict(x) for x in X[:100]], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        one.predict(X[:100]), [one.predict(x) for x in X[:100]], rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("at", [5, 600, 1000, 2500, 4200])
@@ -237,7 +274,10 @@ def test_a_state_goes_into_a_new_model_of_the_same_kind_only():
         assert np.array_equal(g.run(X, y), AutoGAF(3, 3).run(X, y))
 
 
-@pytest.mark.parametrize(("row", "factor"), [(0, 1e-9), (0, 1e3), (0, 1e5), (5, 1e4), (2, 1e12), (500, 1e5), (500, 1e12), (500, 1e100)])
+@pytest.mark.parametrize(
+    ("row", "factor"),
+    [(0, 1e-9), (0, 1e3), (0, 1e5), (5, 1e4), (2, 1e12), (500, 1e5), (500, 1e12), (500, 1e100)],
+)
 def test_one_input_of_another_size_does_little_harm(row, factor):
     X, y = logistic_stream(2000, 4, 3)
     wild = X.copy()
@@ -371,14 +411,20 @@ def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own():
     assert any(lam[i] != lam[leader] for i, leader in woken.items())
 
 
-@pytest.mark.parametrize("scales", [np.logspace(-2, 2, 10), np.full(10, 1e4), np.r_[np.ones(9), 1e3]])
+@pytest.mark.parametrize(
+    "scales", [np.logspace(-2, 2, 10), np.full(10, 1e4), np.r_[np.ones(9), 1e3]]
+)
 def test_badly_scaled_features_do_not_break_it(scales):
     X, y = logistic_stream(4000, 10, 3)
-    assert mean_loss(AutoGAF(11, 3), with_intercept(X * scales), y) < 1.12 * mean_loss(AutoGAF(11, 3), with_intercept(X), y)
+    assert mean_loss(AutoGAF(11, 3), with_intercept(X * scales), y) < 1.12 * mean_loss(
+        AutoGAF(11, 3), with_intercept(X), y
+    )
 
 
 def test_classes_revealed_one_by_one():
-    """The classes' first appearances are spread over the first half; the second half is forecast almost as if all had been known."""
+    """The classes' first appearances are spread over the first half; the second half is forecast
+    almost as if all had been known.
+    """
     X, y = shuffled(*load_segment()[:2], seed=1)
     n, half = len(y), len(y) // 2
     keep = np.array([t >= half * label / 7 for t, label in enumerate(y)])

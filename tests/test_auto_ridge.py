@@ -35,13 +35,19 @@ def test_one_expert_is_bayesian_linear_regression():
     np.testing.assert_allclose(mean, expected, rtol=1e-9)
     assert std[0] == np.inf  # before the first target anything can happen
     np.testing.assert_allclose(std[1:], np.sqrt(0.5 * size * (1 + G))[1:], rtol=1e-9)
-    np.testing.assert_allclose(f.coef, np.linalg.solve(0.3 * np.eye(4) + X.T @ X, X.T @ y), rtol=1e-9)
+    np.testing.assert_allclose(
+        f.coef, np.linalg.solve(0.3 * np.eye(4) + X.T @ X, X.T @ y), rtol=1e-9
+    )
 
 
 def test_it_is_bayes_rule_over_its_experts():
-    """Predictive densities of each expert, by the closed form; the mixture's log density is their log-sum."""
+    """Predictive densities of each expert, by the closed form; the mixture's log density is their
+    log-sum.
+    """
     X, y = stream(60)
-    f = AutoRidge(4, grid=[(0.3, 0.0), (5.0, 0.0)], noises=[0.5, 2.0], share=0.0, sleep=False, scale=1.0)
+    f = AutoRidge(
+        4, grid=[(0.3, 0.0), (5.0, 0.0)], noises=[0.5, 2.0], share=0.0, sleep=False, scale=1.0
+    )
     forms = [closed_form(X, y, lam) for lam in (0.3, 5.0)]
     logs = np.zeros(4)
     for t in range(60):
@@ -131,10 +137,14 @@ def test_interval_is_the_mixtures_quantile():
         s = np.sqrt(variance)
         assert (w * stats.norm(m, s).cdf(a)).sum() == pytest.approx(0.05, abs=1e-9)
         assert (w * stats.norm(m, s).cdf(b)).sum() == pytest.approx(0.95, abs=1e-9)
-        w = np.maximum(w - 2 * f.share / len(w), 0)  # what the share alone gives is left out of the moments
+        w = np.maximum(
+            w - 2 * f.share / len(w), 0
+        )  # what the share alone gives is left out of the moments
         w /= w.sum()
         assert f.predict(x) == pytest.approx((w * m).sum(), rel=1e-9)
-        assert f.std(x) == pytest.approx(np.sqrt((w * (s**2 + m**2)).sum() - (w * m).sum() ** 2), rel=1e-6)
+        assert f.std(x) == pytest.approx(
+            np.sqrt((w * (s**2 + m**2)).sum() - (w * m).sum() ** 2), rel=1e-6
+        )
 
 
 @pytest.mark.parametrize(("inputs", "targets"), [(1e-5, 1e7), (1e6, 1e-9)])
@@ -143,7 +153,9 @@ def test_units_do_not_matter(inputs, targets):
     mean, std = AutoRidge(4).run_with_std(X, y)
     other_mean, other_std = AutoRidge(4).run_with_std(X * inputs, y * targets)
     np.testing.assert_allclose(other_mean / targets, mean, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(other_std[1:] / targets, std[1:], rtol=1e-9)  # before the first target there is no unit
+    np.testing.assert_allclose(
+        other_std[1:] / targets, std[1:], rtol=1e-9
+    )  # before the first target there is no unit
 
 
 def test_drift_and_a_change_of_noise_are_followed():

@@ -1,4 +1,6 @@
-"""Calls of a compiled model that meet another one: from within, from another thread, at the end of Python."""
+"""Calls of a compiled model that meet another one: from within, from another thread, at the end of
+Python.
+"""
 
 import subprocess
 import sys
@@ -8,7 +10,9 @@ import pytest
 
 def run(code, *arguments):
     """Run a script that must end by itself, and return what it prints."""
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout
 
@@ -123,14 +127,18 @@ time.sleep(float(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize(("argument", "waits"), [("row", [0.003]), ("table", [0.003]), ("list", [0.0, 0.003, 0.01])])
+@pytest.mark.parametrize(
+    ("argument", "waits"), [("row", [0.003]), ("table", [0.003]), ("list", [0.0, 0.003, 0.01])]
+)
 def test_daemon_threads_that_forecast_when_python_ends_do_no_harm(argument, waits):
     for wait in waits:
         assert run(SHUTDOWN, argument, str(wait)) == "the end\n"
 
 
 def test_python_ends_once_daemon_threads_are_through_with_blas():
-    """OpenBLAS, when it is taken down in the middle of a product of two threads, waits for ever for one of them."""
+    """OpenBLAS, when it is taken down in the middle of a product of two threads, waits for ever for
+    one of them.
+    """
     code = """
 import threading, time, numpy as np
 from mixable import GAF

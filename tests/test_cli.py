@@ -17,7 +17,9 @@ MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
 
 
 def mixable(*arguments, **options):
-    return subprocess.run([MIXABLE, *map(str, arguments)], capture_output=True, text=True, **options)
+    return subprocess.run(
+        [MIXABLE, *map(str, arguments)], capture_output=True, text=True, **options
+    )
 
 
 def test_version_is_the_packages():
@@ -28,8 +30,14 @@ def test_version_is_the_packages():
 @pytest.mark.parametrize("arguments", [[], ["--version"], ["bound", "--n", "0"]], ids=" ".join)
 def test_python_m_mixable_is_the_command(arguments):
     command = mixable(*arguments)
-    module = subprocess.run([sys.executable, "-m", "mixable", *arguments], capture_output=True, text=True)
-    assert (module.returncode, module.stdout, module.stderr) == (command.returncode, command.stdout, command.stderr)
+    module = subprocess.run(
+        [sys.executable, "-m", "mixable", *arguments], capture_output=True, text=True
+    )
+    assert (module.returncode, module.stdout, module.stderr) == (
+        command.returncode,
+        command.stdout,
+        command.stderr,
+    )
 
 
 def test_bound_prints_the_table():
@@ -44,10 +52,15 @@ def test_bound_prints_the_table():
         assert f"- {row.algorithm}: {row.covers}." in said
     assert said.count("Not with the default 128 Sobol points") == 2  # with either set of constants
     tight = bounds.gaf(10_000, 18, 4, 5.0, 1.0, "tight")
-    assert f"GAF.from_theory(horizon=n, constants='tight'): lam = {tight.lam:.3g}; with exact expectations only" in said
+    assert (
+        f"GAF.from_theory(horizon=n, constants='tight'): lam = {tight.lam:.3g}; with exact "
+        "expectations only" in said
+    )
     m = bounds.points(10_000, 4, tight / 10)
     assert f"takes m = {m:.1g}" in said
-    assert bounds.proposition3(10_000, 18, 4, 5.0, 1.0, m=m, constants="tight").regret == pytest.approx(1.1 * tight)
+    assert bounds.proposition3(
+        10_000, 18, 4, 5.0, 1.0, m=m, constants="tight"
+    ).regret == pytest.approx(1.1 * tight)
     two = mixable("bound", "--n", 100, "--d", 3, "--classes", 2, "--radius", 5, "--bound", 2).stdout
     assert "AIOLI" in two
     assert two.count("by quadrature, exact to 1e-10") == 2
@@ -93,17 +106,23 @@ def test_hard_regime_leaders_are_the_fits_they_claim():
     w = hard_regime.leaders(X, y, 0.0, 5.0)
     for t in (50, 400):
         best = regret.best_in_hindsight(X[:t], y[:t], 5.0 / np.sqrt(2), n_classes=2)
-        assert hard_regime.losses(w[t : t + 1], X[:t], y[:t]).sum() == pytest.approx(best.loss, abs=1e-7)
+        assert hard_regime.losses(w[t : t + 1], X[:t], y[:t]).sum() == pytest.approx(
+            best.loss, abs=1e-7
+        )
     regularised = hard_regime.leaders(X, y, 1.0, 5.0)[-1]
     nearby = regularised + np.linspace(-0.1, 0.1, 21)
     values = [v**2 + hard_regime.losses(np.array([v]), X, y).sum() for v in nearby]
     assert np.argmin(values) == 10
 
 
-@pytest.mark.parametrize("start", [["-c", "from mixable.cli import main; main()"], ["-m", "mixable"]])
+@pytest.mark.parametrize(
+    "start", [["-c", "from mixable.cli import main; main()"], ["-m", "mixable"]]
+)
 def test_without_the_extra_the_command_says_what_to_install(start, tmp_path):
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('No module named typer')")
-    done = subprocess.run([sys.executable, *start, "datasets"], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, *start, "datasets"], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode != 0
     assert "mixable[cli]" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -114,7 +133,12 @@ def test_kernels_draws_what_it_measured(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "kernels.png").stat().st_size > 10_000
     assert "effective dimension" in done.stdout
-    references = {each.stream: each for name in kernels.STREAMS for each in kernels.measure(name, [25], 60, 1) if hasattr(each, "exact")}
+    references = {
+        each.stream: each
+        for name in kernels.STREAMS
+        for each in kernels.measure(name, [25], 60, 1)
+        if hasattr(each, "exact")
+    }
     for name, reference in references.items():
         assert f"{name}: loss {reference.exact:.4f} exactly" in done.stdout
     blocked = tmp_path / "file"

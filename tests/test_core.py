@@ -1,5 +1,5 @@
-"""The compiled core against the executable specification: same coefficients, precision and probabilities, whatever the
-build, block and mode.
+"""The compiled core against the executable specification: same coefficients, precision and
+probabilities, whatever the build, block and mode.
 """
 
 from functools import lru_cache
@@ -39,7 +39,9 @@ def stream(d, K, n=300):
 
 @lru_cache(maxsize=64)
 def specification(d, K, alpha=1.0, drift=0.0, n=300):
-    """Predictions, coefficients (K, d) and precision (K d, K d) of reference.py, in the paper's K blocks."""
+    """Predictions, coefficients (K, d) and precision (K d, K d) of reference.py, in the paper's K
+    blocks.
+    """
     X, y, weight = stream(d, K, n)
     f = GenericGAF(Logistic(K, Sobol(128)), d, lam=LAM, beta=BETA, alpha=alpha, drift=drift)
     return f.run(X, y, weight), f.coef, f.precision()
@@ -50,7 +52,9 @@ def expand(f, d, K, drift=0.0):
     Q = np.kron(helmert(K), np.eye(d))
     reduced = np.linalg.inv(f.covariance()) if drift else f.precision()
     along_ones = 1 / (1 / LAM + drift * f.steps)
-    return helmert(K) @ f.mean(), Q @ reduced @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d))
+    return helmert(K) @ f.mean(), Q @ reduced @ Q.T + np.kron(
+        np.full((K, K), along_ones / K), np.eye(d)
+    )
 
 
 @pytest.mark.parametrize("d", [1, 5, 40])
@@ -62,8 +66,12 @@ def test_compiled_equals_reference(core, d, K):
     np.testing.assert_allclose(f.run(X, y, weight), p, rtol=0, atol=1e-9)
     got_coef, got_precision = expand(f, d, K)
     np.testing.assert_allclose(got_coef, coef, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(got_precision, precision, rtol=1e-9, atol=1e-9 * np.abs(precision).max())
-    np.testing.assert_allclose(f.covariance() @ f.precision(), np.eye((K - 1) * d), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        got_precision, precision, rtol=1e-9, atol=1e-9 * np.abs(precision).max()
+    )
+    np.testing.assert_allclose(
+        f.covariance() @ f.precision(), np.eye((K - 1) * d), rtol=0, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize(("alpha", "drift"), [(np.inf, 0.0), (4.0, 0.0), (1.0, 1e-3), (16.0, 0.05)])
@@ -75,7 +83,9 @@ def test_compiled_equals_reference_tempered_and_drifting(core, alpha, drift):
     np.testing.assert_allclose(f.run(X, y, weight), p, rtol=0, atol=1e-9)
     got_coef, got_precision = expand(f, d, K, drift)
     np.testing.assert_allclose(got_coef, coef, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(got_precision, precision, rtol=0, atol=1e-9 * np.abs(precision).max())
+    np.testing.assert_allclose(
+        got_precision, precision, rtol=0, atol=1e-9 * np.abs(precision).max()
+    )
 
 
 @pytest.mark.parametrize("drift", [0.0, 1e-2])
@@ -92,7 +102,9 @@ def test_run_equals_loop_for_every_block_size(core, d, K, block, drift):
     pieces = [run.run(X[a:b], y[a:b], weight[a:b]) for a, b in pairwise(cuts)]
     np.testing.assert_allclose(np.concatenate(pieces), expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(run.mean(), one.mean(), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(whole.covariance(), one.covariance(), rtol=0, atol=1e-9 * np.abs(one.covariance()).max())
+    np.testing.assert_allclose(
+        whole.covariance(), one.covariance(), rtol=0, atol=1e-9 * np.abs(one.covariance()).max()
+    )
 
 
 def test_block_sizes_agree_with_each_other(core):
@@ -114,7 +126,9 @@ def test_small_models_give_the_same_bits_however_the_stream_is_cut(core):
 def test_refresh_changes_nothing_but_rounding(core, period):
     X, y, weight = stream(5, 3)
     p, _, _ = specification(5, 3)
-    np.testing.assert_allclose(make(core, 5, 3, period=period).run(X, y, weight), p, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        make(core, 5, 3, period=period).run(X, y, weight), p, rtol=0, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("drift", [0.0, 1e-2])

@@ -1,4 +1,5 @@
-"""Every code block of README, CONTRIBUTING and the site is executed: page by page, block after block, in an empty folder.
+"""Every code block of README, CONTRIBUTING and the site is executed: page by page, block after
+block, in an empty folder.
 
 | block | what is done with it |
 |---|---|
@@ -8,8 +9,8 @@
 | `console` | lines that begin with `$ ` are given to bash; what follows, if anything, is what they print, `...` standing for anything |
 | `text` | shown, not run |
 
-Commands that install are not run, since tests don't use the network. Of commands with a comment such as `# 8 minutes` only the options are
-checked.
+Commands that install are not run, since tests don't use the network. Of commands with a comment
+such as `# 8 minutes` only the options are checked.
 """
 
 import doctest
@@ -38,7 +39,9 @@ def run_python(text, where, names):
     test = doctest.DocTestParser().get_doctest(text, names, where, where, 0)
     if test.examples:
         test.globs = names
-        assert doctest.DocTestRunner(optionflags=FLAGS).run(test, clear_globs=False).failed == 0, where
+        assert doctest.DocTestRunner(optionflags=FLAGS).run(test, clear_globs=False).failed == 0, (
+            where
+        )
     else:
         exec(compile(text, where, "exec"), names)
 
@@ -52,19 +55,31 @@ def run_console(text, where):
             continue
         if re.search(r"# .*minutes", command):
             known = shell(" ".join(command.split()[:2]) + " --help", COLUMNS="200").stdout
-            missing = [option for option in re.findall(r"(?<= )--[a-z-]+", command) if option not in known]
+            missing = [
+                option for option in re.findall(r"(?<= )--[a-z-]+", command) if option not in known
+            ]
             assert not missing, f"{where}: {command}: {missing}"
             continue
         done = shell(command)
         assert done.returncode == 0, f"{where}: {command}\n{done.stdout}"
-        assert not expected or same(expected, done.stdout), f"{where}: {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+        assert not expected or same(expected, done.stdout), (
+            f"{where}: {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+        )
 
 
 def shell(command, **environment):
     """What a terminal would show of a command, standard error included."""
-    path = os.pathsep.join([sysconfig.get_path("scripts"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    path = os.pathsep.join(
+        [sysconfig.get_path("scripts"), str(Path(sys.executable).parent), os.environ["PATH"]]
+    )
     environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", **environment}
-    return subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    return subprocess.run(
+        ["bash", "-c", command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+    )
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -86,7 +101,9 @@ def test_code_blocks(document, tmp_path, monkeypatch):
             assert language == "text", f"{where}: no rule for blocks of {language!r}"
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem
+)
 def test_examples_print_what_they_say(example, tmp_path, monkeypatch):
     """The comment at the end of an example is its output."""
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,6 @@
-"""GAFClassifier and GAFRegressor: scikit-learn's own checks, its tools, tables of every kind, and the promises of a stream."""
+"""GAFClassifier and GAFRegressor: scikit-learn's own checks, its tools, tables of every kind, and
+the promises of a stream.
+"""
 
 import pickle
 
@@ -20,12 +22,27 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import logistic_stream, shuffled
 
-from mixable import AIOLI, FTRL, GAF, OGD, ONS, VAW, AutoGAF, Folklore, GAFClassifier, GAFRegressor, load, save
+from mixable import (
+    AIOLI,
+    FTRL,
+    GAF,
+    OGD,
+    ONS,
+    VAW,
+    AutoGAF,
+    Folklore,
+    GAFClassifier,
+    GAFRegressor,
+    load,
+    save,
+)
 from mixable.datasets import load_segment, load_shuttle, load_vehicle
 from mixable.losses import log_loss
 
 # What scikit-learn's own SGDClassifier and SGDRegressor declare.
-NOT_FOR_STREAMS = {"check_sample_weight_equivalence_on_dense_data": "sample_weight is not equivalent to removing or repeating samples"}
+NOT_FOR_STREAMS = {
+    "check_sample_weight_equivalence_on_dense_data": "sample_weight is not equivalent to removing or repeating samples"
+}
 
 
 @parametrize_with_checks(
@@ -63,11 +80,15 @@ def test_tools_of_scikit_learn(iris):
     X, y = iris
     p = cross_val_predict(GAFClassifier(), X, y, method="predict_proba")
     assert -np.log(p[np.arange(150), y]).mean() < 0.25
-    search = GridSearchCV(GAFClassifier(), {"lam": [None, 0.1], "standardize": [True, False]}, scoring="neg_log_loss").fit(X, y)
+    search = GridSearchCV(
+        GAFClassifier(), {"lam": [None, 0.1], "standardize": [True, False]}, scoring="neg_log_loss"
+    ).fit(X, y)
     assert search.best_score_ > -0.3
     calibrated = CalibratedClassifierCV(GAFClassifier(), cv=3).fit(X, y)
     assert calibrated.score(X, y) > 0.9
-    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), GAFClassifier()).fit(X, y)
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), GAFClassifier()).fit(
+        X, y
+    )
     assert list(pipeline[-1].feature_names_in_) == ["x0", "x1", "x2", "x3"]
     assert pipeline.score(X, y) > 0.9
     twin = clone(GAFClassifier(lam=0.5, forecaster=ONS))
@@ -79,10 +100,17 @@ def test_sample_weights_are_routed(iris):
     weight = np.linspace(0.1, 2, 150)
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = StandardScaler().set_fit_request(sample_weight=False)
-        pipeline = make_pipeline(scaler, GAFClassifier().set_fit_request(sample_weight=True)).fit(X, y, sample_weight=weight)
+        pipeline = make_pipeline(scaler, GAFClassifier().set_fit_request(sample_weight=True)).fit(
+            X, y, sample_weight=weight
+        )
     scaled = StandardScaler().fit(X).transform(X)
-    assert np.array_equal(pipeline[-1].predict_proba(scaled), GAFClassifier().fit(scaled, y, weight).predict_proba(scaled))
-    assert not np.array_equal(pipeline[-1].predict_proba(scaled), GAFClassifier().fit(scaled, y).predict_proba(scaled))
+    assert np.array_equal(
+        pipeline[-1].predict_proba(scaled),
+        GAFClassifier().fit(scaled, y, weight).predict_proba(scaled),
+    )
+    assert not np.array_equal(
+        pipeline[-1].predict_proba(scaled), GAFClassifier().fit(scaled, y).predict_proba(scaled)
+    )
 
 
 def rows(estimator, X, y, **options):
@@ -90,7 +118,11 @@ def rows(estimator, X, y, **options):
     out = []
     for t in range(len(X)):
         known = hasattr(estimator, "learner_") and len(estimator.classes_)
-        out.append(dict(zip(estimator.classes_, estimator.predict_proba(X[t : t + 1])[0], strict=True)) if known else {})
+        out.append(
+            dict(zip(estimator.classes_, estimator.predict_proba(X[t : t + 1])[0], strict=True))
+            if known
+            else {}
+        )
         estimator.partial_fit(X[t : t + 1], y[t : t + 1], **options)
     return np.array([[row.get(label, 0.0) for label in estimator.classes_] for row in out])
 
@@ -115,7 +147,9 @@ def test_prequential_is_the_loop_of_predict_proba_and_partial_fit(make, told):
     expected = rows(one, 3 * X + 7, labels, **options)
     p = whole.prequential(3 * X + 7, labels, **options)
     assert list(whole.classes_) == ["a", "b", "c", "d", "e"]
-    np.testing.assert_allclose(p[1:], expected[1:], rtol=0, atol=1e-9)  # before its first row it can't be asked
+    np.testing.assert_allclose(
+        p[1:], expected[1:], rtol=0, atol=1e-9
+    )  # before its first row it can't be asked
     np.testing.assert_allclose(whole.predict_proba(X), one.predict_proba(X), rtol=0, atol=1e-9)
     np.testing.assert_allclose(whole.coef_, one.coef_, rtol=0, atol=1e-9)
 
@@ -132,7 +166,9 @@ def test_any_batches_give_the_same_model(cuts):
     regressors = GAFRegressor().partial_fit(X, X[:, 0]), GAFRegressor()
     for piece in np.split(np.arange(120), sorted(cuts)):
         regressors[1].partial_fit(X[piece], X[piece, 0])
-    np.testing.assert_allclose(regressors[0].predict(X), regressors[1].predict(X), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        regressors[0].predict(X), regressors[1].predict(X), rtol=0, atol=1e-9
+    )
 
 
 def test_no_row_is_scaled_by_a_later_one(iris):
@@ -152,13 +188,20 @@ def test_predict_is_pure(iris):
     assert pickle.dumps(model) == before
 
 
-@pytest.mark.parametrize(("load_data", "n", "limit"), [(load_vehicle, None, 1.07), (load_segment, None, 1.07), (load_shuttle, 4000, None)])
+@pytest.mark.parametrize(
+    ("load_data", "n", "limit"),
+    [(load_vehicle, None, 1.07), (load_segment, None, 1.07), (load_shuttle, 4000, None)],
+)
 def test_raw_data(load_data, n, limit):
-    """Unscaled by the caller: shuttle's heavy tails at most 0.110, the others at most 7% above the same model on z-scored data."""
+    """Unscaled by the caller: shuttle's heavy tails at most 0.110, the others at most 7% above the
+    same model on z-scored data.
+    """
     X, y, _ = load_data()
     order = np.random.default_rng(0).permutation(len(y))[:n]
     classes = np.unique(y)
-    loss = log_loss(GAFClassifier().prequential(X[order], y[order], classes=classes), y[order]).mean()
+    loss = log_loss(
+        GAFClassifier().prequential(X[order], y[order], classes=classes), y[order]
+    ).mean()
     if limit is None:
         assert loss <= 0.110
     else:
@@ -258,7 +301,11 @@ def test_labels_of_two_kinds_are_refused():
 
 def tables(X, names):
     frame = pd.DataFrame(X, columns=names)
-    return {"pandas": frame, "polars": pl.DataFrame(dict(zip(names, X.T, strict=True))), "arrow": pa.Table.from_pandas(frame)}
+    return {
+        "pandas": frame,
+        "polars": pl.DataFrame(dict(zip(names, X.T, strict=True))),
+        "arrow": pa.Table.from_pandas(frame),
+    }
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
@@ -289,10 +336,18 @@ def test_columns_of_any_name():
 def test_tables_of_truth_and_other_things(iris):
     names = ["a", "b"]
     truth = np.array([[True, False], [False, True]] * 20)
-    expected = GAFClassifier().fit(truth.astype(float), [0, 1] * 20).predict_proba(truth.astype(float))
+    expected = (
+        GAFClassifier().fit(truth.astype(float), [0, 1] * 20).predict_proba(truth.astype(float))
+    )
     arrow = pa.RecordBatch.from_pandas(pd.DataFrame(truth, columns=names))
-    for table in (arrow, pa.Table.from_batches([arrow]), pl.DataFrame(dict(zip(names, truth.T, strict=True)))):
-        assert np.array_equal(GAFClassifier().fit(table, [0, 1] * 20).predict_proba(table), expected)
+    for table in (
+        arrow,
+        pa.Table.from_batches([arrow]),
+        pl.DataFrame(dict(zip(names, truth.T, strict=True))),
+    ):
+        assert np.array_equal(
+            GAFClassifier().fit(table, [0, 1] * 20).predict_proba(table), expected
+        )
     with pytest.raises(TypeError, match="collect"):
         GAFClassifier().fit(pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1])
     dates = pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 1, 2), eager=True)
@@ -348,16 +403,26 @@ def test_rows_of_weight_0_say_only_that_there_is_such_a_label(iris):
     whole = GAFClassifier().partial_fit(outliers, y, classes=[0, 1, 2], sample_weight=weight)
     rows_one_by_one = GAFClassifier()
     for t in range(150):
-        rows_one_by_one.partial_fit(outliers[t : t + 1], y[t : t + 1], classes=[0, 1, 2], sample_weight=weight[t : t + 1])
-    np.testing.assert_allclose(whole.learner_.inputs.moments(), kept.learner_.inputs.moments(), rtol=1e-12)
+        rows_one_by_one.partial_fit(
+            outliers[t : t + 1], y[t : t + 1], classes=[0, 1, 2], sample_weight=weight[t : t + 1]
+        )
+    np.testing.assert_allclose(
+        whole.learner_.inputs.moments(), kept.learner_.inputs.moments(), rtol=1e-12
+    )
     np.testing.assert_allclose(whole.predict_proba(X), kept.predict_proba(X), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(rows_one_by_one.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        rows_one_by_one.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9
+    )
     assert log_loss(whole.predict_proba(X), y).mean() < 0.3
-    assert GAFClassifier().fit(X[:4], ["a", "b", "c", "a"], sample_weight=[1, 1, 0, 1]).classes_.tolist() == ["a", "b", "c"]
+    assert GAFClassifier().fit(
+        X[:4], ["a", "b", "c", "a"], sample_weight=[1, 1, 0, 1]
+    ).classes_.tolist() == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("at", [0, 1, 40, 149])
-def test_after_an_interruption_scaler_and_forecaster_have_learned_the_same_rows(iris, at, monkeypatch):
+def test_after_an_interruption_scaler_and_forecaster_have_learned_the_same_rows(
+    iris, at, monkeypatch
+):
     X, y = iris
     model = GAFClassifier(forecaster=FTRL).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
     learn = FTRL.learn
@@ -375,8 +440,12 @@ def test_after_an_interruption_scaler_and_forecaster_have_learned_the_same_rows(
     if at:
         expected.partial_fit(X[:at], y[:at])
     assert model.forecaster_.steps == 1 + at
-    np.testing.assert_allclose(model.learner_.inputs.moments(), expected.learner_.inputs.moments(), rtol=1e-12)
-    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        model.learner_.inputs.moments(), expected.learner_.inputs.moments(), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("make", [GAFClassifier, GAFRegressor])
@@ -396,7 +465,9 @@ def test_interrupted_after_a_row_was_learned_the_scaler_has_learned_it_too(make,
     monkeypatch.undo()
     expected = make().partial_fit(X[:11], y[:11])
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(model.learner_.inputs.moments(), expected.learner_.inputs.moments(), rtol=1e-12)
+    np.testing.assert_allclose(
+        model.learner_.inputs.moments(), expected.learner_.inputs.moments(), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("make", [GAFClassifier, GAFRegressor])
@@ -434,7 +505,9 @@ def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
     X, y = line
     model = GAFRegressor()
     model._prepare(X, y, None)
-    monkeypatch.setattr(type(model.forecaster_), "run_with_std", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        type(model.forecaster_), "run_with_std", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
     assert not hasattr(model, "learner_")
@@ -495,7 +568,8 @@ def test_coefficients_are_in_the_callers_units():
     assert model.coef_.shape == model.coef_std_.shape == (1, 3)
     np.testing.assert_allclose(model.coef_[0] * scale, [2.0, -1.0, 0.0], atol=0.25)
     assert model.intercept_[0] == pytest.approx(0.5 - (model.coef_[0] * shift).sum() * 1.0, abs=0.2)
-    # The deviations are those of the Laplace approximation, up to the curvature that surrogates overestimate.
+    # The deviations are those of the Laplace approximation, up to the curvature that surrogates
+    # overestimate.
     p = model.predict_proba(Z * scale + shift)[:, 1]
     design = np.column_stack([Z, np.ones(4000)])
     laplace = np.sqrt(np.diag(np.linalg.inv(design.T @ (design * (p * (1 - p))[:, None]))))[:3]
@@ -560,7 +634,9 @@ def test_an_offset_of_the_targets_does_not_matter(line):
 
 @pytest.mark.parametrize("d", [1, 4])
 def test_intervals_are_honest_from_the_beginning(d):
-    """90% intervals: in rows 3 to 8 they hold at least 80% of all targets, and one target says nothing of the next."""
+    """90% intervals: in rows 3 to 8 they hold at least 80% of all targets, and one target says
+    nothing of the next.
+    """
     hits = np.zeros((100, 9))
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -587,7 +663,9 @@ def test_parameters_that_are_given_are_fixed(iris):
 
 
 class Model:
-    """What must hold of any sequence of calls, kept simply: the rows so far, learned from scratch by a new estimator."""
+    """What must hold of any sequence of calls, kept simply: the rows so far, learned from scratch
+    by a new estimator.
+    """
 
     def __init__(self):
         self.X, self.y = [], []
@@ -618,7 +696,9 @@ def test_any_sequence_of_calls(data, tmp_path_factory):
         elif action == "save":
             save(estimator, folder / "m.safetensors")
             estimator = load(folder / "m.safetensors")
-        elif action == "new column":  # scikit-learn's estimators have as many as at the start; river's take them in
+        elif (
+            action == "new column"
+        ):  # scikit-learn's estimators have as many as at the start; river's take them in
             with pytest.raises(ValueError, match="4 features, but GAFClassifier is expecting 3"):
                 estimator.partial_fit(rng.normal(size=(2, 4)), ["a", "new"])
         elif action == "bad":

@@ -1,4 +1,6 @@
-"""Each forecaster against its definition, computed by something else: minimisers, closed forms, scikit-learn, numerical integration."""
+"""Each forecaster against its definition, computed by something else: minimisers, closed forms,
+scikit-learn, numerical integration.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,10 @@ def test_aioli_is_the_minimiser_of_its_definition():
         return total
 
     for t in range(25):
-        s = minimize(objective, np.zeros(d), args=(X[t],), method="BFGS", options={"gtol": 1e-10}).x @ X[t]
+        s = (
+            minimize(objective, np.zeros(d), args=(X[t],), method="BFGS", options={"gtol": 1e-10}).x
+            @ X[t]
+        )
         p = 1 / (1 + np.exp(-s))
         np.testing.assert_allclose(f.predict(X[t]), [1 - p, p], rtol=0, atol=1e-6)
         seen.append((X[t], s, p - y[t], p * (1 - p)))
@@ -46,7 +51,9 @@ def test_folklore_for_two_classes_is_aioli_with_half_weighted_virtual_losses(lam
 
 @pytest.mark.parametrize("K", [3, 5])
 def test_folklore_equals_a_dense_computation_in_the_papers_coordinates(K):
-    """K blocks, explicit A and b: predict at the fixed point of the hedged objective, expand the surrogate there."""
+    """K blocks, explicit A and b: predict at the fixed point of the hedged objective, expand the
+    surrogate there.
+    """
     d, lam, beta = 3, 0.3, 0.6
     c = beta / 2
     X, y = logistic_stream(60, d, K)
@@ -58,7 +65,8 @@ def test_folklore_equals_a_dense_computation_in_the_papers_coordinates(K):
         G = Phi.T @ np.linalg.solve(A, Phi)
         centre = np.eye(K) - 1 / K
         G = centre @ G @ centre
-        # argmin over z of (z - m)^T G^+ (z - m) + logsumexp(z) - diag(G / 2)^T z / ... , solved as a fixed point by Newton
+        # argmin over z of (z - m)^T G^+ (z - m) + logsumexp(z) - diag(G / 2)^T z / ... , solved as
+        # a fixed point by Newton
         Q = helmert(K)
         Gr, a = Q.T @ G @ Q, np.diag(G) / 2
         u = Q.T @ m
@@ -137,7 +145,11 @@ def test_ogd_equals_its_definition(fixed):
     for t in range(200):
         q = softmax(W @ X[t])
         np.testing.assert_allclose(p[t], q, rtol=0, atol=1e-10)
-        W -= weight[t] * (step if fixed else step / np.sqrt(t + 1)) * np.outer(q - np.eye(K)[y[t]], X[t])
+        W -= (
+            weight[t]
+            * (step if fixed else step / np.sqrt(t + 1))
+            * np.outer(q - np.eye(K)[y[t]], X[t])
+        )
         W *= min(1.0, radius / np.linalg.norm(W))
     np.testing.assert_allclose(f.coef, W, rtol=0, atol=1e-10)
 
@@ -155,7 +167,9 @@ def test_vaw_equals_the_closed_form_and_generic_gaf(d):
         past = (X[:t].T * weight[:t]) @ X[:t] + np.outer(X[t], X[t])
         expected = np.linalg.solve(lam * np.eye(d) + past, X[t]) @ (X[:t].T @ (weight[:t] * y[:t]))
         assert out[t] == pytest.approx(expected, abs=1e-10)
-    np.testing.assert_allclose(f.precision(), lam * np.eye(d) + (X.T * weight) @ X, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        f.precision(), lam * np.eye(d) + (X.T * weight) @ X, rtol=0, atol=1e-9
+    )
     if d < 100:
         generic = GenericGAF(Squared(), d, lam=lam).run(X, y, weight)
         np.testing.assert_allclose(out, generic[:, 0], rtol=0, atol=1e-10)
@@ -170,8 +184,15 @@ def test_ftrl_equals_scikit_learn_refitted_at_each_step(lam):
     for t in range(40):
         f.learn(X[t], y[t])
         if len(set(y[: t + 1])) == K:
-            model = LogisticRegression(C=1 / (2 * lam), fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X[: t + 1], y[: t + 1])
-            np.testing.assert_allclose(f.predict(X[(t + 1) % 40]), model.predict_proba(X[(t + 1) % 40][None])[0], rtol=0, atol=1e-5)
+            model = LogisticRegression(
+                C=1 / (2 * lam), fit_intercept=False, tol=1e-10, max_iter=10_000
+            ).fit(X[: t + 1], y[: t + 1])
+            np.testing.assert_allclose(
+                f.predict(X[(t + 1) % 40]),
+                model.predict_proba(X[(t + 1) % 40][None])[0],
+                rtol=0,
+                atol=1e-5,
+            )
             compared += 1
     assert compared > 20
 
@@ -187,17 +208,30 @@ def test_smp_equals_its_definition():
     def fitted(inputs, labels):
         def objective(w):
             z = inputs @ w.reshape(K, d).T
-            return np.log(np.exp(z).sum(axis=1)).sum() - z[np.arange(len(labels)), labels].sum() + lam * w @ w
+            return (
+                np.log(np.exp(z).sum(axis=1)).sum()
+                - z[np.arange(len(labels)), labels].sum()
+                + lam * w @ w
+            )
 
-        return minimize(objective, np.zeros(K * d), method="BFGS", options={"gtol": 1e-8}).x.reshape(K, d)
+        return minimize(
+            objective, np.zeros(K * d), method="BFGS", options={"gtol": 1e-8}
+        ).x.reshape(K, d)
 
     for x in X[n:]:
-        p = np.array([softmax(fitted(np.vstack([X[:n], x]), np.append(y[:n], label)) @ x)[label] for label in range(K)])
+        p = np.array(
+            [
+                softmax(fitted(np.vstack([X[:n], x]), np.append(y[:n], label)) @ x)[label]
+                for label in range(K)
+            ]
+        )
         np.testing.assert_allclose(f.predict(x), p / p.sum(), rtol=0, atol=1e-5)
 
 
 def test_foster_equals_numerical_integration_in_one_dimension():
-    """One free weight v on [-B, B] with density (B^2 - v^2)^(1/2) exp(-loss): the marginal of the uniform disc of both classes' weights."""
+    """One free weight v on [-B, B] with density (B^2 - v^2)^(1/2) exp(-loss): the marginal of the
+    uniform disc of both classes' weights.
+    """
     B, n, m = 4.0, 30, 400
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 1))
@@ -231,13 +265,19 @@ def test_foster_refuses_what_it_cannot_serve_unless_told_to_go_on():
 def test_constants_of_from_theory():
     assert OGD.from_theory(3, 4, radius=2.0, bound=3.0).step == pytest.approx(2 / (np.sqrt(2) * 3))
     ons = ONS.from_theory(3, 4, radius=2.0, bound=0.5)
-    assert ons.beta == pytest.approx(min(1 / (4 * np.sqrt(2) * 0.5 * 4), np.exp(-np.sqrt(2)) / 3) / 2)
+    assert ons.beta == pytest.approx(
+        min(1 / (4 * np.sqrt(2) * 0.5 * 4), np.exp(-np.sqrt(2)) / 3) / 2
+    )
     assert ons.lam == pytest.approx(1 / (ons.beta * 4) ** 2)
     assert AIOLI.from_theory(3, radius=2.0, bound=3.0).scale == 7.0
-    assert Folklore.from_theory(3, 4, radius=2.0, bound=3.0).beta == pytest.approx(1 / (np.log(4) / 2 + 7))
+    assert Folklore.from_theory(3, 4, radius=2.0, bound=3.0).beta == pytest.approx(
+        1 / (np.log(4) / 2 + 7)
+    )
     assert FTRL.from_theory(3, 4, bound=3.0).lam == SMP.from_theory(3, 4, bound=3.0).lam == 9.0
     assert Foster.from_theory(1, 2, radius=2.0, horizon=100).mu == 0.01
-    assert VAW.from_theory(5, radius=2.0, bound=1.0, target_bound=3.0).lam == pytest.approx(5 * (1 / (8 * 9 * 5 * 4)) * 18)
+    assert VAW.from_theory(5, radius=2.0, bound=1.0, target_bound=3.0).lam == pytest.approx(
+        5 * (1 / (8 * 9 * 5 * 4)) * 18
+    )
 
 
 @pytest.mark.parametrize(
@@ -273,7 +313,9 @@ def test_sizes_that_would_not_fit_are_refused():
 
 
 def test_gaf_without_hedging_and_full_curvature_is_close_to_ftrl():
-    """Surrogates instead of losses cost little on benign data: the plug-in and the true leader end up near each other."""
+    """Surrogates instead of losses cost little on benign data: the plug-in and the true leader end
+    up near each other.
+    """
     X, y = logistic_stream(300, 3, 3)
     gaf, ftrl = GAF(3, 3, lam=0.5, alpha=np.inf, mu=0.0), FTRL(3, 3, lam=0.5)
     gaf.run(X, y)
@@ -283,7 +325,12 @@ def test_gaf_without_hedging_and_full_curvature_is_close_to_ftrl():
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: FTRL(2, 3), lambda: SMP(2, 3), lambda: Foster(2, 3, radius=2.0, m=5), lambda: ONS(2, 3, radius=1.0)],
+    [
+        lambda: FTRL(2, 3),
+        lambda: SMP(2, 3),
+        lambda: Foster(2, 3, radius=2.0, m=5),
+        lambda: ONS(2, 3, radius=1.0),
+    ],
     ids=["FTRL", "SMP", "Foster", "ONS"],
 )
 def test_what_cannot_be_learned_in_double_precision_is_refused_and_leaves_no_trace(make):
@@ -326,12 +373,18 @@ def test_ogd_refuses_examples_that_overflow_and_forgets_them(parameters, scale, 
     for _ in range(2):
         with pytest.raises(ValueError, match="cannot be learned in double precision"):
             f.learn([scale, -scale], 1, weight)
-    bad = np.insert(X[10:], 3, [scale, -scale], axis=0), np.insert(y[10:], 3, 1), np.insert(weights[10:], 3, weight)
+    bad = (
+        np.insert(X[10:], 3, [scale, -scale], axis=0),
+        np.insert(y[10:], 3, 1),
+        np.insert(weights[10:], 3, weight),
+    )
     with pytest.raises(ValueError, match="cannot be learned in double precision"):
         f.run(*bad)
     assert f.steps == 13
     same.run(X[10:13], y[10:13], weights[10:13])
-    assert np.array_equal(f.run(X[13:], y[13:], weights[13:]), same.run(X[13:], y[13:], weights[13:]))
+    assert np.array_equal(
+        f.run(X[13:], y[13:], weights[13:]), same.run(X[13:], y[13:], weights[13:])
+    )
     assert np.isfinite(f.predict([1e139, -1e139])).all()
     assert np.isfinite(f.coef).all()
 

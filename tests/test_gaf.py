@@ -50,7 +50,17 @@ def test_bad_parameters(wrong, error, message):
 
 def test_parameters_can_be_read_and_not_changed():
     f = GAF(4, 3, lam=2, alpha=np.inf)
-    assert (f.n_features, f.n_classes, f.lam, f.beta, f.alpha, f.mu, f.drift, f.integrator, f.seed) == (
+    assert (
+        f.n_features,
+        f.n_classes,
+        f.lam,
+        f.beta,
+        f.alpha,
+        f.mu,
+        f.drift,
+        f.integrator,
+        f.seed,
+    ) == (
         4,
         3,
         2.0,
@@ -61,7 +71,10 @@ def test_parameters_can_be_read_and_not_changed():
         None,
         0,
     )
-    assert repr(f) == "GAF(n_features=4, n_classes=3, lam=2.0, beta=1.0, alpha=inf, mu=1e-06, drift=0.0, integrator=None, seed=0)"
+    assert (
+        repr(f)
+        == "GAF(n_features=4, n_classes=3, lam=2.0, beta=1.0, alpha=inf, mu=1e-06, drift=0.0, integrator=None, seed=0)"
+    )
     with pytest.raises(AttributeError, match="lam is fixed"):
         f.lam = 1.0
     with pytest.raises(TypeError):
@@ -104,7 +117,11 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 mixable.GAF({d}, {K}, integrator="montecarlo").run(X, np.arange(60) % {K})
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
-    grown = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    grown = int(
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+    )
     assert grown <= 1.1 * _core.posterior_bytes(K - 1, d, K - 1, False) + 8e6
 
 
@@ -131,7 +148,11 @@ def test_inputs_too_large_for_double_precision_are_refused(scale):
     f = GAF(3, 3)
     f.learn([1.0, 2.0, 3.0], 0)
     before = f.predict([1.0, 2.0, 3.0])
-    for action in (lambda x: f.predict(x), lambda x: f.learn(x, 1), lambda x: f.predict([[1.0, 2.0, 3.0], x])):
+    for action in (
+        lambda x: f.predict(x),
+        lambda x: f.learn(x, 1),
+        lambda x: f.predict([[1.0, 2.0, 3.0], x]),
+    ):
         with pytest.raises(ValueError, match=r"x.*too large.*scale the inputs"):
             action([scale, 0.0, 1.0])
     with pytest.raises(ValueError, match=r"X\[1\] is too large"):
@@ -140,7 +161,10 @@ def test_inputs_too_large_for_double_precision_are_refused(scale):
     assert np.array_equal(f.predict([1.0, 2.0, 3.0]), before)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"beta": 1e20}, {"drift": 1e17}, {"lam": 1e-300}, {"lam": 1e300}, {"alpha": 1e-300}])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"beta": 1e20}, {"drift": 1e17}, {"lam": 1e-300}, {"lam": 1e300}, {"alpha": 1e-300}],
+)
 @pytest.mark.parametrize("weight", [1.0, 1e20, 1e300])
 def test_extremes_are_learned_or_refused_and_never_poison_the_model(parameters, weight):
     f = GAF(2, 4, **parameters)
@@ -169,9 +193,15 @@ def rungs_of(*rungs):
         (rungs_of(Rung("gauss", np.inf)), "kind 'gauss'"),
         (rungs_of(Rung("random", np.inf, -5)), "m of rung 0"),
         (rungs_of(Rung("random", np.nan, 5)), "reach of rung 0"),
-        (rungs_of(Rung("symmetric", np.inf, 64, np.zeros((2, 4)), np.full(4, 1 / 8))), r"points \(2, 64\)"),
+        (
+            rungs_of(Rung("symmetric", np.inf, 64, np.zeros((2, 4)), np.full(4, 1 / 8))),
+            r"points \(2, 64\)",
+        ),
         (rungs_of(Rung("symmetric", np.inf, 4, np.zeros((2, 4)), np.ones(4))), "sum to 1/2"),
-        (rungs_of(Rung("symmetric", np.inf, 4, np.full((2, 4), np.nan), np.full(4, 1 / 8))), "finite"),
+        (
+            rungs_of(Rung("symmetric", np.inf, 4, np.full((2, 4), np.nan), np.full(4, 1 / 8))),
+            "finite",
+        ),
         ("simpson", "integrator must be one of"),
     ],
 )
@@ -181,7 +211,9 @@ def test_malformed_integrators_are_refused(integrator, message):
 
 
 def test_alpha_orders_the_hedge():
-    """On inputs the forecaster is sure of, the wider posterior (smaller alpha) gives the flatter forecast."""
+    """On inputs the forecaster is sure of, the wider posterior (smaller alpha) gives the flatter
+    forecast.
+    """
     X, y = logistic_stream(60, 3, 4)
     confidence = []
     for alpha in (0.25, 1.0, 4.0, np.inf):
@@ -200,7 +232,10 @@ def test_mu_is_the_share_of_the_uniform_forecast():
 def test_drift_follows_a_change():
     X, y = logistic_stream(4000, 3, 3)
     y = np.where(np.arange(4000) < 2000, y, (y + 1) % 3)
-    losses = [-np.log(GAF(3, 3, drift=q).run(X, y)[np.arange(2000, 4000), y[2000:]]).mean() for q in (0.0, 1e-2)]
+    losses = [
+        -np.log(GAF(3, 3, drift=q).run(X, y)[np.arange(2000, 4000), y[2000:]]).mean()
+        for q in (0.0, 1e-2)
+    ]
     assert losses[1] < 0.6 * losses[0]
 
 
@@ -214,7 +249,12 @@ def test_threads_with_models_of_their_own_agree_with_one_after_the_other():
     seeds = range(4)
     expected = [GAF(20, 4, seed=seed).run(X, y) for seed in seeds]
     results: dict[int, np.ndarray] = {}
-    threads = [threading.Thread(target=lambda seed=seed: results.update({seed: GAF(20, 4, seed=seed).run(X, y)})) for seed in seeds]
+    threads = [
+        threading.Thread(
+            target=lambda seed=seed: results.update({seed: GAF(20, 4, seed=seed).run(X, y)})
+        )
+        for seed in seeds
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -284,7 +324,12 @@ def test_a_state_that_does_not_fit_is_refused_and_the_model_stays_as_it_was():
     state = small._core.state()
     with pytest.raises(ValueError, match="does not fit"):
         large._core.restore(state)
-    for broken in ({**state, "pending": 10**6}, {**state, "P": np.zeros((1, 1))}, {**state, "V": np.zeros((5, 5))}, {**state, "steps": -1}):
+    for broken in (
+        {**state, "pending": 10**6},
+        {**state, "P": np.zeros((1, 1))},
+        {**state, "V": np.zeros((5, 5))},
+        {**state, "steps": -1},
+    ):
         with pytest.raises(ValueError, match="fit"):
             small._core.restore(broken)
         assert np.array_equal(small.predict(X), before)
@@ -302,7 +347,12 @@ def test_restoring_into_a_used_model_leaves_nothing_of_it():
 
 def test_log_loss_checks_its_arguments():
     p = [[0.5, 0.5], [0.9, 0.1]]
-    for y, message in [([0], "shape"), ([0, -1], r"y\[1\] is -1"), ([0, 2], r"y\[1\] is 2"), ([0.0, 1.0], "integer")]:
+    for y, message in [
+        ([0], "shape"),
+        ([0, -1], r"y\[1\] is -1"),
+        ([0, 2], r"y\[1\] is 2"),
+        ([0.0, 1.0], "integer"),
+    ]:
         with pytest.raises((ValueError, TypeError), match=message):
             log_loss(p, y)
     assert log_loss([[1.0, 0.0]], [1])[0] == np.inf

@@ -20,7 +20,9 @@ GROWING = {
 
 
 def logits(f, x, k):
-    """Mean and covariance (in units of 1 / (2 alpha)) of the first k classes' logit differences to class 0."""
+    """Mean and covariance (in units of 1 / (2 alpha)) of the first k classes' logit differences to
+    class 0.
+    """
     differences = np.vstack([np.eye(f.n_classes)[1:k] - np.eye(f.n_classes)[0]])
     T = np.kron(differences @ helmert(f.n_classes), x)
     return differences @ f.coef @ x, T @ f._core.covariance() @ T.T
@@ -52,7 +54,9 @@ def test_newcomers_are_as_at_the_start():
     f.add_class()
     f.add_features(1)
     cov = f._core.covariance().reshape(K, D + 1, K, D + 1)
-    np.testing.assert_allclose(cov[K - 1, :, K - 1, :], 2 * np.eye(D + 1), atol=1e-12)  # the new class
+    np.testing.assert_allclose(
+        cov[K - 1, :, K - 1, :], 2 * np.eye(D + 1), atol=1e-12
+    )  # the new class
     np.testing.assert_allclose(cov[:, D, :, D], 2 * np.eye(K), atol=1e-12)  # the new feature
     assert not cov[: K - 1, :D, K - 1, :].any()
     assert not f.coef[:, D].any()
@@ -64,13 +68,17 @@ def test_a_plug_in_keeps_its_probabilities_among_the_old_classes():
     before = f.predict(X[:20])
     f.add_class()
     after = f.predict(X[:20])
-    np.testing.assert_allclose(after[:, :K] / after[:, :K].sum(axis=1, keepdims=True), before, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        after[:, :K] / after[:, :K].sum(axis=1, keepdims=True), before, rtol=0, atol=1e-9
+    )
     hedged = GAF(D, K)
     hedged.run(X, Y)
     before = hedged.predict(X[:20])
     hedged.add_class()
     after = hedged.predict(X[:20])
-    assert np.abs(after[:, :K] / after[:, :K].sum(axis=1, keepdims=True) - before).max() < 0.1  # the newcomer's width moves them
+    assert (
+        np.abs(after[:, :K] / after[:, :K].sum(axis=1, keepdims=True) - before).max() < 0.1
+    )  # the newcomer's width moves them
 
 
 @pytest.mark.parametrize("name", GROWING)
@@ -85,7 +93,9 @@ def test_features_added_in_mid_stream_are_as_if_they_had_been_zero(name):
     if name == "GAF drifting":  # there the newcomers' width has grown in the meantime
         np.testing.assert_allclose(f.coef, g.coef, rtol=0, atol=1e-9)
         return
-    np.testing.assert_allclose(f.run(wide[60:], Y[60:]), g.run(wide[60:], Y[60:]), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        f.run(wide[60:], Y[60:]), g.run(wide[60:], Y[60:]), rtol=0, atol=1e-9
+    )
 
 
 def test_those_of_one_output_grow_features():
@@ -133,7 +143,10 @@ def test_the_automatic_ones_grow_asleep_or_awake(n):
     assert g.predict(np.r_[X[0], 0, 0]) == pytest.approx(mean, abs=1e-9)
 
 
-@pytest.mark.parametrize(("k", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("2", TypeError), (None, TypeError)])
+@pytest.mark.parametrize(
+    ("k", "error"),
+    [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("2", TypeError), (None, TypeError)],
+)
 def test_bad_counts_change_nothing(k, error):
     f = GAF(D, K)
     with pytest.raises(error, match="k must be"):
@@ -150,7 +163,10 @@ def test_growing_beyond_memory_leaves_the_forecaster_as_it_was():
     assert f.predict(X[0]).shape == (K,)
 
 
-@pytest.mark.parametrize("make", [lambda d, K: FTRL(d, K), lambda d, K: SMP(d, K), lambda d, K: Foster(d, K, m=20, radius=3.0)])
+@pytest.mark.parametrize(
+    "make",
+    [lambda d, K: FTRL(d, K), lambda d, K: SMP(d, K), lambda d, K: Foster(d, K, m=20, radius=3.0)],
+)
 def test_those_who_keep_all_examples_are_as_if_they_had_always_been_larger(make):
     X, y = logistic_stream(25, 2, 2)
     grown, large = make(2, 2), make(3, 3)
@@ -160,7 +176,9 @@ def test_those_who_keep_all_examples_are_as_if_they_had_always_been_larger(make)
     large.run(np.column_stack([X, np.zeros(25)]), y)
     assert repr(grown) == repr(large)
     assert grown.steps == 25
-    np.testing.assert_allclose(grown.predict([0.3, -0.2, 0.5]), large.predict([0.3, -0.2, 0.5]), rtol=1e-8)
+    np.testing.assert_allclose(
+        grown.predict([0.3, -0.2, 0.5]), large.predict([0.3, -0.2, 0.5]), rtol=1e-8
+    )
     grown.learn([0.1, 0.2, 0.3], 2)
     with pytest.raises(ValueError, match="k must be at least 1"):
         grown.add_features(0)

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from mixable import GAF
-from mixable.integrals import Ladder, MonteCarlo, Quadrature, Rung, Sobol, choose, expectation, helmert, softmax
+from mixable.integrals import (
+    Ladder,
+    MonteCarlo,
+    Quadrature,
+    Rung,
+    Sobol,
+    choose,
+    expectation,
+    helmert,
+    softmax,
+)
 
 
 def brute_force(mean, covariance):
@@ -48,7 +58,9 @@ def test_quadrature_is_exact(sd):
         z = np.linspace(-9, 9, 200_001)
         density = np.exp(-0.5 * z * z)
         p = softmax(helmert(2) @ (m[:, None] + np.sqrt(S) * z)) @ density / density.sum()
-        np.testing.assert_allclose(expectation(m, S, Quadrature().rungs(1, 0)), p, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            expectation(m, S, Quadrature().rungs(1, 0)), p, rtol=0, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4])
@@ -61,7 +73,10 @@ def test_ladder_meets_its_target_within_reach(K, width, tolerance):
     for _ in range(5):
         mean, covariance = random_gaussian(rng, K - 1, width)
         if np.linalg.norm(covariance) <= ladder[-2].reach or width < 0.5:
-            assert log_error(expectation(mean, covariance, ladder), brute_force(mean, covariance)) <= tolerance
+            assert (
+                log_error(expectation(mean, covariance, ladder), brute_force(mean, covariance))
+                <= tolerance
+            )
 
 
 def test_monte_carlo_is_unbiased_and_seeded():
@@ -107,17 +122,26 @@ def test_sobol_points_have_identity_second_moments_and_the_net_property():
 
 
 def test_compiled_expectation_equals_its_numpy_twin_on_every_rung(core):
-    """The first prediction after one example has a known mean and width; every kind of rung must agree."""
+    """The first prediction after one example has a known mean and width; every kind of rung must
+    agree.
+    """
     rng = np.random.default_rng(4)
     for K in (2, 3, 6, 20):
         k, d = K - 1, 2
-        ladders = [Sobol(64).rungs(k, 1), MonteCarlo(33).rungs(k, 9), [Rung("taylor", np.inf)], Ladder(1e-2).rungs(k, 0)]
+        ladders = [
+            Sobol(64).rungs(k, 1),
+            MonteCarlo(33).rungs(k, 9),
+            [Rung("taylor", np.inf)],
+            Ladder(1e-2).rungs(k, 0),
+        ]
         for ladder in ladders:
             f = core.GAF(d, K, 5.0, 1.0, 1.0, 0.0, 0.0, ladder)
             for _ in range(3):
                 x = rng.normal(size=d)
                 Phi = np.kron(np.eye(k), x[:, None])
-                expected = expectation(f.mean() @ x, Phi.T @ f.covariance() @ Phi / 2, ladder, f.steps)
+                expected = expectation(
+                    f.mean() @ x, Phi.T @ f.covariance() @ Phi / 2, ladder, f.steps
+                )
                 np.testing.assert_allclose(f.predict(x), expected, rtol=0, atol=1e-12)
                 f.learn(x, int(rng.integers(K)))
 
@@ -132,7 +156,9 @@ def test_forecaster_probabilities_agree_with_brute_force():
         Q, Phi = helmert(3), np.kron(np.eye(3), x[:, None])
         S = Q.T @ Phi.T @ np.linalg.solve(f.precision(), Phi) @ Q / 2
         width = np.linalg.eigvalsh(S)[-1]
-        assert log_error(f.predict(x), brute_force(Q.T @ f.coef @ x, S)) <= Sobol(128).stated_error(width)
+        assert log_error(f.predict(x), brute_force(Q.T @ f.coef @ x, S)) <= Sobol(128).stated_error(
+            width
+        )
 
 
 def test_names_and_mistakes():
@@ -145,7 +171,13 @@ def test_names_and_mistakes():
         choose(7, 3)
     with pytest.raises(ValueError, match="2 classes"):
         GAF(2, 3, integrator=Quadrature())
-    for wrong in (lambda: Sobol(0), lambda: Sobol(33), lambda: MonteCarlo(0), lambda: Ladder(0.0), lambda: Ladder(float("nan"))):
+    for wrong in (
+        lambda: Sobol(0),
+        lambda: Sobol(33),
+        lambda: MonteCarlo(0),
+        lambda: Ladder(0.0),
+        lambda: Ladder(float("nan")),
+    ):
         with pytest.raises(ValueError, match="must be"):
             wrong()
 

@@ -42,7 +42,9 @@ def rings(n, seed=0):
 
 @contextlib.contextmanager
 def stopped_at(module, line):
-    """Raise KeyboardInterrupt at the `line`-th line of a module that is executed; tells afterwards whether it came to that."""
+    """Raise KeyboardInterrupt at the `line`-th line of a module that is executed; tells afterwards
+    whether it came to that.
+    """
     seen, former = [0], sys.gettrace()
 
     def each(frame, event, _):
@@ -110,7 +112,11 @@ def _changed(name, change):
         ("nystroem", _changed("landmarks", lambda f: f * np.nan), "finite"),
         ("nystroem", _changed("factor", lambda f: -f), "positive diagonal"),
         ("nystroem", _changed("factor", lambda f: f * 1e-100), "kernel matrix"),
-        ("nystroem", _changed("factor", lambda f: f + np.triu(np.ones_like(f), 1)), "kernel matrix"),
+        (
+            "nystroem",
+            _changed("factor", lambda f: f + np.triu(np.ones_like(f), 1)),
+            "kernel matrix",
+        ),
         ("nystroem", _changed("landmarks", lambda f: f[::-1]), "kernel matrix"),
         ("nystroem", _changed("gamma", lambda f: f * 2), "kernel matrix"),
     ],
@@ -132,7 +138,10 @@ def test_frequencies_are_orthogonal_in_blocks(d, m):
 
 def test_frequencies_have_the_lengths_of_normal_vectors():
     for d in (5, 200):  # in whole blocks, and in a part of one
-        squares = [(Fourier(d, 40, gamma=0.5, seed=seed).frequencies[:, :20] ** 2).sum(axis=0) for seed in range(50)]
+        squares = [
+            (Fourier(d, 40, gamma=0.5, seed=seed).frequencies[:, :20] ** 2).sum(axis=0)
+            for seed in range(50)
+        ]
         assert np.mean(squares) == pytest.approx(d, rel=0.05)
 
 
@@ -141,7 +150,9 @@ def test_new_features_that_are_zero_change_nothing(kind):
     Z = RNG.normal(size=(50, 3))
     _, learned = MAPS[kind](3, 20, gamma=0.3).learn(Z)
     larger = learned.add_features(2)
-    np.testing.assert_allclose(larger.transform(np.hstack([Z, np.zeros((50, 2))])), learned.transform(Z), atol=1e-14)
+    np.testing.assert_allclose(
+        larger.transform(np.hstack([Z, np.zeros((50, 2))])), learned.transform(Z), atol=1e-14
+    )
     assert not np.allclose(larger.transform(np.hstack([Z, np.ones((50, 2))])), learned.transform(Z))
 
 
@@ -164,7 +175,9 @@ def test_nystroem_is_the_kernels_projection_on_the_landmarks():
     assert len(learned.landmarks) == 40
     batch = BatchNystroem(gamma=0.3, n_components=40).fit(learned.landmarks)
     theirs = batch.transform(Z)
-    np.testing.assert_allclose(learned.transform(Z) @ learned.transform(Z).T, theirs @ theirs.T, atol=1e-6)
+    np.testing.assert_allclose(
+        learned.transform(Z) @ learned.transform(Z).T, theirs @ theirs.T, atol=1e-6
+    )
 
 
 def test_nystroem_takes_in_no_more_than_it_needs_and_never_changes_old_features():
@@ -189,7 +202,9 @@ def test_rows_that_do_not_count_never_become_landmarks():
     np.testing.assert_allclose(learned.landmarks, without.landmarks)
 
 
-@pytest.mark.parametrize("make", [*MAPS.values(), lambda d, m, **_: KernelGAF(Logistic(2), d, gamma=m)])
+@pytest.mark.parametrize(
+    "make", [*MAPS.values(), lambda d, m, **_: KernelGAF(Logistic(2), d, gamma=m)]
+)
 def test_bad_sizes_are_refused(make):
     with pytest.raises((ValueError, TypeError), match=r"n_components|gamma"):
         make(2, 0, gamma=1.0)
@@ -202,7 +217,9 @@ def test_bad_sizes_are_refused(make):
 def test_an_odd_number_of_fourier_features_is_unbiased_too():
     Z = RNG.normal(size=(20, 2))
     each = [Fourier(2, 3, gamma=0.5, seed=seed).transform(Z) for seed in range(2000)]
-    np.testing.assert_allclose(np.mean([phi @ phi.T for phi in each], axis=0), rbf(Z, Z, 0.5), atol=0.06)
+    np.testing.assert_allclose(
+        np.mean([phi @ phi.T for phi in each], axis=0), rbf(Z, Z, 0.5), atol=0.06
+    )
 
 
 @pytest.mark.parametrize("K", [2, 3])
@@ -211,10 +228,16 @@ def test_exact_with_a_linear_kernel_is_gaf(K):
     parameters = {"lam": 0.3, "beta": 0.7, "alpha": 2.0}
     weight = RNG.random(120)
     exact = KernelGAF(Logistic(K), 3, gamma=None, **parameters)
-    np.testing.assert_allclose(exact.run(X, y, weight), mx.GenericGAF(Logistic(K), 3, **parameters).run(X, y, weight), atol=1e-8)
+    np.testing.assert_allclose(
+        exact.run(X, y, weight),
+        mx.GenericGAF(Logistic(K), 3, **parameters).run(X, y, weight),
+        atol=1e-8,
+    )
     if K == 2:
         exact = KernelGAF(Logistic(K), 3, gamma=None, **parameters)
-        np.testing.assert_allclose(exact.run(X, y), mx.GAF(3, K, mu=0.0, **parameters).run(X, y), atol=1e-8)
+        np.testing.assert_allclose(
+            exact.run(X, y), mx.GAF(3, K, mu=0.0, **parameters).run(X, y), atol=1e-8
+        )
 
 
 def test_exact_with_squared_loss_is_the_same_as_explicit_features():
@@ -230,7 +253,9 @@ def test_nystroem_with_all_points_as_landmarks_is_exact(causally, gamma):
     X, y = rings(300)
     exact = KernelGAF(Logistic(2), 2, gamma=gamma, lam=0.1).run(X, y)
     features, all_of_them = Nystroem(2, 300, gamma=gamma, tolerance=1e-10).learn(X)
-    assert gamma < 1 or len(all_of_them.landmarks) == 300  # a smooth kernel has no more than some 130 directions in double precision
+    assert (
+        gamma < 1 or len(all_of_them.landmarks) == 300
+    )  # a smooth kernel has no more than some 130 directions in double precision
     phi = features if causally else all_of_them.transform(X)
     p = mx.GAF(300, 2, lam=0.1, mu=0.0).run(phi, y)
     np.testing.assert_allclose(np.log(p), np.log(exact), atol=1e-5 if causally else 1e-6)
@@ -242,7 +267,10 @@ def test_fourier_forecasts_approach_the_exact_ones_as_the_square_root():
     sizes, errors = [32, 128, 512, 2000], []
     for m in sizes:
         seeds = range(8 if m < 500 else 3)
-        runs = [mx.GAF(m, 2, lam=0.1, mu=0.0).run(Fourier(2, m, gamma=0.5, seed=seed).transform(X), y) for seed in seeds]
+        runs = [
+            mx.GAF(m, 2, lam=0.1, mu=0.0).run(Fourier(2, m, gamma=0.5, seed=seed).transform(X), y)
+            for seed in seeds
+        ]
         errors.append(np.mean([np.abs(np.log(p) - exact).mean() for p in runs]))
     slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
     assert -0.65 < slope < -0.35, (slope, errors)
@@ -253,7 +281,9 @@ def test_a_landmark_that_was_kept_room_for_is_as_good_as_one_that_add_features_m
     X, y = rings(200)
     features, _ = Nystroem(2, 30, gamma=0.5).learn(X)
     reserved = mx.GAF(30, 2, lam=0.1).run(features, y)
-    seen = np.maximum.accumulate((features != 0).cumsum(axis=1).argmax(axis=1)) + 1  # landmarks at each row
+    seen = (
+        np.maximum.accumulate((features != 0).cumsum(axis=1).argmax(axis=1)) + 1
+    )  # landmarks at each row
     grown, p = mx.GAF(1, 2, lam=0.1), []
     for phi, label, r in zip(features, y, seen, strict=True):
         if r > grown.n_features:
@@ -266,7 +296,9 @@ def test_a_landmark_that_was_kept_room_for_is_as_good_as_one_that_add_features_m
 def test_effective_dimension_along_the_stream():
     X, _ = rings(60)
     K = rbf(X, X, 0.5)
-    by_hand = [np.trace(K[:t, :t] @ np.linalg.inv(K[:t, :t] + 0.1 * np.eye(t))) for t in range(1, 61)]
+    by_hand = [
+        np.trace(K[:t, :t] @ np.linalg.inv(K[:t, :t] + 0.1 * np.eye(t))) for t in range(1, 61)
+    ]
     np.testing.assert_allclose(effective_dimension(K, 0.1), by_hand, atol=1e-9)
     f = KernelGAF(Logistic(2), 2, gamma=0.5, lam=0.1)
     f.run(X, [0, 1] * 30)
@@ -290,15 +322,21 @@ def test_shapes_that_no_linear_model_sees(kind, method):
 def test_vehicle_is_foretold_better_than_by_a_linear_model(method):
     X, y, _ = mx.datasets.load_vehicle()
     order = np.random.default_rng(0).permutation(len(y))
-    p = mx.GAFClassifier(kernel="rbf", method=method).prequential(X[order], y[order], classes=range(4))
+    p = mx.GAFClassifier(kernel="rbf", method=method).prequential(
+        X[order], y[order], classes=range(4)
+    )
     assert log_loss(p, y[order]).mean() < 0.52  # linear: .546
 
 
-@pytest.mark.parametrize(("name", "method", "most"), [("segment", "nystroem", 0.21), ("shuttle", "fourier", 0.07)])
+@pytest.mark.parametrize(
+    ("name", "method", "most"), [("segment", "nystroem", 0.21), ("shuttle", "fourier", 0.07)]
+)
 def test_losses_on_real_data_are_those_promised_with_fewer_components(name, method, most):
     X, y, _ = getattr(mx.datasets, f"load_{name}")()
     order = np.random.default_rng(0).permutation(len(y))[:4000]
-    p = mx.GAFClassifier(kernel="rbf", n_components=40, method=method).prequential(X[order], y[order], classes=range(y.max() + 1))
+    p = mx.GAFClassifier(kernel="rbf", n_components=40, method=method).prequential(
+        X[order], y[order], classes=range(y.max() + 1)
+    )
     assert log_loss(p, y[order]).mean() < most  # linear: .22 and .094
 
 
@@ -311,13 +349,23 @@ def sharp(n=3000, d=10):
 
 @pytest.mark.parametrize("method", MAPS)
 @pytest.mark.parametrize(
-    "stream", [lambda: make_drift(1500, n_features=5, n_classes=3, kind="none"), lambda: make_separable(1500, margin=0.1), sharp]
+    "stream",
+    [
+        lambda: make_drift(1500, n_features=5, n_classes=3, kind="none"),
+        lambda: make_separable(1500, margin=0.1),
+        sharp,
+    ],
 )
 def test_where_a_linear_model_is_right_little_is_lost(stream, method):
     X, y = stream()
     classes, late = range(y.max() + 1), slice(len(y) // 3, None)
     linear = log_loss(mx.GAFClassifier().prequential(X, y, classes=classes), y)[late].mean()
-    kernel = log_loss(mx.GAFClassifier(kernel="rbf", n_components=50, method=method).prequential(X, y, classes=classes), y)[late].mean()
+    kernel = log_loss(
+        mx.GAFClassifier(kernel="rbf", n_components=50, method=method).prequential(
+            X, y, classes=classes
+        ),
+        y,
+    )[late].mean()
     assert kernel < 1.05 * linear
 
 
@@ -353,14 +401,23 @@ def small(method, kind=mx.GAFClassifier, **more):
 
 @pytest.mark.parametrize("method", MAPS)
 @pytest.mark.parametrize(
-    "more", [{}, {"gamma": 0.5}, {"gamma": 0.5, "lam": 0.1, "beta": 1.0, "alpha": 4.0, "drift": 0.0}, {"forecaster": mx.ONS}]
+    "more",
+    [
+        {},
+        {"gamma": 0.5},
+        {"gamma": 0.5, "lam": 0.1, "beta": 1.0, "alpha": 4.0, "drift": 0.0},
+        {"forecaster": mx.ONS},
+    ],
 )
 def test_however_a_stream_is_cut_the_forecasts_are_the_same(method, more):
     X, y = rings(300)
     X[7, 0] = 1e6
     whole = small(method, **more).prequential(X, y, classes=[0, 1])
     pieces = small(method, **more)
-    cut = [pieces.prequential(X[i:j], y[i:j], classes=[0, 1]) for i, j in ((0, 3), (3, 150), (150, 151), (151, 300))]
+    cut = [
+        pieces.prequential(X[i:j], y[i:j], classes=[0, 1])
+        for i, j in ((0, 3), (3, 150), (150, 151), (151, 300))
+    ]
     np.testing.assert_allclose(np.vstack(cut), whole, atol=1e-9)
     single, each = small(method, **more).partial_fit(X[:1], y[:1], classes=[0, 1]), []
     for x, label in zip(X[1:], y[1:], strict=True):
@@ -369,7 +426,9 @@ def test_however_a_stream_is_cut_the_forecasts_are_the_same(method, more):
         each.append(p[0])
         single.partial_fit(x[None, :], [label])
     np.testing.assert_allclose(each, whole[1:], atol=1e-9)
-    np.testing.assert_allclose(single.predict_proba(X), [single.predict_proba(x[None, :])[0] for x in X], atol=1e-9)
+    np.testing.assert_allclose(
+        single.predict_proba(X), [single.predict_proba(x[None, :])[0] for x in X], atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("method", MAPS)
@@ -395,11 +454,15 @@ def test_however_a_stream_of_numbers_is_cut(method):
     X, _ = rings(150)
     y, weight = np.sin(X[:, 0]) + 50, 3 * RNG.random(150) * (RNG.random(150) < 0.7)
     weight[:2] = 0, 1
-    mean, std = small(method, mx.GAFRegressor).prequential(X, y, sample_weight=weight, return_std=True)
+    mean, std = small(method, mx.GAFRegressor).prequential(
+        X, y, sample_weight=weight, return_std=True
+    )
     single = small(method, mx.GAFRegressor).partial_fit(X[:2], y[:2], sample_weight=weight[:2])
     for t in range(2, 150):
         row = slice(t, t + 1)
-        np.testing.assert_allclose(np.ravel(single.predict(X[row], return_std=True)), [mean[t], std[t]], rtol=1e-9)
+        np.testing.assert_allclose(
+            np.ravel(single.predict(X[row], return_std=True)), [mean[t], std[t]], rtol=1e-9
+        )
         single.partial_fit(X[row], y[row], sample_weight=weight[row])
 
 
@@ -409,11 +472,18 @@ def test_long_tables_are_learned_and_forecast_in_pieces(method, monkeypatch):
     whole = small(method).fit(X, y)
     numbers = small(method, mx.GAFRegressor).fit(X, y)
     newcomers = y + (X[:, 0] > 2)
-    p, mean = small(method).prequential(X, newcomers), small(method, mx.GAFRegressor).prequential(X, y)
+    p, mean = (
+        small(method).prequential(X, newcomers),
+        small(method, mx.GAFRegressor).prequential(X, y),
+    )
     monkeypatch.setattr("mixable._learner.MOST_NUMBERS", 2000)
-    np.testing.assert_allclose(small(method).fit(X, y).predict_proba(X), whole.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(
+        small(method).fit(X, y).predict_proba(X), whole.predict_proba(X), atol=1e-9
+    )
     pieces = small(method, mx.GAFRegressor).fit(X, y)
-    np.testing.assert_allclose(pieces.predict(X, return_std=True), numbers.predict(X, return_std=True), atol=1e-9)
+    np.testing.assert_allclose(
+        pieces.predict(X, return_std=True), numbers.predict(X, return_std=True), atol=1e-9
+    )
     np.testing.assert_allclose(pieces.predict_interval(X), numbers.predict_interval(X), atol=1e-9)
     np.testing.assert_allclose(small(method).prequential(X, newcomers), p, atol=1e-9)
     np.testing.assert_allclose(small(method, mx.GAFRegressor).prequential(X, y), mean, atol=1e-9)
@@ -446,7 +516,9 @@ def test_refused_rows_leave_no_trace(method):
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 @pytest.mark.parametrize("in_pieces", [False, True])
 @pytest.mark.parametrize("newcomer", [False, True])
-def test_a_row_too_large_is_named_and_refused_before_any_is_learned(kernel, in_pieces, newcomer, monkeypatch):
+def test_a_row_too_large_is_named_and_refused_before_any_is_learned(
+    kernel, in_pieces, newcomer, monkeypatch
+):
     X, y = rings(100)
     X[77, 0] = 1e200
     model = mx.GAFClassifier(kernel=kernel, n_components=10, standardize=False).fit(X[:20], y[:20])
@@ -516,12 +588,18 @@ def test_new_classes_and_in_river_new_features_turn_up(method):
 @pytest.mark.parametrize("method", MAPS)
 def test_new_features_are_as_if_they_had_been_0(method, monkeypatch):
     X = RNG.normal(size=(60, 3))
-    scaler = KernelInputs(KernelPlan.of("rbf", 8, None, method), 2, intercept=True, standardize=True)
+    scaler = KernelInputs(
+        KernelPlan.of("rbf", 8, None, method), 2, intercept=True, standardize=True
+    )
     scaler.commit(scaler.stage(X[:, :2].copy())[1], 60)
     monkeypatch.delattr(KernelPlan, "maps")  # maps are not made only to be thrown away
     larger = scaler.with_features(3)
     missing = np.column_stack([X[:, :2], np.full(60, np.nan)])
-    np.testing.assert_allclose(larger.transform(missing), np.column_stack([scaler.transform(X[:, :2].copy()), np.zeros(60)]), atol=1e-12)
+    np.testing.assert_allclose(
+        larger.transform(missing),
+        np.column_stack([scaler.transform(X[:, :2].copy()), np.zeros(60)]),
+        atol=1e-12,
+    )
     np.testing.assert_allclose(larger.stage(missing)[0][:, -1], 0)
 
 
@@ -551,8 +629,13 @@ def test_a_map_that_is_stopped_while_it_learns_a_row_is_in_step():
         model = copy.deepcopy(start)
         with stopped_at(Nystroem.learn.__code__.co_filename, line) as stops:
             model.partial_fit(X[8:9], y[8:9])
-        state, wanted = model.learner_.inputs.state(), before if model.forecaster_.steps == 8 else after
-        assert all(np.array_equal(state[name], wanted[name], equal_nan=True) for name in wanted), line
+        state, wanted = (
+            model.learner_.inputs.state(),
+            before if model.forecaster_.steps == 8 else after,
+        )
+        assert all(np.array_equal(state[name], wanted[name], equal_nan=True) for name in wanted), (
+            line
+        )
     assert line > 20
 
 
@@ -596,14 +679,19 @@ def test_a_race_runs_what_the_estimator_runs():
     X, y, _ = mx.datasets.load_vehicle()
     order = np.random.default_rng(3).permutation(len(y))
     for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
-        result = runs.run(runs.Task("vehicle", layout, name, (("n_components", 10.0),), 3, "causal"))
+        result = runs.run(
+            runs.Task("vehicle", layout, name, (("n_components", 10.0),), 3, "causal")
+        )
         p = small(method).prequential(X[order], y[order], classes=range(4))
         assert result["log_loss"] == pytest.approx(log_loss(p, y[order]).mean(), abs=1e-9)
     for value in (0.0, 20.9, np.inf, np.nan):
         with pytest.raises(sources.BadDataError, match="n_components must be"):
             runs.Task("vehicle", layout, "kernel", (("n_components", value),), 3, "causal").make()
     for name, parameter in (("nystroem", "method"), ("kernel", "standardize")):
-        with pytest.raises(sources.BadDataError, match=f"no parameter '{parameter}'; there are n_components and gamma"):
+        with pytest.raises(
+            sources.BadDataError,
+            match=f"no parameter '{parameter}'; there are n_components and gamma",
+        ):
             runs.Task("vehicle", layout, name, ((parameter, 0.0),), 3, "causal").make()
 
 
@@ -611,13 +699,20 @@ def test_a_race_runs_what_the_estimator_runs():
 def test_a_race_with_missing_entries_too(seed, tmp_path):
     X, y = rings(200)
     X[RNG.random(X.shape) < 0.4] = np.nan
-    cells = [[*("" if np.isnan(value) else repr(float(value)) for value in row), str(label)] for row, label in zip(X, y, strict=True)]
-    (tmp_path / "some.csv").write_text("\n".join(",".join(row) for row in [["a", "b", "y"], *cells]) + "\n")
+    cells = [
+        [*("" if np.isnan(value) else repr(float(value)) for value in row), str(label)]
+        for row, label in zip(X, y, strict=True)
+    ]
+    (tmp_path / "some.csv").write_text(
+        "\n".join(",".join(row) for row in [["a", "b", "y"], *cells]) + "\n"
+    )
     layout = sources.survey(str(tmp_path / "some.csv"), None)
     X, y = sources.table(layout)
     order = np.arange(200) if seed is None else np.random.default_rng(seed).permutation(200)
     for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
-        result = runs.run(runs.Task("some", layout, name, (("n_components", 10.0),), seed, "causal"))
+        result = runs.run(
+            runs.Task("some", layout, name, (("n_components", 10.0),), seed, "causal")
+        )
         kernel = KernelPlan.of("rbf", 10, None, method)
         learner = Learner(Design.for_classes(None, {"lam": None}, kernel=kernel), 2, range(2))
         p = learner.run(X[order], y[order].tolist(), None)
@@ -656,6 +751,10 @@ def test_a_plan_that_is_not_the_forecasters_is_refused(change):
 def test_a_report_tells_experts_of_different_views_apart():
     X, y = rings(300)
     for model in (small("fourier"), small("fourier", mx.GAFRegressor), mx.GAFClassifier()):
-        lines = [line.partition("%")[2] for line in model.fit(X, y).report().splitlines() if "lam" in line and ", view" in line]
+        lines = [
+            line.partition("%")[2]
+            for line in model.fit(X, y).report().splitlines()
+            if "lam" in line and ", view" in line
+        ]
         assert len(lines) > 1
         assert len(set(lines)) == len(lines)

@@ -1,4 +1,6 @@
-"""The paper's lemmas on points that Hypothesis draws, and check_assumptions, which must find what is wrong."""
+"""The paper's lemmas on points that Hypothesis draws, and check_assumptions, which must find what
+is wrong.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from mixable.losses.assumptions import mixability_violation
 
 KINDS = ["paper", "tight"]
 logits = st.integers(2, 6).flatmap(
-    lambda K: st.tuples(arrays(float, K, elements=st.floats(-1, 1)), arrays(float, K, elements=st.floats(-12, 12)))
+    lambda K: st.tuples(
+        arrays(float, K, elements=st.floats(-1, 1)), arrays(float, K, elements=st.floats(-12, 12))
+    )
 )
 
 
@@ -47,13 +51,17 @@ def test_lemma_6_self_concordance(points, scale, kind):
     zeta = loss.constants(1.0, 1.0, kind=kind).zeta
     dz = scale * direction
     p = softmax(z2)
-    upper = np.exp(min(zeta * dz @ dz, 700)) * (p @ (dz - p @ dz) ** 2)  # the Hessian's form, without cancellation
+    upper = np.exp(min(zeta * dz @ dz, 700)) * (
+        p @ (dz - p @ dz) ** 2
+    )  # the Hessian's form, without cancellation
     gap = loss.value(z2 + dz, 0) - loss.value(z2, 0) - loss.gradient(z2, 0) @ dz
     assert gap <= upper + 1e-9 * (1 + abs(gap))
 
 
 def test_zeta_is_what_the_proof_of_lemma_6_leaves():
-    """psi(t) <= exp(c t^2) with c = 0.0708; so 0.283 R^2 for the coefficient 2 R, and 0.142 R^2 for sqrt(2) R, which holds."""
+    """psi(t) <= exp(c t^2) with c = 0.0708; so 0.283 R^2 for the coefficient 2 R, and 0.142 R^2 for
+    sqrt(2) R, which holds.
+    """
     t = np.linspace(0.5, 20, 20_001)
     c = (np.log((np.expm1(t) - t) / t**2) / t**2).max()
     assert (round(c, 4), round(4 * c, 3), round(2 * c, 3)) == (0.0708, 0.283, 0.142)
@@ -74,7 +82,10 @@ def test_smoothness(points, kind):
     """(A4) with R = 1."""
     _, z = points
     loss = Logistic(len(z))
-    assert np.linalg.eigvalsh(loss.hessian(z, 0))[-1] <= loss.constants(1.0, 1.0, kind=kind).gamma + 1e-12
+    assert (
+        np.linalg.eigvalsh(loss.hessian(z, 0))[-1]
+        <= loss.constants(1.0, 1.0, kind=kind).gamma + 1e-12
+    )
 
 
 @settings(max_examples=200, deadline=None)
@@ -84,13 +95,24 @@ def test_lemma_7_trace(seed, d):
     low, B = (rng.normal(size=(d, d + 1)) for _ in range(2))
     A_minus_B, B = low @ low.T + 1e-3 * np.eye(d), B @ B.T
     A = A_minus_B + B
-    assert np.trace(np.linalg.solve(A, B)) <= np.linalg.slogdet(A)[1] - np.linalg.slogdet(A_minus_B)[1] + 1e-9
+    assert (
+        np.trace(np.linalg.solve(A, B))
+        <= np.linalg.slogdet(A)[1] - np.linalg.slogdet(A_minus_B)[1] + 1e-9
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("K", "radius", "bound"),
-    [(2, 3.0, 1.0), (2, 15.0, 1.0), (3, 2.0, 1.0), (3, 100.0, 1.0), (3, 20.0, 0.05), (5, 1.0, 4.0), (10, 6.0, 0.5)],
+    [
+        (2, 3.0, 1.0),
+        (2, 15.0, 1.0),
+        (3, 2.0, 1.0),
+        (3, 100.0, 1.0),
+        (3, 20.0, 0.05),
+        (5, 1.0, 4.0),
+        (10, 6.0, 0.5),
+    ],
 )
 def test_logistic_constants_survive_the_search(K, radius, bound, kind):
     report = check_assumptions(Logistic(K), radius, bound, constants=kind)
@@ -119,12 +141,21 @@ def test_wrong_constants_are_caught(K, name, change):
 @pytest.mark.parametrize("bound", [0.1, 1.0, 10.0])
 def test_too_small_a_zeta_is_caught(bound):
     c = Logistic(3).constants(3.0 / bound, bound)
-    assert check_assumptions(Logistic(3), 3.0 / bound, bound, constants=c._replace(zeta=1e-3 * bound**2)).violation.assumption == "A2"
+    assert (
+        check_assumptions(
+            Logistic(3), 3.0 / bound, bound, constants=c._replace(zeta=1e-3 * bound**2)
+        ).violation.assumption
+        == "A2"
+    )
 
 
 def test_what_cannot_be_tested_is_an_error():
     loss, c = Logistic(3), Logistic(3).constants(1.0, 1.0)
-    for wrong in ({"constants": c._replace(beta=np.nan)}, {"constants": c._replace(alpha=-1.0)}, {"points": 0}):
+    for wrong in (
+        {"constants": c._replace(beta=np.nan)},
+        {"constants": c._replace(alpha=-1.0)},
+        {"points": 0},
+    ):
         with pytest.raises(ValueError, match=r"beta|alpha|points"):
             check_assumptions(loss, 1.0, 1.0, **wrong)
     with pytest.raises(TypeError, match="loss must have"):
@@ -143,8 +174,16 @@ def test_squared_loss_meets_the_assumptions(outputs):
     loss = Squared(outputs, target_bound=2.0)
     assert check_assumptions(loss, 3.0, 1.5).holds
     c = loss.constants(3.0, 1.5)
-    assert check_assumptions(loss, 3.0, 1.5, constants=c._replace(gamma=1.5**2)).violation.assumption == "A4"  # as printed
-    assert check_assumptions(loss, 3.0, 1.5, constants=c._replace(alpha=4 * c.alpha)).violation.assumption == "A1"
+    assert (
+        check_assumptions(loss, 3.0, 1.5, constants=c._replace(gamma=1.5**2)).violation.assumption
+        == "A4"
+    )  # as printed
+    assert (
+        check_assumptions(
+            loss, 3.0, 1.5, constants=c._replace(alpha=4 * c.alpha)
+        ).violation.assumption
+        == "A1"
+    )
 
 
 def test_huber_fails_where_its_documentation_says():
@@ -175,7 +214,10 @@ def test_huber_is_mixable_with_the_stated_constant_and_not_with_a_larger_one(del
             for y in np.linspace(-1, 1, 9):
                 r = np.abs(mean + sd * t - y)
                 losses = np.where(r <= delta, r**2 / 2, delta * (r - delta / 2))
-                excess.append(loss.score(prediction, np.array([y])) + np.log(density @ np.exp(-alpha * losses)) / alpha)
+                excess.append(
+                    loss.score(prediction, np.array([y]))
+                    + np.log(density @ np.exp(-alpha * losses)) / alpha
+                )
         return max(excess)
 
     assert worst(alpha) <= 1e-6
@@ -237,7 +279,10 @@ def assert_violated_as_said(loss, alpha, violation):
     t = np.linspace(-12, 12, 48_001)
     z = mean + np.sqrt(widths[-1]) * t[:, None] * directions[:, -1]
     values = np.array([loss.value(row, y) for row in z])
-    allowed = -np.log((np.exp(-alpha * values - 0.5 * t * t)).sum() * (t[1] - t[0]) / np.sqrt(2 * np.pi)) / alpha
+    allowed = (
+        -np.log((np.exp(-alpha * values - 0.5 * t * t)).sum() * (t[1] - t[0]) / np.sqrt(2 * np.pi))
+        / alpha
+    )
     prediction = loss.substitute(mean, covariance, alpha)
     assert loss.score(prediction, y) - allowed == pytest.approx(violation.excess, rel=1e-3)
     assert violation.excess > 0

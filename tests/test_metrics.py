@@ -21,11 +21,17 @@ def forecasts():
 def test_same_as_scikit_learns(forecasts, weighted):
     p, y, weight = forecasts
     w = weight if weighted else None
-    assert metrics.log_loss(p, y, w) == pytest.approx(sklearn_log_loss(y, p, sample_weight=w), abs=1e-12)
-    assert metrics.accuracy(p, y, w) == pytest.approx(accuracy_score(y, p.argmax(axis=1), sample_weight=w), abs=1e-12)
+    assert metrics.log_loss(p, y, w) == pytest.approx(
+        sklearn_log_loss(y, p, sample_weight=w), abs=1e-12
+    )
+    assert metrics.accuracy(p, y, w) == pytest.approx(
+        accuracy_score(y, p.argmax(axis=1), sample_weight=w), abs=1e-12
+    )
     binary = p[:, :2] / p[:, :2].sum(axis=1, keepdims=True)
     labels = np.minimum(y, 1)
-    assert metrics.brier(binary, labels, w) == pytest.approx(2 * brier_score_loss(labels, binary[:, 1], sample_weight=w), abs=1e-12)
+    assert metrics.brier(binary, labels, w) == pytest.approx(
+        2 * brier_score_loss(labels, binary[:, 1], sample_weight=w), abs=1e-12
+    )
 
 
 def test_streaming_is_batch(forecasts):
@@ -83,10 +89,16 @@ def test_bad_input():
 def test_string_labels_and_rows_of_one_who_knew_no_class():
     p = [[0.0, 0.0], [0.3, 0.7], [0.6, 0.4]]
     unknown = -np.log(np.finfo(float).eps)
-    assert metrics.log_loss(p, ["a", "b", "c"], classes=["a", "b"]) == pytest.approx((2 * unknown - np.log(0.7)) / 3)
-    assert metrics.accuracy(p, [0, 1, 1]) == pytest.approx(1 / 3)  # zeros are no forecast of the first class
+    assert metrics.log_loss(p, ["a", "b", "c"], classes=["a", "b"]) == pytest.approx(
+        (2 * unknown - np.log(0.7)) / 3
+    )
+    assert metrics.accuracy(p, [0, 1, 1]) == pytest.approx(
+        1 / 3
+    )  # zeros are no forecast of the first class
     assert metrics.log_loss(p[:1], [0]) == pytest.approx(unknown)
-    assert metrics.log_loss([[0.5, 0.5]] * 2, [0, "x"], classes=[0, 1]) == pytest.approx((np.log(2) + unknown) / 2)
+    assert metrics.log_loss([[0.5, 0.5]] * 2, [0, "x"], classes=[0, 1]) == pytest.approx(
+        (np.log(2) + unknown) / 2
+    )
     with pytest.raises(ValueError, match="y must be a column of labels"):
         metrics.log_loss(p, [["a"], ["b"], ["c"]], classes=["a", "b"])
     for classes in (["a"], ["a", "a"], ["a", "b", "c"]):

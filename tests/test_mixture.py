@@ -14,7 +14,14 @@ from mixable.losses import log_loss
 
 
 def experts(d, K):
-    return [GAF(d, K), GAF(d, K, alpha=np.inf), GAF(d, K, drift=0.01), Folklore(d, K), OGD(d, K), ONS(d, K)]
+    return [
+        GAF(d, K),
+        GAF(d, K, alpha=np.inf),
+        GAF(d, K, drift=0.01),
+        Folklore(d, K),
+        OGD(d, K),
+        ONS(d, K),
+    ]
 
 
 STREAMS = {
@@ -22,7 +29,10 @@ STREAMS = {
     "binary": lambda: logistic_stream(1000, 4, 2),
     "many classes": lambda: logistic_stream(400, 3, 12),
     "drift": lambda: drifting_stream("jump", n=4000),
-    "noise": lambda: (np.random.default_rng(0).normal(size=(500, 3)), np.random.default_rng(1).integers(0, 3, 500)),
+    "noise": lambda: (
+        np.random.default_rng(0).normal(size=(500, 3)),
+        np.random.default_rng(1).integers(0, 3, 500),
+    ),
 }
 
 
@@ -33,7 +43,9 @@ def test_loss_is_at_most_the_best_experts_plus_log_n(name):
     alone = [log_loss(expert.run(X, y), y).cumsum() for expert in experts(d, K)]
     f = Mixture(experts(d, K))
     together = log_loss(f.run(X, y), y).cumsum()
-    assert (together <= np.min(alone, axis=0) + np.log(6) + 1e-9).all()  # at every step, not only the last
+    assert (
+        together <= np.min(alone, axis=0) + np.log(6) + 1e-9
+    ).all()  # at every step, not only the last
     posterior = np.exp(-(np.array(alone)[:, -1] - np.min(alone, axis=0)[-1]))
     np.testing.assert_allclose(f.weights, posterior / posterior.sum(), atol=1e-9)  # Bayes' rule
 
@@ -43,7 +55,12 @@ def best_switching(losses, most):
     best = np.full((most + 1, losses.shape[0]), np.inf)
     best[0] = 0
     for column in losses.T:
-        switched = np.vstack([np.full(losses.shape[0], np.inf), np.repeat(best[:-1].min(axis=1)[:, None], losses.shape[0], axis=1)])
+        switched = np.vstack(
+            [
+                np.full(losses.shape[0], np.inf),
+                np.repeat(best[:-1].min(axis=1)[:, None], losses.shape[0], axis=1),
+            ]
+        )
         best = np.minimum(best, switched) + column
     return best.min(axis=1)
 
@@ -55,7 +72,14 @@ def test_with_a_share_loss_is_at_most_that_of_the_best_switching_sequence_plus_i
     each = np.array([log_loss(expert.run(X, y), y) for expert in experts(d, K)])
     loss = log_loss(Mixture(experts(d, K), share).run(X, y), y).sum()
     for switches, best in enumerate(best_switching(each, 8)):
-        assert loss <= best + np.log(N) + switches * np.log((N - 1) / share) - (n - switches - 1) * np.log1p(-share) + 1e-9
+        assert (
+            loss
+            <= best
+            + np.log(N)
+            + switches * np.log((N - 1) / share)
+            - (n - switches - 1) * np.log1p(-share)
+            + 1e-9
+        )
 
 
 class Saying:
@@ -129,7 +153,10 @@ def test_squared_loss_is_at_most_the_best_experts_plus_two_y_squared_log_n(says,
 def test_the_substitution_is_vovks():
     """(g(-Y) - g(Y)) / (4 Y) with g the mixture's loss, written out for two experts."""
     f = Mixture([Fixed([0.5]), Fixed([-1.0])], target_bound=1.0)
-    g = [-2 * np.log((np.exp(-((y - 0.5) ** 2) / 2) + np.exp(-((y + 1) ** 2) / 2)) / 2) for y in (-1.0, 1.0)]
+    g = [
+        -2 * np.log((np.exp(-((y - 0.5) ** 2) / 2) + np.exp(-((y + 1) ** 2) / 2)) / 2)
+        for y in (-1.0, 1.0)
+    ]
     assert f.predict([0.0]) == pytest.approx((g[0] - g[1]) / 4, abs=1e-12)
 
 
@@ -198,7 +225,10 @@ def test_growing_grows_every_expert():
 
 
 def test_growing_that_one_expert_refuses_changes_none():
-    for other in (AIOLI(2), Foster(2, 11)):  # AIOLI is for two classes; Foster refuses more than 20 weights
+    for other in (
+        AIOLI(2),
+        Foster(2, 11),
+    ):  # AIOLI is for two classes; Foster refuses more than 20 weights
         f = Mixture([GAF(2, other.n_classes), other])
         with pytest.raises((TypeError, ValueError), match=r"two classes|mix too slowly"):
             f.add_class()

@@ -1,4 +1,6 @@
-"""The package as installed: quick and lean to import, typed, its builds selectable, its documents and style in order."""
+"""The package as installed: quick and lean to import, typed, its builds selectable, its documents
+and style in order.
+"""
 
 import ast
 import doctest
@@ -21,7 +23,12 @@ ROOT = Path(__file__).parent.parent
 
 
 def python(code, **environment):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment})
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
 
 
 def test_import_is_quick_and_lean():
@@ -32,7 +39,9 @@ import mixable
 print(time.process_time() - start)
 print([name for name in ("sklearn", "matplotlib", "river", "polars", "typer", "scipy", "pandas") if name in sys.modules])
 """
-    seconds, heavy = min((python(code).stdout.splitlines() for _ in range(3)), key=lambda lines: float(lines[0]))
+    seconds, heavy = min(
+        (python(code).stdout.splitlines() for _ in range(3)), key=lambda lines: float(lines[0])
+    )
     assert float(seconds) < 0.5
     assert heavy == "[]"
 
@@ -40,7 +49,10 @@ print([name for name in ("sklearn", "matplotlib", "river", "polars", "typer", "s
 def test_builds_can_be_forced():
     for build in runnable_builds():
         if build != "plain":
-            assert python("import mixable; print(mixable._core.isa)", MIXABLE_ISA=build).stdout == f"{build}\n"
+            assert (
+                python("import mixable; print(mixable._core.isa)", MIXABLE_ISA=build).stdout
+                == f"{build}\n"
+            )
     assert "names no build" in python("import mixable", MIXABLE_ISA="v9").stderr
     assert _core.isa == os.environ.get("MIXABLE_ISA", runnable_builds()[-1])
 
@@ -64,27 +76,42 @@ def test_dir_shows_the_public_names_and_each_is_there():
 
 
 def test_modules_that_import_late_are_attributes():
-    code = "import sys, mixable; assert 'mixable.{0}' not in sys.modules; print(mixable.{0}.__name__)"
+    code = (
+        "import sys, mixable; assert 'mixable.{0}' not in sys.modules; print(mixable.{0}.__name__)"
+    )
     for name in ("streaming", "kernels", "river"):
         assert python(code.format(name)).stdout == f"mixable.{name}\n"
 
 
 def test_river_is_asked_for_by_name_of_the_extra(tmp_path):
-    (tmp_path / "river.py").write_text("raise ModuleNotFoundError(\"No module named 'river'\", name='river')")
+    (tmp_path / "river.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'river'\", name='river')"
+    )
     for code in ("import mixable.river", "import mixable; mixable.river"):
         last = python(code, PYTHONPATH=str(tmp_path)).stderr.splitlines()[-1]
-        assert last == 'ModuleNotFoundError: mixable.river needs river: pip install "mixable[river]"'
+        assert (
+            last == 'ModuleNotFoundError: mixable.river needs river: pip install "mixable[river]"'
+        )
 
 
 def test_a_module_that_river_itself_lacks_is_named(tmp_path):
     (tmp_path / "river.py").write_text("import not_installed")
-    assert "No module named 'not_installed'" in python("import mixable.river", PYTHONPATH=str(tmp_path)).stderr.splitlines()[-1]
+    assert (
+        "No module named 'not_installed'"
+        in python("import mixable.river", PYTHONPATH=str(tmp_path)).stderr.splitlines()[-1]
+    )
 
 
 def test_show_config_prints_what_a_bug_report_needs(capsys):
     mixable.show_config()
     out = capsys.readouterr().out
-    for word in (f"mixable {mixable.__version__}", f"{_core.isa} build", "BLAS of", "threads", f"numpy {np.__version__}"):
+    for word in (
+        f"mixable {mixable.__version__}",
+        f"{_core.isa} build",
+        "BLAS of",
+        "threads",
+        f"numpy {np.__version__}",
+    ):
         assert word in out
 
 
@@ -123,7 +150,9 @@ def test_core_stub_is_in_step():
 
 
 MODULES = [
-    name for _, name, _ in pkgutil.walk_packages(mixable.__path__, "mixable.") if "_core._" not in name and not name.endswith("__main__")
+    name
+    for _, name, _ in pkgutil.walk_packages(mixable.__path__, "mixable.")
+    if "_core._" not in name and not name.endswith("__main__")
 ]
 
 
@@ -138,7 +167,12 @@ def test_doctests_of_modules(name):
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
         ["mypy"],
-        ["clang-format", "--dry-run", "--Werror", *(str(path) for path in sorted((ROOT / "src").glob("**/*.[ch]pp")))],
+        [
+            "clang-format",
+            "--dry-run",
+            "--Werror",
+            *(str(path) for path in sorted((ROOT / "src").glob("**/*.[ch]pp"))),
+        ],
     ],
     ids=lambda command: " ".join(command[:2]),
 )

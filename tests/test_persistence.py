@@ -44,9 +44,15 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
     assert forecast(twin) == forecast(model)
     for f in (model, twin):
         if hasattr(f, "learn_one"):
-            f.learn_one({"three": 1.0, "one": 2.0}, {"river.GAFClassifier": True, "StreamModel": "yes"}.get(name, 1.0))
+            f.learn_one(
+                {"three": 1.0, "one": 2.0},
+                {"river.GAFClassifier": True, "StreamModel": "yes"}.get(name, 1.0),
+            )
         elif hasattr(f, "partial_fit"):
-            f.partial_fit(X3, np.array(["a", "b", "new"])[Y3] if name.startswith("GAFClassifier") else X3[:, 1])
+            f.partial_fit(
+                X3,
+                np.array(["a", "b", "new"])[Y3] if name.startswith("GAFClassifier") else X3[:, 1],
+            )
         elif hasattr(f, "learn"):
             f.learn(X[0], 0.5 if name in ("VAW", "AutoRidge") else 1)
         else:
@@ -57,7 +63,10 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
 def test_equal_models_give_equal_files_in_every_process(tmp_path):
     script = "import sys, mixable as mx; mx.save(mx.load(sys.argv[1]), sys.argv[2])"
     for number in range(3):
-        subprocess.run([sys.executable, "-c", script, FOLDER / "Mixture.safetensors", tmp_path / str(number)], check=True)
+        subprocess.run(
+            [sys.executable, "-c", script, FOLDER / "Mixture.safetensors", tmp_path / str(number)],
+            check=True,
+        )
     assert len({(tmp_path / str(number)).read_bytes() for number in range(3)}) == 1
 
 
@@ -81,12 +90,16 @@ def test_parameters_of_every_kind_come_back(tmp_path):
         assert repr(mx.load(tmp_path / "m")) == repr(model)
     mx.save(mx.GenericGAF(mx.losses.Huber(delta=2.0), 2, lam=3.0), tmp_path / "m")
     assert mx.load(tmp_path / "m").loss == mx.losses.Huber(delta=2.0)
-    estimator = mx.GAFClassifier(lam=np.float64(0.5), forecaster=mx.ONS, standardize=False).fit(X, Y)
+    estimator = mx.GAFClassifier(lam=np.float64(0.5), forecaster=mx.ONS, standardize=False).fit(
+        X, Y
+    )
     mx.save(estimator, tmp_path / "m")
     assert mx.load(tmp_path / "m").get_params() == estimator.get_params()
     import pandas as pd
 
-    named = mx.GAFClassifier().fit(pd.DataFrame(X, columns=["left", "right"]), np.where(Y, "yes", "no"))
+    named = mx.GAFClassifier().fit(
+        pd.DataFrame(X, columns=["left", "right"]), np.where(Y, "yes", "no")
+    )
     mx.save(named, tmp_path / "m")
     twin = mx.load(tmp_path / "m")
     assert twin.feature_names_in_.tolist() == ["left", "right"]
@@ -105,7 +118,9 @@ rng = np.random.default_rng(2)
 f = mx.load({str(tmp_path / "m.safetensors")!r})
 print(f.run(rng.normal(size=(50, 2)), rng.integers(0, 2, 50)).tobytes().hex())
 """
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    out = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.strip()
     rng = np.random.default_rng(2)
     assert model.run(rng.normal(size=(50, 2)), rng.integers(0, 2, 50)).tobytes().hex() == out
 
@@ -132,7 +147,9 @@ def test_any_flipped_bit_is_noticed(saved):
         changed = bytearray(data)
         changed[position] ^= 1 << int(rng.integers(8))
         saved.write_bytes(bytes(changed))
-        with pytest.raises(ValueError, match=r"damaged|cut short|does not begin|not one that mixable|has format"):
+        with pytest.raises(
+            ValueError, match=r"damaged|cut short|does not begin|not one that mixable|has format"
+        ):
             mx.load(saved)
 
 
@@ -175,7 +192,9 @@ def rewritten(data, **changes):
 def test_a_later_format_and_unknown_classes(saved):
     data = saved.read_bytes()
     saved.write_bytes(rewritten(data, format="2", library="9.0"))
-    with pytest.raises(persistence.UnknownFormatError, match=r"has format 2.*reads up to 1.*version 9\.0"):
+    with pytest.raises(
+        persistence.UnknownFormatError, match=r"has format 2.*reads up to 1.*version 9\.0"
+    ):
         mx.load(saved)
     saved.write_bytes(rewritten(data, model='{"object": "os.system", "state": {"dict": []}}'))
     with pytest.raises(persistence.DamagedFileError, match=r"holds a 'os\.system'"):
@@ -221,7 +240,9 @@ while True:
         mx.save(model, {str(path)!r})
 """
     for wait in (0.0, 0.02, 0.05, 0.11):
-        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout.readline() == "ready\n"
         time.sleep(wait)
         process.send_signal(signal.SIGKILL)
@@ -234,14 +255,22 @@ def test_files_get_the_usual_permissions(saved):
     assert saved.stat().st_mode == (saved.parent / "plain").stat().st_mode
 
 
-@pytest.mark.parametrize("name", ["GAFClassifier", "GAFRegressor", "river.GAFClassifier", "river.GAFRegressor"])
+@pytest.mark.parametrize(
+    "name", ["GAFClassifier", "GAFRegressor", "river.GAFClassifier", "river.GAFRegressor"]
+)
 def test_files_written_long_ago_go_on_learning(name):
     """Some were saved before the scaler kept the first entries of each feature."""
     model = mx.load(FOLDER / f"{name}.safetensors")
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(60, 2))
     for x in rows:
-        y = ("b" if x[0] > 0 else "a") if name == "GAFClassifier" else bool(x[0] > 0) if name == "river.GAFClassifier" else x[0]
+        y = (
+            ("b" if x[0] > 0 else "a")
+            if name == "GAFClassifier"
+            else bool(x[0] > 0)
+            if name == "river.GAFClassifier"
+            else x[0]
+        )
         if "river" in name:
             model.learn_one({"one": x[0], "two": x[1]}, y)
         else:
@@ -325,7 +354,13 @@ def test_a_scaler_that_cannot_be(saved):
     data = saved.read_bytes()
     size = int.from_bytes(data[:8], "little")
     metadata = json.loads(data[8 : 8 + size])["__metadata__"]
-    for tensor, value in (("count", -5.0), ("count", 2.5), ("count", 1e300), ("early", [np.nan] + [0.0] * 15), ("square", np.nan)):
+    for tensor, value in (
+        ("count", -5.0),
+        ("count", 2.5),
+        ("count", 1e300),
+        ("early", [np.nan] + [0.0] * 15),
+        ("square", np.nan),
+    ):
         tensors = load(data)
         (name,) = [name for name in tensors if name.endswith(f"scaler.{tensor}")]
         tensors[name][:] = value
@@ -347,7 +382,12 @@ def test_labels_that_do_not_go_with_the_forecaster(saved):
     (labels,) = re.findall(r'\["labels", (\[[^\]]*\])\]', described)
     one, two, three = json.loads(labels)
     for new in ([one, two, three, "d"], [two, one, three], [one, two], None):
-        saved.write_bytes(rewritten(data, model=described.replace(f'["labels", {labels}]', f'["labels", {json.dumps(new)}]')))
+        saved.write_bytes(
+            rewritten(
+                data,
+                model=described.replace(f'["labels", {labels}]', f'["labels", {json.dumps(new)}]'),
+            )
+        )
         with pytest.raises(persistence.DamagedFileError, match="do not go together"):
             mx.load(saved)
 
@@ -376,7 +416,10 @@ def forge(data, change):
     from safetensors.numpy import load, save
 
     size = int.from_bytes(data[:8], "little")
-    metadata, tensors = json.loads(data[8 : 8 + size])["__metadata__"], {name: values.copy() for name, values in load(data).items()}
+    metadata, tensors = (
+        json.loads(data[8 : 8 + size])["__metadata__"],
+        {name: values.copy() for name, values in load(data).items()},
+    )
     model = json.loads(metadata["model"])
     model = change(model, tensors) or model
     metadata["model"] = json.dumps(model)
@@ -471,7 +514,9 @@ FORGED = {
 def test_a_forged_file_is_refused(what):
     name, change = FORGED[what]
     data = (FOLDER / f"{name}.safetensors").read_bytes()
-    persistence.from_bytes(forge(data, lambda model, tensors: None))  # it is the change that is refused
+    persistence.from_bytes(
+        forge(data, lambda model, tensors: None)
+    )  # it is the change that is refused
     with pytest.raises(persistence.DamagedFileError):
         persistence.from_bytes(forge(data, change))
 
@@ -494,16 +539,28 @@ def a_tensor_that_is_named_often(model, tensors):
 
 SMALL = {  # files of at most a few megabytes, which took gigabytes
     "a scalar": ("GAF", set_entry("lam", {"scalar": 3_000_000_000, "dtype": "S1"})),
-    "one long text among short ones": ("GAFClassifier", set_entry("labels", {"array": ["x" * 200_000] + ["y"] * 5000, "dtype": "<U1"})),
-    "one long object among short ones": ("GAF", set_entry("integrator", {"array": ["x" * 200_000] + ["y"] * 5000, "dtype": "<U1"})),
-    "random points": ("GAF", set_entry("integrator", {"object": "MonteCarlo", "state": {"dict": [["m", 300_000_000]]}})),
+    "one long text among short ones": (
+        "GAFClassifier",
+        set_entry("labels", {"array": ["x" * 200_000] + ["y"] * 5000, "dtype": "<U1"}),
+    ),
+    "one long object among short ones": (
+        "GAF",
+        set_entry("integrator", {"array": ["x" * 200_000] + ["y"] * 5000, "dtype": "<U1"}),
+    ),
+    "random points": (
+        "GAF",
+        set_entry("integrator", {"object": "MonteCarlo", "state": {"dict": [["m", 300_000_000]]}}),
+    ),
     "features": ("GAF", set_entry("n_features", 12_000)),
     "features of gradients": ("OGD", set_entry("n_features", 200_000_000)),
     "features of an ensemble": ("AutoGAF", set_entry("n_features", 12_000)),
     "features of an estimator": ("GAFClassifier", set_entry("n_features", 200_000_000)),
     "classes": ("Folklore", set_entry("n_classes", 8_000)),
     "views": ("AutoGAF", set_entry("views", {"tuple": [0, 50_000_000]})),
-    "kernel features": ("GAFClassifier-fourier", lambda model, _: set_entry("n_components", 300_000_000)(entry(model, "design"), _)),
+    "kernel features": (
+        "GAFClassifier-fourier",
+        lambda model, _: set_entry("n_components", 300_000_000)(entry(model, "design"), _),
+    ),
     "particles": ("Foster", set_entry("m", 1_000_000)),
     "a tensor that is named often": ("FTRL", a_tensor_that_is_named_often),
 }
@@ -511,7 +568,9 @@ SMALL = {  # files of at most a few megabytes, which took gigabytes
 
 @pytest.mark.parametrize("what", SMALL)
 def test_small_files_do_not_take_much_memory(what):
-    """In a process that could have 600 MB more: a file that would take gigabytes fails there with another error."""
+    """In a process that could have 600 MB more: a file that would take gigabytes fails there with
+    another error.
+    """
     name, change = SMALL[what]
     data = forge((FOLDER / f"{name}.safetensors").read_bytes(), change)
     script = """
@@ -526,7 +585,9 @@ try:
 except persistence.DamagedFileError as error:
     print("refused", error)
 """
-    out = subprocess.run([sys.executable, "-c", script], input=data, capture_output=True, check=False)
+    out = subprocess.run(
+        [sys.executable, "-c", script], input=data, capture_output=True, check=False
+    )
     assert out.stdout.startswith(b"refused"), out.stderr.decode()[-500:]
 
 
@@ -538,7 +599,9 @@ def test_integrators_are_bounded():
 
 
 def test_models_of_every_size_are_loaded():
-    """What a file may ask for is in proportion to its length: true of every model, also one of which most sleeps."""
+    """What a file may ask for is in proportion to its length: true of every model, also one of
+    which most sleeps.
+    """
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(700, 3)), rng.integers(0, 3, 700)
     many = [(10.0**-e, 1.0, drift) for e in range(6) for drift in (0.0, 1e-3)]

@@ -10,7 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import logistic_stream
 
-from mixable import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, AutoGAF, AutoRidge, Folklore, Foster, GenericGAF, KernelGAF, Mixture
+from mixable import (
+    AIOLI,
+    FTRL,
+    GAF,
+    OGD,
+    ONS,
+    SMP,
+    VAW,
+    AutoGAF,
+    AutoRidge,
+    Folklore,
+    Foster,
+    GenericGAF,
+    KernelGAF,
+    Mixture,
+)
 from mixable.integrals import Ladder, MonteCarlo
 from mixable.losses import Logistic
 
@@ -117,7 +132,9 @@ def test_coefficients_sum_to_zero_and_precision_is_symmetric(make):
 
 
 @pytest.mark.parametrize(
-    "duplicate", [lambda f: pickle.loads(pickle.dumps(f)), copy.deepcopy, copy.copy], ids=["pickle", "deepcopy", "copy"]
+    "duplicate",
+    [lambda f: pickle.loads(pickle.dumps(f)), copy.deepcopy, copy.copy],
+    ids=["pickle", "deepcopy", "copy"],
 )
 @pytest.mark.parametrize("at", [0, 1, 7, 50])
 def test_copies_go_on_with_the_same_bits_and_apart(make, duplicate, at):
@@ -138,7 +155,9 @@ def test_relabelling_the_classes_permutes_the_probabilities(make):
     if isinstance(f, Foster):  # its chains are not symmetric in the classes, only its target is
         assert np.abs(q[:, permutation] - p).mean() < 0.15
         return
-    mixed = isinstance(f, (AutoGAF, Mixture))  # the experts' weights depend on the integrator's points, which are not symmetric
+    mixed = isinstance(
+        f, (AutoGAF, Mixture)
+    )  # the experts' weights depend on the integrator's points, which are not symmetric
     np.testing.assert_allclose(g.coef[permutation], f.coef, rtol=0, atol=0.05 if mixed else 1e-9)
     stochastic = isinstance(getattr(f, "integrator", None), MonteCarlo)
     assert np.median(np.abs(np.log(q[:, permutation]) - np.log(p))) < (0.3 if stochastic else 0.01)
@@ -157,7 +176,11 @@ BAD_ROWS = [
     (None, TypeError, "x"),
     ([[1.0] * D, [1.0]], ValueError, "x is ragged"),
     ([10**400, 1, 2, 3, 4], ValueError, r"x\[0\] holds a number too large"),
-    (np.array(["1", "2", "3", "4", "5"], dtype=object), TypeError, r"x\[0\] is not made of numbers"),
+    (
+        np.array(["1", "2", "3", "4", "5"], dtype=object),
+        TypeError,
+        r"x\[0\] is not made of numbers",
+    ),
     (np.ma.masked_array(np.zeros(D), mask=[0, 1, 0, 0, 0]), ValueError, "x has masked entries"),
 ]
 
@@ -214,7 +237,11 @@ def test_bad_weights(make, weight, error):
 
 
 def changed(array, where, value):
-    out = array.astype(np.result_type(array, type(value))) if isinstance(value, float) else array.copy()
+    out = (
+        array.astype(np.result_type(array, type(value)))
+        if isinstance(value, float)
+        else array.copy()
+    )
     out[where] = value
     return out
 
@@ -265,7 +292,10 @@ def layouts(a):
     yield "read-only", read_only
     yield "big-endian", a.astype(">f8")
     yield "long double", a.astype(np.longdouble)
-    yield "unaligned", np.frombuffer(b"." + a.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(a.shape)
+    yield (
+        "unaligned",
+        np.frombuffer(b"." + a.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(a.shape),
+    )
 
 
 @pytest.mark.parametrize("position", range(10))
@@ -311,10 +341,14 @@ def test_label_types(make, as_type):
 @settings(max_examples=30, deadline=None)
 @given(data=st.data(), name=st.sampled_from(sorted(FORECASTERS)))
 def test_any_finite_stream_keeps_the_promises(data, name):
-    """Hypothesis looks for inputs, labels and weights that break positivity, finiteness or run = loop."""
+    """Hypothesis looks for inputs, labels and weights that break positivity, finiteness or run =
+    loop.
+    """
     n = data.draw(st.integers(1, 5))
     value = st.floats(-1e5, 1e5, allow_nan=False, allow_subnormal=True)
-    table = np.array(data.draw(st.lists(st.lists(value, min_size=D, max_size=D), min_size=n, max_size=n)))
+    table = np.array(
+        data.draw(st.lists(st.lists(value, min_size=D, max_size=D), min_size=n, max_size=n))
+    )
     labels = np.array(data.draw(st.lists(st.integers(0, K - 1), min_size=n, max_size=n)))
     weight = np.array(data.draw(st.lists(st.floats(0, 1e3), min_size=n, max_size=n)))
     labels = np.minimum(labels, Case(name).K - 1)
@@ -355,7 +389,9 @@ class TestRegression:
             assert f.predict(X[t]) == first
             expected.append(first)
             f.learn(X[t], float(self.TARGETS[t]), 0.5)
-        np.testing.assert_allclose(whole.run(X, self.TARGETS, np.full(N, 0.5)), expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            whole.run(X, self.TARGETS, np.full(N, 0.5)), expected, rtol=0, atol=1e-9
+        )
         np.testing.assert_allclose(f.predict(X), [f.predict(x) for x in X], rtol=0, atol=1e-12)
 
     def test_copies_go_on_with_the_same_bits(self, f):
@@ -364,7 +400,14 @@ class TestRegression:
         assert np.array_equal(twin.run(X, self.TARGETS), f.run(X, self.TARGETS))
 
     @pytest.mark.parametrize(
-        ("y", "error"), [(np.nan, ValueError), (np.inf, ValueError), ("1", TypeError), (None, TypeError), (1j, TypeError)]
+        ("y", "error"),
+        [
+            (np.nan, ValueError),
+            (np.inf, ValueError),
+            ("1", TypeError),
+            (None, TypeError),
+            (1j, TypeError),
+        ],
     )
     def test_bad_targets(self, f, y, error):
         before = fingerprint(f)

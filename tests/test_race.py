@@ -1,4 +1,6 @@
-"""`mixable race` as a user meets it: embedded data and files of all kinds, interrupted and gone on with, alone and on a cluster."""
+"""`mixable race` as a user meets it: embedded data and files of all kinds, interrupted and gone on
+with, alone and on a cluster.
+"""
 
 import gzip
 import html
@@ -32,7 +34,18 @@ of_the_small_race = pytest.mark.xdist_group("small race")  # so that it is run o
 def small(tmp_path_factory):
     """A race over vehicle, and where its results are."""
     folder = tmp_path_factory.mktemp("small")
-    done = mixable("race", "vehicle", "--forecasters", "auto,gaf,ogd", "--grid", "none", "--repeats", 3, "--out", folder / "out")
+    done = mixable(
+        "race",
+        "vehicle",
+        "--forecasters",
+        "auto,gaf,ogd",
+        "--grid",
+        "none",
+        "--repeats",
+        3,
+        "--out",
+        folder / "out",
+    )
     assert done.returncode == 0, done.stderr
     return folder / "out", done
 
@@ -76,11 +89,23 @@ def test_the_report_needs_nothing_else(small):
     assert text.count("<svg") == 3
     for word in ("<script", "src=", "@import", "url(http", 'href="http'):
         assert word not in text
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if chromium is None:
         pytest.skip("no Chromium here")
     done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom", (out / "report.html").as_uri()],
+        [
+            chromium,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--dump-dom",
+            (out / "report.html").as_uri(),
+        ],
         capture_output=True,
         text=True,
         timeout=120,
@@ -93,9 +118,23 @@ def test_the_report_needs_nothing_else(small):
 @of_the_small_race
 def test_same_numbers_whatever_the_jobs(small, tmp_path):
     out, _ = small
-    options = ("--forecasters", "auto,gaf,ogd", "--grid", "none", "--repeats", 3, "--out", tmp_path / "two", "--jobs", 2)
+    options = (
+        "--forecasters",
+        "auto,gaf,ogd",
+        "--grid",
+        "none",
+        "--repeats",
+        3,
+        "--out",
+        tmp_path / "two",
+        "--jobs",
+        2,
+    )
     assert mixable("race", "vehicle", *options).returncode == 0
-    one, two = (pl.read_parquet(folder / "results.parquet").drop("microseconds") for folder in (out, tmp_path / "two"))
+    one, two = (
+        pl.read_parquet(folder / "results.parquet").drop("microseconds")
+        for folder in (out, tmp_path / "two")
+    )
     assert one.equals(two)
 
 
@@ -103,10 +142,25 @@ def test_same_numbers_whatever_the_jobs(small, tmp_path):
 def test_what_is_finished_is_not_done_again(small):
     out, _ = small
     before = {path.name: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
-    more = mixable("race", "vehicle", "--forecasters", "auto,gaf,ogd", "--grid", "none", "--repeats", 4, "--out", out)
+    more = mixable(
+        "race",
+        "vehicle",
+        "--forecasters",
+        "auto,gaf,ogd",
+        "--grid",
+        "none",
+        "--repeats",
+        4,
+        "--out",
+        out,
+    )
     assert more.returncode == 0
     assert "9 of 12 runs were finished before" in more.stderr
-    assert {name: stamp for name, stamp in ((p.name, p.stat().st_mtime_ns) for p in (out / "runs").iterdir()) if name in before} == before
+    assert {
+        name: stamp
+        for name, stamp in ((p.name, p.stat().st_mtime_ns) for p in (out / "runs").iterdir())
+        if name in before
+    } == before
 
 
 def test_results_of_a_file_that_has_changed_are_not_used_again(tmp_path):
@@ -115,7 +169,18 @@ def test_results_of_a_file_that_has_changed_are_not_used_again(tmp_path):
 
     def race_over(y):
         pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}).write_csv(tmp_path / "data.csv")
-        done = mixable("race", tmp_path / "data.csv", "--forecasters", "gaf", "--grid", "none", "--repeats", 1, "--out", tmp_path / "out")
+        done = mixable(
+            "race",
+            tmp_path / "data.csv",
+            "--forecasters",
+            "gaf",
+            "--grid",
+            "none",
+            "--repeats",
+            1,
+            "--out",
+            tmp_path / "out",
+        )
         assert done.returncode == 0, done.stderr
         return done.stderr, pl.read_parquet(tmp_path / "out" / "results.parquet")["log_loss"][0]
 
@@ -158,7 +223,11 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
         assert process.returncode == 130
         assert "the same command goes on" in errors
     layout = sources.survey("shuttle", None)
-    tasks = [runs.Task("shuttle", layout, name, (), seed, "causal") for seed in range(2) for name in ("folklore", "ogd")]
+    tasks = [
+        runs.Task("shuttle", layout, name, (), seed, "causal")
+        for seed in range(2)
+        for name in ("folklore", "ogd")
+    ]
     store = race.Store(tmp_path)
     for task in tasks:
         known = store.get(task.key)
@@ -179,7 +248,9 @@ def test_parts_that_a_kill_has_left_are_removed_on_the_next_start(tmp_path, monk
     race.Store(out)
     killed = [out / "runs" / "0123456789abcdef.json", out / "race.json", out / "another.json"]
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", lambda *names: 1 / 0)  # the end comes before the file has its name,
+        patch.setattr(
+            os, "replace", lambda *names: 1 / 0
+        )  # the end comes before the file has its name,
         patch.setattr(os, "unlink", lambda name: None)  # and too soon to clean up
         for path in killed:
             with pytest.raises(ZeroDivisionError):
@@ -187,32 +258,65 @@ def test_parts_that_a_kill_has_left_are_removed_on_the_next_start(tmp_path, monk
     (out / "runs" / "mine.part").touch()
     (out / "runs" / ".mine.12345678.part").touch()
     assert [len(list(folder.glob(".*.part"))) for folder in (out / "runs", out)] == [2, 2]
-    done = in_process("race", "vehicle", "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", out)
+    done = in_process(
+        "race", "vehicle", "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", out
+    )
     assert done.exit_code == 0, done.stderr
-    assert sorted(path.name for path in (out / "runs").iterdir() if path.suffix != ".json") == [".mine.12345678.part", "mine.part"]
-    (left,) = out.glob(".*.part")  # of a file that is not the race's: the user has named the folder, and others may write there
+    assert sorted(path.name for path in (out / "runs").iterdir() if path.suffix != ".json") == [
+        ".mine.12345678.part",
+        "mine.part",
+    ]
+    (left,) = out.glob(
+        ".*.part"
+    )  # of a file that is not the race's: the user has named the folder, and others may write there
     assert left.name.startswith(".another.json.")
 
 
 def test_lines_of_progress_are_no_flood(tmp_path, monkeypatch):
-    options = ("race", "vehicle", "--forecasters", "ogd", "--grid", "none", "--repeats", 4, "--jobs", 1, "--out")
+    options = (
+        "race",
+        "vehicle",
+        "--forecasters",
+        "ogd",
+        "--grid",
+        "none",
+        "--repeats",
+        4,
+        "--jobs",
+        1,
+        "--out",
+    )
     for pause, lines in ((0.0, [0, 1, 2, 3, 4]), (60.0, [0, 4])):
         monkeypatch.setattr(cli_race, "PAUSE", pause)
         said = in_process(*options, tmp_path / f"{pause}").stderr.splitlines()
         assert [line.split(",")[0] for line in said] == [f"mixable: {n} of 4 runs" for n in lines]
         assert all("s left" in line for line in said[1:-1])
-    assert in_process(*options, tmp_path / "60.0").stderr == "mixable: 4 of 4 runs were finished before\n"
+    assert (
+        in_process(*options, tmp_path / "60.0").stderr
+        == "mixable: 4 of 4 runs were finished before\n"
+    )
 
 
-STRANGE = ["[/b]", "$x$", "_{", "%", "<script>", ":smile:"]  # what Rich, Matplotlib or a browser could take for markup
+STRANGE = [
+    "[/b]",
+    "$x$",
+    "_{",
+    "%",
+    "<script>",
+    ":smile:",
+]  # what Rich, Matplotlib or a browser could take for markup
 
 
 def strange_table(path):
     rng = np.random.default_rng(0)
     numbers = {column: rng.normal(size=100) for column in STRANGE[1:]}
-    frame = pl.DataFrame({**numbers, "[/b]": rng.choice(STRANGE, 100), "y": rng.choice(STRANGE[:2], 100)})
+    frame = pl.DataFrame(
+        {**numbers, "[/b]": rng.choice(STRANGE, 100), "y": rng.choice(STRANGE[:2], 100)}
+    )
     path.parent.mkdir(exist_ok=True)
-    {".csv": frame.write_csv, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}[path.suffix](path)
+    {".csv": frame.write_csv, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}[
+        path.suffix
+    ](path)
 
 
 def test_names_of_files_and_columns_are_text_and_no_markup(tmp_path, monkeypatch):
@@ -221,7 +325,20 @@ def test_names_of_files_and_columns_are_text_and_no_markup(tmp_path, monkeypatch
         strange_table(tmp_path / name)
     monkeypatch.chdir(tmp_path)
     out = Path("out[/b]$")
-    done = in_process("race", *names, "--forecasters", "auto", "--grid", "none", "--repeats", 1, "--jobs", 1, "--out", out)
+    done = in_process(
+        "race",
+        *names,
+        "--forecasters",
+        "auto",
+        "--grid",
+        "none",
+        "--repeats",
+        1,
+        "--jobs",
+        1,
+        "--out",
+        out,
+    )
     assert done.exit_code == 0, done.stderr
     report = (out / "report.html").read_text()
     for name in names:
@@ -232,7 +349,9 @@ def test_names_of_files_and_columns_are_text_and_no_markup(tmp_path, monkeypatch
     assert "<script" not in report
     for picture in ("loss", "reliability", "trust"):
         assert (out / f"{picture}.png").exists()
-        drawn = re.findall("<!-- (.*?) -->", (out / f"{picture}.svg").read_text())  # text is drawn as paths, and stands beside them
+        drawn = re.findall(
+            "<!-- (.*?) -->", (out / f"{picture}.svg").read_text()
+        )  # text is drawn as paths, and stands beside them
         for name in names:
             assert any(html.unescape(text).startswith(name) for text in drawn)
 
@@ -250,14 +369,30 @@ def test_a_long_name_has_its_own_line_above_a_panel():
     from matplotlib.figure import Figure
 
     axes = Figure().subplots()
-    for name, title in (("short", "short: 5"), ("x" * 54, f"{'x' * 54}\n5"), ("x" * 300 + "end", f"…{'x' * 51}end\n5")):
+    for name, title in (
+        ("short", "short: 5"),
+        ("x" * 54, f"{'x' * 54}\n5"),
+        ("x" * 300 + "end", f"…{'x' * 51}end\n5"),
+    ):
         figures.entitle(axes, name, ": 5")
         assert axes.get_title() == title
 
 
 def test_a_name_that_is_not_utf_8_is_refused_and_the_others_are_raced(tmp_path, monkeypatch):
     bad = write_table(tmp_path / "t.csv").rename(tmp_path / os.fsdecode(b"caf\xe9\x1b[31m.csv"))
-    arguments = ["race", bad, "vehicle", "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", tmp_path / "out"]
+    arguments = [
+        "race",
+        bad,
+        "vehicle",
+        "--forecasters",
+        "ogd",
+        "--grid",
+        "none",
+        "--repeats",
+        1,
+        "--out",
+        tmp_path / "out",
+    ]
     monkeypatch.setattr(sys, "argv", ["mixable", *map(str, arguments)])
     done = in_process(*arguments)
     assert done.exit_code == 2
@@ -275,7 +410,9 @@ def write_table(path):
     colour = rng.choice(["red", "green", "blue"], ROWS)
     kind = np.where(size + (colour == "red") + 0.3 * rng.normal(size=ROWS) > 0.3, "big", "small")
     frame = pl.DataFrame({"size": size, "weight": weight, "colour": colour, "kind": kind})
-    frame = frame.with_columns(pl.when(pl.arange(0, ROWS) % 50 == 7).then(None).otherwise(pl.col("weight")).alias("weight"))
+    frame = frame.with_columns(
+        pl.when(pl.arange(0, ROWS) % 50 == 7).then(None).otherwise(pl.col("weight")).alias("weight")
+    )
     if path.suffix == ".csv":
         frame.write_csv(path)
     elif path.suffix == ".gz":
@@ -285,12 +422,25 @@ def write_table(path):
     elif path.suffix == ".jsonl":
         frame.write_ndjson(path)
     elif path.suffix == ".arff":
-        lines = ["@relation t", "@attribute size numeric", "@attribute weight numeric", "@attribute colour {red,green,blue}"]
+        lines = [
+            "@relation t",
+            "@attribute size numeric",
+            "@attribute weight numeric",
+            "@attribute colour {red,green,blue}",
+        ]
         lines += ["@attribute kind {big,small}", "@data"]
-        lines += [",".join("?" if value is None else str(value) for value in row) for row in frame.iter_rows()]
+        lines += [
+            ",".join("?" if value is None else str(value) for value in row)
+            for row in frame.iter_rows()
+        ]
         path.write_text("\n".join(lines) + "\n")
     else:
-        path.write_text("".join(f"{int(k == 'big')} 1:{s} 2:{w}\n" for s, w, k in zip(size, weight, kind, strict=True)))
+        path.write_text(
+            "".join(
+                f"{int(k == 'big')} 1:{s} 2:{w}\n"
+                for s, w, k in zip(size, weight, kind, strict=True)
+            )
+        )
     return path
 
 
@@ -309,14 +459,38 @@ def test_files_of_every_kind_are_the_same_data(tmp_path, name):
 def test_racing_a_file_says_what_was_done(tmp_path):
     path = write_table(tmp_path / "t.csv")
     done = mixable(
-        "race", path, "--target", "kind", "--forecasters", "auto,ogd", "--grid", "none", "--keep-order", "--out", tmp_path / "out"
+        "race",
+        path,
+        "--target",
+        "kind",
+        "--forecasters",
+        "auto,ogd",
+        "--grid",
+        "none",
+        "--keep-order",
+        "--out",
+        tmp_path / "out",
     )
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())  # lines break where they happen to
     assert "text column 'colour' became 3 columns" in said
     assert "one pass" in said
     svm = write_table(tmp_path / "t.libsvm")
-    assert mixable("race", svm, "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", tmp_path / "svm").returncode == 0
+    assert (
+        mixable(
+            "race",
+            svm,
+            "--forecasters",
+            "ogd",
+            "--grid",
+            "none",
+            "--repeats",
+            1,
+            "--out",
+            tmp_path / "svm",
+        ).returncode
+        == 0
+    )
 
 
 BAD = {
@@ -358,8 +532,14 @@ def test_bad_files_are_one_clear_line_and_exit_code_2(tmp_path, name):
         (("vehicle", "--grid", '{"gaf": [{"lambda": 1}]}'), "vehicle: gaf with {'lambda': 1.0}: "),
         (("vehicle", "--grid", '{"gaf": [{"lam": -1}]}'), "lam must be above 0"),
         (("vehicle", "--grid", '{"gfa": [{"lam": 1}]}'), "no forecaster is called 'gfa'"),
-        (("vehicle", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
-        (("vehicle", "--engine", "dask", "--scheduler", "nonsense://"), "no Dask scheduler answers at nonsense://"),
+        (
+            ("vehicle", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"),
+            "no Dask scheduler answers at tcp://127.0.0.1:9",
+        ),
+        (
+            ("vehicle", "--engine", "dask", "--scheduler", "nonsense://"),
+            "no Dask scheduler answers at nonsense://",
+        ),
         (("vehicel",), "no such file; the embedded sets are vehicle, shuttle, segment"),
     ],
 )
@@ -382,7 +562,18 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 def test_missing_target_is_named_and_the_good_files_are_still_raced(tmp_path):
     good = write_table(tmp_path / "good.csv")
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
-    options = ("--target", "kind", "--forecasters", "ogd", "--grid", "none", "--repeats", 1, "--out", tmp_path / "out")
+    options = (
+        "--target",
+        "kind",
+        "--forecasters",
+        "ogd",
+        "--grid",
+        "none",
+        "--repeats",
+        1,
+        "--out",
+        tmp_path / "out",
+    )
     done = mixable("race", tmp_path / "bad.csv", good, *options)
     assert done.returncode == 2
     assert "has no column 'kind'; its columns are a, b" in done.stderr
@@ -391,7 +582,18 @@ def test_missing_target_is_named_and_the_good_files_are_still_raced(tmp_path):
 
 def test_a_grid_of_ones_own(tmp_path):
     (tmp_path / "grid.json").write_text('{"gaf": [{"lam": 0.1}, {"lam": 1}]}')
-    options = ("--forecasters", "gaf", "--grid", tmp_path / "grid.json", "--repeats", 1, "--alphas", "1,inf", "--out", tmp_path / "out")
+    options = (
+        "--forecasters",
+        "gaf",
+        "--grid",
+        tmp_path / "grid.json",
+        "--repeats",
+        1,
+        "--alphas",
+        "1,inf",
+        "--out",
+        tmp_path / "out",
+    )
     assert mixable("race", "vehicle", *options).returncode == 0
     assert len(pl.read_parquet(tmp_path / "out" / "results.parquet")) == 2
 
@@ -470,8 +672,14 @@ def test_dask_gives_the_same_numbers_though_a_worker_is_killed(tmp_path):
     from distributed import LocalCluster
 
     layout = sources.survey("segment", None)
-    tasks = [runs.Task("segment", layout, name, (), seed, "causal") for seed in range(4) for name in ("auto", "ogd")]
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    tasks = [
+        runs.Task("segment", layout, name, (), seed, "causal")
+        for seed in range(4)
+        for name in ("auto", "ogd")
+    ]
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
         victim = next(iter(cluster.workers.values())).pid
         got = {}
         for task, result in race.on_dask(tasks, cluster.scheduler_address):
@@ -493,7 +701,9 @@ def test_generated_streams():
     X, y = datasets.make_separable(500, 4, 3, margin=0.2)
     from sklearn.linear_model import LogisticRegression
 
-    assert LogisticRegression(C=1e6, max_iter=10_000, fit_intercept=False).fit(X, y).score(X, y) == 1.0
+    assert (
+        LogisticRegression(C=1e6, max_iter=10_000, fit_intercept=False).fit(X, y).score(X, y) == 1.0
+    )
 
 
 def test_datasets_lists_what_is_embedded():
@@ -522,9 +732,13 @@ print(runs.run(runs.Task("t", layout, "ogd", (), None, "causal"))["n"], resource
     for n in (60_000, 300_000):
         rng = np.random.default_rng(0)
         path = Path(tmp_path / f"{n}.csv")
-        frame = pl.DataFrame({f"x{i}": rng.normal(size=n) for i in range(8)}).with_columns(y=pl.col("x0") > 0)
+        frame = pl.DataFrame({f"x{i}": rng.normal(size=n) for i in range(8)}).with_columns(
+            y=pl.col("x0") > 0
+        )
         frame.write_csv(path)
-        out = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True).stdout.split()
+        out = subprocess.run(
+            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+        ).stdout.split()
         assert int(out[0]) == n
         peaks.append(int(out[1]))
         path.unlink()

@@ -1,4 +1,6 @@
-"""The executable specification checked against things nobody here wrote: SciPy's minimiser, closed forms, finite differences."""
+"""The executable specification checked against things nobody here wrote: SciPy's minimiser, closed
+forms, finite differences.
+"""
 
 import numpy as np
 import pytest
@@ -14,15 +16,23 @@ def test_gradient_and_hessian_are_the_derivatives_of_value(loss):
     rng = np.random.default_rng(0)
     for _ in range(20):
         z = 2 * rng.normal(size=loss.n_outputs)
-        y = loss.outcome(rng.integers(loss.n_outputs) if isinstance(loss, Logistic) else rng.normal(size=loss.n_outputs))
-        np.testing.assert_allclose(loss.gradient(z, y), approx_fprime(z, lambda z, y=y: loss.value(z, y), 1e-7), atol=1e-5)
+        y = loss.outcome(
+            rng.integers(loss.n_outputs)
+            if isinstance(loss, Logistic)
+            else rng.normal(size=loss.n_outputs)
+        )
+        np.testing.assert_allclose(
+            loss.gradient(z, y), approx_fprime(z, lambda z, y=y: loss.value(z, y), 1e-7), atol=1e-5
+        )
         jacobian = np.atleast_2d(approx_fprime(z, lambda z, y=y: loss.gradient(z, y), 1e-7))
         np.testing.assert_allclose(loss.hessian(z, y), jacobian, atol=1e-5)
 
 
 @pytest.mark.parametrize("K", [2, 3, 6])
 def test_theta_is_stationary_for_the_surrogate_objective(K):
-    """2 A_t theta_{t+1} + b_t = 0 with b updated at theta_{t+1}; the printed update, at theta_t, does not keep it."""
+    """2 A_t theta_{t+1} + b_t = 0 with b updated at theta_{t+1}; the printed update, at theta_t,
+    does not keep it.
+    """
     X, y = logistic_stream(100, 4, K)
     f = GenericGAF(Logistic(K), 4, lam=0.1, beta=0.7)
     printed_b = np.zeros(4 * K)
@@ -33,7 +43,9 @@ def test_theta_is_stationary_for_the_surrogate_objective(K):
         assert np.abs(residual).max() < 1e-10
         Phi = np.kron(np.eye(K), X[t][:, None])
         z = f.coef @ X[t]
-        printed_b += Phi @ (f.loss.gradient(z, y[t]) - f.beta * f.loss.hessian(z, y[t]) @ Phi.T @ before)
+        printed_b += Phi @ (
+            f.loss.gradient(z, y[t]) - f.beta * f.loss.hessian(z, y[t]) @ Phi.T @ before
+        )
     assert np.abs(2 * f.precision() @ f.coef.ravel() + printed_b).max() > 1e-2
 
 
@@ -49,7 +61,11 @@ def test_theta_is_the_argmin_of_the_true_objective(K):
         total = lam * theta @ theta
         for s, centre in enumerate(centres):
             z0, dz = centre @ X[s], theta.reshape(K, d) @ X[s] - centre @ X[s]
-            total += f.loss.value(z0, y[s]) + f.loss.gradient(z0, y[s]) @ dz + beta / 2 * dz @ f.loss.hessian(z0, y[s]) @ dz
+            total += (
+                f.loss.value(z0, y[s])
+                + f.loss.gradient(z0, y[s]) @ dz
+                + beta / 2 * dz @ f.loss.hessian(z0, y[s]) @ dz
+            )
         return total + f.loss.value(theta.reshape(K, d) @ X[t], y[t])
 
     for t in range(12):
@@ -62,7 +78,9 @@ def test_theta_is_the_argmin_of_the_true_objective(K):
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 7.0])
 def test_squared_loss_gives_vovk_azoury_warmuth(outputs, alpha):
-    """The closed form Y^T X (lam I + sum of x x^T including the new x)^-1 x, whatever the mixability constant."""
+    """The closed form Y^T X (lam I + sum of x x^T including the new x)^-1 x, whatever the
+    mixability constant.
+    """
     rng = np.random.default_rng(2)
     d, n, lam = 4, 60, 0.5
     X = rng.normal(size=(n, d))
@@ -76,7 +94,9 @@ def test_squared_loss_gives_vovk_azoury_warmuth(outputs, alpha):
 
 
 def test_squared_substitution_meets_the_mixability_inequality():
-    """Eq. (4) at random Gaussians: (yhat - y)^2 <= -1/alpha log E exp(-alpha (z - y)^2) for all |y| <= Y."""
+    """Eq. (4) at random Gaussians: (yhat - y)^2 <= -1/alpha log E exp(-alpha (z - y)^2) for all |y|
+    <= Y.
+    """
     rng = np.random.default_rng(3)
     loss = Squared(target_bound=2.0)
     alpha = loss.constants(1.0, 1.0).alpha
@@ -96,13 +116,18 @@ def test_logistic_value_has_no_overflow_and_no_cancellation():
 
 @pytest.mark.parametrize(
     ("kind", "beta", "gamma", "zeta"),
-    [("paper", 1 / (np.log(4) / 2 + 7), 9.0, 36.0), ("tight", 1 / (np.log(4) / 2 + 6 / 2**0.5 + 1), 4.5, 1.278)],
+    [
+        ("paper", 1 / (np.log(4) / 2 + 7), 9.0, 36.0),
+        ("tight", 1 / (np.log(4) / 2 + 6 / 2**0.5 + 1), 4.5, 1.278),
+    ],
 )
 def test_logistic_constants(kind, beta, gamma, zeta):
-    assert Logistic(4).constants(radius=2.0, bound=3.0, kind=kind) == pytest.approx((1.0, beta, gamma, zeta))
+    assert Logistic(4).constants(radius=2.0, bound=3.0, kind=kind) == pytest.approx(
+        (1.0, beta, gamma, zeta)
+    )
 
 
 def test_squared_constants_are_the_papers_with_gamma_corrected():
-    assert Squared(target_bound=3.0).constants(radius=2.0, bound=1.5, n_features=5) == pytest.approx(
-        (1 / 18, 1.0, 4.5, 1 / (8 * 9 * 5 * 4))
-    )
+    assert Squared(target_bound=3.0).constants(
+        radius=2.0, bound=1.5, n_features=5
+    ) == pytest.approx((1 / 18, 1.0, 4.5, 1 / (8 * 9 * 5 * 4)))

@@ -1,4 +1,6 @@
-"""Best in hindsight against independent solvers, regret curves, online-to-batch, bounds on streams where they mean something."""
+"""Best in hindsight against independent solvers, regret curves, online-to-batch, bounds on streams
+where they mean something.
+"""
 
 import numpy as np
 import pytest
@@ -100,7 +102,9 @@ def test_the_gap_is_the_frank_wolfe_gap_and_covers_what_is_missing(K, radius):
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     p[np.arange(150), y] -= 1
     g = p.T @ X  # (K, d)
-    most = (g * early.coef).sum() + radius * np.linalg.norm(g)  # the most that a linear function falls within the ball
+    most = (g * early.coef).sum() + radius * np.linalg.norm(
+        g
+    )  # the most that a linear function falls within the ball
     assert early.gap == pytest.approx(min(most, early.loss))
     missing = early.loss - best_loss_in_ball(X, y, K, radius)
     assert 0.5 < missing <= early.gap < early.loss
@@ -118,13 +122,17 @@ def test_a_loss_is_never_negative_so_the_gap_is_at_most_the_loss():
 def test_a_gap_above_the_tolerance_is_said(monkeypatch):
     X, y = logistic_stream(60, 3, 3)
     with monkeypatch.context() as broken:
-        broken.setattr(regret, "fit", lambda values, labels, w, nu, V: V)  # a solver that stays where it is
+        broken.setattr(
+            regret, "fit", lambda values, labels, w, nu, V: V
+        )  # a solver that stays where it is
         with pytest.warns(RuntimeWarning, match="only known to within"):
             best = regret.best_in_hindsight(X, y, 1.0)
     assert best.gap > 1
     times = [20, 60]
     gaps = regret.curve(np.ones(60), X, y, 1.0, times=times).gap
-    assert gaps == pytest.approx([regret.best_in_hindsight(X[:t], y[:t], 1.0, n_classes=3).gap for t in times])
+    assert gaps == pytest.approx(
+        [regret.best_in_hindsight(X[:t], y[:t], 1.0, n_classes=3).gap for t in times]
+    )
 
 
 def test_squared_loss_keeps_small_directions():
@@ -216,7 +224,10 @@ def test_regret_is_under_the_bound_where_predicting_the_uniform_distribution_bre
         f = AIOLI.from_theory(2, radius=margin, bound=R, horizon=n)
         p, bound = f.run(X, y), bounds.aioli(n, 2, margin, R)
     elif name == "Foster":
-        p, bound = Foster.from_theory(2, K, radius=B, horizon=n, m=10).run(X, y), bounds.foster(n, 2, K, B, R) + 2
+        p, bound = (
+            Foster.from_theory(2, K, radius=B, horizon=n, m=10).run(X, y),
+            bounds.foster(n, 2, K, B, R) + 2,
+        )
     else:
         kind = "tight" if "tight" in name else "paper"
         p = Folklore.from_theory(2, K, radius=B, bound=R, horizon=n, constants=kind).run(X, y)
@@ -248,10 +259,22 @@ def test_every_bound_holds_in_the_hard_regime(chi):
     B = margin / np.sqrt(2)  # of the 2 x 1 matrix
     best = regret.best_in_hindsight(X, y, B, n_classes=2).loss
     runs = {
-        "GAF": (GAF.from_theory(1, 2, radius=B, bound=1.0, horizon=n), bounds.gaf(n, 1, 2, B, 1.0, "paper") + 2),
-        "GAF tight": (GAF.from_theory(1, 2, radius=B, bound=1.0, horizon=n, constants="tight"), bounds.gaf(n, 1, 2, B, 1.0, "tight") + 2),
-        "Folklore": (Folklore.from_theory(1, 2, radius=B, bound=1.0), bounds.folklore(n, 1, 2, B, 1.0, 1.0, "paper")),
-        "AIOLI": (AIOLI.from_theory(1, radius=margin, bound=1.0), bounds.aioli(n, 1, margin, 1.0, lam=1.0)),
+        "GAF": (
+            GAF.from_theory(1, 2, radius=B, bound=1.0, horizon=n),
+            bounds.gaf(n, 1, 2, B, 1.0, "paper") + 2,
+        ),
+        "GAF tight": (
+            GAF.from_theory(1, 2, radius=B, bound=1.0, horizon=n, constants="tight"),
+            bounds.gaf(n, 1, 2, B, 1.0, "tight") + 2,
+        ),
+        "Folklore": (
+            Folklore.from_theory(1, 2, radius=B, bound=1.0),
+            bounds.folklore(n, 1, 2, B, 1.0, 1.0, "paper"),
+        ),
+        "AIOLI": (
+            AIOLI.from_theory(1, radius=margin, bound=1.0),
+            bounds.aioli(n, 1, margin, 1.0, lam=1.0),
+        ),
         "ONS": (ONS.from_theory(1, 2, radius=B, bound=1.0), bounds.ons(n, 1, 2, B, 1.0)),
         "OGD": (OGD.from_theory(1, 2, radius=B, bound=1.0), bounds.ogd(n, 1, 2, B, 1.0)),
     }
@@ -261,25 +284,44 @@ def test_every_bound_holds_in_the_hard_regime(chi):
     X, y = make_hazan(few, chi, seed=0)
     B = np.log(few) / np.sqrt(2)
     p = Foster.from_theory(1, 2, radius=B, horizon=few, m=10).run(X, y)
-    assert log_loss(p, y).sum() - regret.best_in_hindsight(X, y, B, n_classes=2).loss <= bounds.foster(few, 1, 2, B, 1.0) + 2
+    assert (
+        log_loss(p, y).sum() - regret.best_in_hindsight(X, y, B, n_classes=2).loss
+        <= bounds.foster(few, 1, 2, B, 1.0) + 2
+    )
 
 
 def test_bounds_grow_as_table_1_says():
-    """Doubling n adds a constant to the logarithmic ones; B enters OGD linearly, ONS exponentially, GAF and FOLKLORE polynomially."""
+    """Doubling n adds a constant to the logarithmic ones; B enters OGD linearly, ONS exponentially,
+    GAF and FOLKLORE polynomially.
+    """
     arguments = {"n_features": 5, "n_classes": 3, "bound": 1.0}
     for name in ("gaf", "folklore", "ons", "foster"):
-        at = [getattr(bounds, name)(n, radius=3.0, **arguments) for n in (10**7, 2 * 10**7, 4 * 10**7)]
+        at = [
+            getattr(bounds, name)(n, radius=3.0, **arguments) for n in (10**7, 2 * 10**7, 4 * 10**7)
+        ]
         assert at[2] - at[1] == pytest.approx(at[1] - at[0], rel=1e-3), name
-    assert bounds.ogd(400, radius=3.0, **arguments) == pytest.approx(2 * bounds.ogd(100, radius=3.0, **arguments))
-    assert bounds.ons(1000, radius=12.0, **arguments) > 1000 * bounds.ons(1000, radius=6.0, **arguments)
-    assert bounds.gaf(1000, radius=12.0, **arguments) < 5 * bounds.gaf(1000, radius=6.0, **arguments)
-    assert bounds.foster(1000, radius=12.0, **arguments) < 1.5 * bounds.foster(1000, radius=6.0, **arguments)
-    assert bounds.corollary2(1000, radius=3.0, **arguments) > bounds.gaf(1000, radius=3.0, **arguments)
+    assert bounds.ogd(400, radius=3.0, **arguments) == pytest.approx(
+        2 * bounds.ogd(100, radius=3.0, **arguments)
+    )
+    assert bounds.ons(1000, radius=12.0, **arguments) > 1000 * bounds.ons(
+        1000, radius=6.0, **arguments
+    )
+    assert bounds.gaf(1000, radius=12.0, **arguments) < 5 * bounds.gaf(
+        1000, radius=6.0, **arguments
+    )
+    assert bounds.foster(1000, radius=12.0, **arguments) < 1.5 * bounds.foster(
+        1000, radius=6.0, **arguments
+    )
+    assert bounds.corollary2(1000, radius=3.0, **arguments) > bounds.gaf(
+        1000, radius=3.0, **arguments
+    )
 
 
 def test_proposition_3():
     assert bounds.proposition3(10_000, 5, 3, 2.0, 1.0, m=100).regret == np.inf
-    several = [bounds.proposition3(10_000, 5, 3, 2.0, 1.0, m=m).regret for m in (1e6, 1e9, 1e12, 1e15)]
+    several = [
+        bounds.proposition3(10_000, 5, 3, 2.0, 1.0, m=m).regret for m in (1e6, 1e9, 1e12, 1e15)
+    ]
     assert several == sorted(several, reverse=True)
     assert several[-1] - bounds.gaf(10_000, 5, 3, 2.0, 1.0) < 20
     mu, _ = bounds.proposition3(10_000, 5, 3, 2.0, 1.0, m=1e9, delta=0.1)

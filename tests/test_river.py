@@ -13,7 +13,9 @@ import mixable as mx
 @pytest.mark.parametrize(
     "check",
     [
-        pytest.param((model, check), id=f"{type(model).__name__} {getattr(check, '__name__', check)}")
+        pytest.param(
+            (model, check), id=f"{type(model).__name__} {getattr(check, '__name__', check)}"
+        )
         for model in (mx.river.GAFClassifier(), mx.river.GAFRegressor())
         for check in checks.yield_checks(model)
     ],
@@ -37,7 +39,10 @@ def test_below_every_linear_model_of_river_at_its_best_learning_rate():
 
     ours = loss(mx.river.GAFClassifier())
     rates = (0.01, 0.03, 0.1, 0.3)
-    softmax = [loss(preprocessing.StandardScaler() | linear_model.SoftmaxRegression(optim.SGD(rate))) for rate in rates]
+    softmax = [
+        loss(preprocessing.StandardScaler() | linear_model.SoftmaxRegression(optim.SGD(rate)))
+        for rate in rates
+    ]
     assert ours < 0.25 < min(softmax)
 
 
@@ -46,7 +51,9 @@ def test_pipelines_with_other_parts_of_river():
     model.learn_one({"clump_thickness": 1.0, "x": 2.0, "left out": "text"}, "a")
     model.learn_one({"clump_thickness": 3.0, "x": 1.0}, "b")
     assert set(model.predict_proba_one({"clump_thickness": 3.0, "x": 1.0})) == {"a", "b"}
-    text = (compose.SelectType(str) | preprocessing.OneHotEncoder()) + compose.SelectType(float) | mx.river.GAFClassifier()
+    text = (compose.SelectType(str) | preprocessing.OneHotEncoder()) + compose.SelectType(
+        float
+    ) | mx.river.GAFClassifier()
     text.learn_one({"colour": "red", "size": 1.0}, True)
     text.learn_one({"colour": "blue", "size": 2.0}, False)
     assert text.predict_one({"colour": "red", "size": 1.0}) in (True, False)
@@ -80,7 +87,11 @@ def test_a_missing_feature_counts_as_its_mean():
     missing = model.predict_proba_one({"b": 0.3})
     present = model.predict_proba_one({"a": mean, "b": 0.3})
     assert missing[True] == pytest.approx(present[True], abs=1e-6)
-    assert missing == model.predict_proba_one({"a": None, "b": 0.3}) == model.predict_proba_one({"a": float("nan"), "b": 0.3})
+    assert (
+        missing
+        == model.predict_proba_one({"a": None, "b": 0.3})
+        == model.predict_proba_one({"a": float("nan"), "b": 0.3})
+    )
 
 
 def test_many_is_one_after_the_other():
@@ -92,7 +103,9 @@ def test_many_is_one_after_the_other():
     many.learn_many(X[:70], y[:70])
     many.learn_many(X[70:], y[70:])
     expected = pd.DataFrame([one.predict_proba_one(x) for x, _ in data])
-    pd.testing.assert_frame_equal(many.predict_proba_many(X)[expected.columns], expected, rtol=1e-8, atol=1e-8)
+    pd.testing.assert_frame_equal(
+        many.predict_proba_many(X)[expected.columns], expected, rtol=1e-8, atol=1e-8
+    )
 
 
 def test_regression_and_its_intervals():
@@ -176,13 +189,18 @@ NAMES = ["a", "b", "c", 4, ("pair", 5)]
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_sequence_of_calls(data, tmp_path_factory):
-    """Features and classes that come when they like, one by one or in tables, saved and loaded in between: as if learned one by one."""
+    """Features and classes that come when they like, one by one or in tables, saved and loaded in
+    between: as if learned one by one.
+    """
     path = tmp_path_factory.mktemp("models") / "m.safetensors"
     model, history = mx.river.GAFClassifier(), []
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
 
     def example(names):
-        return {name: float(value) for name, value in zip(names, rng.normal(size=len(names)) * 10, strict=True)}
+        return {
+            name: float(value)
+            for name, value in zip(names, rng.normal(size=len(names)) * 10, strict=True)
+        }
 
     for _ in range(data.draw(st.integers(1, 8))):
         action = data.draw(st.sampled_from(["one", "one", "many", "save", "bad"]))
@@ -191,8 +209,16 @@ def test_any_sequence_of_calls(data, tmp_path_factory):
             history.append((example(names), data.draw(st.sampled_from(["x", "y", "z"]))))
             model.learn_one(*history[-1])
         elif action == "many" and names:
-            rows = [(example(names), label) for label in data.draw(st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=4))]
-            table = pd.DataFrame([list(x.values()) for x, _ in rows], columns=pd.Index(names, dtype=object, tupleize_cols=False))
+            rows = [
+                (example(names), label)
+                for label in data.draw(
+                    st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=4)
+                )
+            ]
+            table = pd.DataFrame(
+                [list(x.values()) for x, _ in rows],
+                columns=pd.Index(names, dtype=object, tupleize_cols=False),
+            )
             model.learn_many(table, pd.Series([label for _, label in rows]))
             history += rows
         elif action == "save":
@@ -207,4 +233,6 @@ def test_any_sequence_of_calls(data, tmp_path_factory):
         question = example(NAMES)
         expected, given_ = fresh.predict_proba_one(question), model.predict_proba_one(question)
         assert list(given_) == list(expected)
-        np.testing.assert_allclose(list(given_.values()), list(expected.values()), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            list(given_.values()), list(expected.values()), rtol=0, atol=1e-9
+        )

@@ -1,4 +1,6 @@
-"""`mixable stream` as a user meets it: the real command in real pipes, killed, fed with rubbish, in a terminal."""
+"""`mixable stream` as a user meets it: the real command in real pipes, killed, fed with rubbish, in
+a terminal.
+"""
 
 import contextlib
 import csv
@@ -40,13 +42,17 @@ class Done(NamedTuple):
 
 
 def run(folder, *arguments, source=None, data=None, status=0, model="model", **options):
-    """Run the command with a model in `folder`: on bytes from a pipe in a process of its own, on a file in this one, which is quicker."""
+    """Run the command with a model in `folder`: on bytes from a pipe in a process of its own, on a
+    file in this one, which is quicker.
+    """
     paths = () if source is None else (folder / source,)
     words = [str(word) for word in ("stream", "--model", folder / model, *arguments, *paths)]
     if data is None and not options:
         result = CliRunner().invoke(app, words)
         got, done = result.exit_code, Done(b"", result.stderr.encode())
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exception is None or isinstance(result.exception, SystemExit), (
+            result.exception
+        )
     else:
         process = subprocess.run([MIXABLE, *words], input=data, capture_output=True, **options)
         got, done = process.returncode, Done(process.stdout, process.stderr)
@@ -57,8 +63,16 @@ def run(folder, *arguments, source=None, data=None, status=0, model="model", **o
 
 @contextlib.contextmanager
 def piped(words, **options):
-    """The command in a pipe, to be written to bit by bit; what it says on standard error can be read."""
-    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0, **options}
+    """The command in a pipe, to be written to bit by bit; what it says on standard error can be
+    read.
+    """
+    options = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "bufsize": 0,
+        **options,
+    }
     with subprocess.Popen([str(word) for word in words], **options) as process:
         yield process
 
@@ -80,7 +94,9 @@ def rejects(folder):
 
 
 def balanced(folder, events):
-    """Nothing is lost: all events were predicted or rejected, and each has its line in the answers or the rejects."""
+    """Nothing is lost: all events were predicted or rejected, and each has its line in the answers
+    or the rejects.
+    """
     got = counts(folder)
     with open(folder / "out.csv", newline="") as file:
         answers = [row for row in csv.reader(file) if row[0].isdigit()]
@@ -94,7 +110,10 @@ def small(n=60, seed=0):
     """Lines of a stream of two features and two classes, the header first."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2)).round(3)
-    return ["a,b,y\n", *(f"{x[0]},{x[1]},{'up' if x.sum() + rng.normal() > 0 else 'down'}\n" for x in X)]
+    return [
+        "a,b,y\n",
+        *(f"{x[0]},{x[1]},{'up' if x.sum() + rng.normal() > 0 else 'down'}\n" for x in X),
+    ]
 
 
 beside_the_one_alone = pytest.mark.xdist_group("alone")  # so that it is run once
@@ -105,7 +124,9 @@ def alone(tmp_path_factory):
     """A run that nobody has disturbed, and its input."""
     folder = tmp_path_factory.mktemp("alone")
     write_events(folder / "in.csv", 4000)
-    subprocess.run(command(folder, folder / "in.csv", "--every", 300, *GAF), check=True, capture_output=True)
+    subprocess.run(
+        command(folder, folder / "in.csv", "--every", 300, *GAF), check=True, capture_output=True
+    )
     return folder
 
 
@@ -118,7 +139,16 @@ def same(folder, alone):
 @beside_the_one_alone
 def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_path, how):
     hit = kill_and_resume(
-        tmp_path, alone / "in.csv", 4, getattr(signal, f"SIG{how}"), np.random.default_rng(), "--every", 300, "--seconds", 0.05, *GAF
+        tmp_path,
+        alone / "in.csv",
+        4,
+        getattr(signal, f"SIG{how}"),
+        np.random.default_rng(),
+        "--every",
+        300,
+        "--seconds",
+        0.05,
+        *GAF,
     )
     assert hit
     same(tmp_path, alone)
@@ -129,13 +159,19 @@ def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_p
 def test_a_pipe_in_dribs_gzip_and_small_checkpoints_give_the_same_bytes(alone, tmp_path):
     (packed := tmp_path / "packed").mkdir()
     data = (alone / "in.csv").read_bytes()
-    (tmp_path / "in.gz").write_bytes(gzip.compress(data[:50_000]) + gzip.compress(data[50_000:]) + bytes(512))
-    subprocess.run(command(packed, tmp_path / "in.gz", "--every", 17, *GAF), check=True, capture_output=True)
+    (tmp_path / "in.gz").write_bytes(
+        gzip.compress(data[:50_000]) + gzip.compress(data[50_000:]) + bytes(512)
+    )
+    subprocess.run(
+        command(packed, tmp_path / "in.gz", "--every", 17, *GAF), check=True, capture_output=True
+    )
     same(packed, alone)
 
     (dribs := tmp_path / "dribs").mkdir()
     rng, at = np.random.default_rng(0), 0
-    with piped(command(dribs, "x", "--every", 1000, *GAF)[:-1], stderr=subprocess.DEVNULL) as process:
+    with piped(
+        command(dribs, "x", "--every", 1000, *GAF)[:-1], stderr=subprocess.DEVNULL
+    ) as process:
         while at < len(data):
             step = int(rng.choice([1, 7, 100, 3000, 40_000]))
             process.stdin.write(data[at : at + step])
@@ -153,13 +189,23 @@ def test_the_mixture_resumes_to_the_same_bytes_in_the_midst_of_growing(tmp_path)
     for t in range(180):
         names = "abcd"[: 2 + (t > 60) + (t > 120)]
         x = dict(zip(names, rng.normal(size=len(names)).tolist(), strict=True))
-        lines.append(json.dumps({**x, "y": ["no", "yes", 3][int(rng.integers(2 + (t > 100)))]}) + "\n")
+        lines.append(
+            json.dumps({**x, "y": ["no", "yes", 3][int(rng.integers(2 + (t > 100)))]}) + "\n"
+        )
     (tmp_path / "in.jsonl").write_text("".join(lines))
     run(tmp_path, "--target", "y", "--out", tmp_path / "out.csv", source="in.jsonl", model="whole")
     whole = (tmp_path / "out.csv").read_bytes()
     for cut in (30, 61, 102, 180):
         (tmp_path / "in.jsonl").write_text("".join(lines[:cut]))
-        run(tmp_path, "--target", "y", "--out", tmp_path / "pieces.csv", source="in.jsonl", model="pieces")
+        run(
+            tmp_path,
+            "--target",
+            "y",
+            "--out",
+            tmp_path / "pieces.csv",
+            source="in.jsonl",
+            model="pieces",
+        )
     assert (tmp_path / "pieces.csv").read_bytes() == whole
     assert (tmp_path / "pieces").read_bytes() == (tmp_path / "whole").read_bytes()
     model = mx.load(tmp_path / "whole")
@@ -168,7 +214,9 @@ def test_the_mixture_resumes_to_the_same_bytes_in_the_midst_of_growing(tmp_path)
 
 @pytest.mark.parametrize(("d", "K"), [(18, 4), (700, 3)])
 def test_bits_do_not_depend_on_how_rows_are_spread_over_calls(d, K):
-    """Also where BLAS does the products, whose bits in `run` do depend on it; and they are those of predict and learn."""
+    """Also where BLAS does the products, whose bits in `run` do depend on it; and they are those of
+    predict and learn.
+    """
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, d)), rng.integers(-1, K, 90)
     design = Design.for_classes(mx.GAF, {})
@@ -192,17 +240,29 @@ def test_bits_do_not_depend_on_how_rows_are_spread_over_calls(d, K):
 TEXTS = st.text(st.characters(exclude_characters="\n\r\0", exclude_categories=["Cs"]), min_size=1)
 
 
-@given(st.lists(st.tuples(st.floats(allow_nan=False, allow_infinity=False), TEXTS, TEXTS, st.floats(-1e3, 1e3)), max_size=5), st.booleans())
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(allow_nan=False, allow_infinity=False), TEXTS, TEXTS, st.floats(-1e3, 1e3)
+        ),
+        max_size=5,
+    ),
+    st.booleans(),
+)
 def test_what_pythons_csv_writes_is_read_to_the_bit(rows, quote_all):
     file = io.StringIO(newline="")
     csv.writer(file, quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL).writerows(rows)
     block = file.getvalue().encode()
-    X, labels, ids, _, lines, bad, end, count = mx._core.CsvParser([0, -2, -3, 1], list("abcd")).parse(block, 0, len(block), 100, 1000)
+    X, labels, ids, _, lines, bad, end, count = mx._core.CsvParser(
+        [0, -2, -3, 1], list("abcd")
+    ).parse(block, 0, len(block), 100, 1000)
     assert X.tolist() == [[row[0], row[3]] for row in rows]
     assert (labels, ids) == ([row[1] for row in rows], [row[2] for row in rows])
     assert (lines.tolist(), bad, end, count) == (list(range(len(rows))), [], len(block), len(rows))
     written = mx._core.format_rows(X, [b""] * len(rows), ["", ","], "\n").decode()
-    assert [[float(value) for value in line.split(",")] for line in written.splitlines()] == X.tolist()
+    assert [
+        [float(value) for value in line.split(",")] for line in written.splitlines()
+    ] == X.tolist()
 
 
 LARGEST = 2**63 - 1
@@ -227,7 +287,9 @@ LARGEST = 2**63 - 1
     ids=lambda value: str(value)[:30],
 )
 def test_exponents_of_any_size_are_read_or_refused_as_infinite(text, value):
-    X, _, _, _, _, bad, _, _ = mx._core.CsvParser([0], ["a"]).parse(text.encode(), 0, len(text), 1, 0)
+    X, _, _, _, _, bad, _, _ = mx._core.CsvParser([0], ["a"]).parse(
+        text.encode(), 0, len(text), 1, 0
+    )
     if value is None:
         assert len(X) == 0
         assert bad[0][2].startswith("column 'a' is infinite: '" + text[:80])
@@ -239,7 +301,9 @@ def test_exponents_of_any_size_are_read_or_refused_as_infinite(text, value):
 def test_what_is_too_large_is_refused_and_nothing_of_it_learned():
     f = mx.GAF(2, 2, lam=1e-14)
     scaler = mx._core.Scaler(2, False, False, 1)
-    _, done, reason = f._core.follow(scaler, np.array([[1.0, 1.0], [1e9, 0.0], [1.0, 1.0]]), np.array([0, 1, 0]))
+    _, done, reason = f._core.follow(
+        scaler, np.array([[1.0, 1.0], [1e9, 0.0], [1.0, 1.0]]), np.array([0, 1, 0])
+    )
     assert (done, f.steps) == (1, 1)
     assert "too large" in reason
 
@@ -247,7 +311,9 @@ def test_what_is_too_large_is_refused_and_nothing_of_it_learned():
 def test_answers_come_at_once_in_a_slow_pipe(tmp_path):
     header, *lines = small(12)
     times = []
-    with piped([MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--classes", "up,down"]) as process:
+    with piped(
+        [MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--classes", "up,down"]
+    ) as process:
         process.stdin.write(header.encode())
         for number, line in enumerate(lines):
             time.sleep(0.1)
@@ -267,7 +333,9 @@ def test_answers_come_at_once_in_a_slow_pipe(tmp_path):
 
 def test_sigterm_in_an_idle_pipe_checkpoints_and_exits_0(tmp_path):
     for number, how in enumerate((signal.SIGTERM, signal.SIGINT), start=1):
-        with piped([MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--seconds", "0.3"]) as process:
+        with piped(
+            [MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--seconds", "0.3"]
+        ) as process:
             process.stdin.write("".join(small(5)).encode())
             assert any(line.startswith(b"6,") for line in process.stdout)
             if number == 1:  # --seconds: a checkpoint though nothing more comes
@@ -308,22 +376,38 @@ def test_events_without_label_are_only_predicted_and_late_labels_are_learned(tmp
     (tmp_path / "in").write_text("".join(lines))
     run(tmp_path, "--target", "y", "--id", "id", "--out", tmp_path / "out.csv", *GAF, source="in")
     model = mx.load(tmp_path / "model")
-    assert model.counts == {"events": 40, "predicted": 40, "rejected": 0, "learned": 35, "late": 35, "forgotten": 0}
+    assert model.counts == {
+        "events": 40,
+        "predicted": 40,
+        "rejected": 0,
+        "learned": 35,
+        "late": 35,
+        "forgotten": 0,
+    }
     assert list(model.waiting) == ["35", "36", "37", "38", "39"]
     assert model.scores.n == 35
     assert model.predict_proba_one({"a": 0.3}) == expected.predict_proba_one({"a": 0.3})
-    run(tmp_path, "--target", "y", "--id", "id", "--remember", "3", *GAF, source="in", model="short")
+    run(
+        tmp_path, "--target", "y", "--id", "id", "--remember", "3", *GAF, source="in", model="short"
+    )
     short = counts(tmp_path, "short")
     # nothing tells a label whose event is forgotten from an event whose values are all missing
     assert (short["late"], short["forgotten"], short["events"], short["rejected"]) == (0, 37, 75, 0)
 
 
 def as_csv(events, path):
-    path.write_text("id,a,b,y\n" + "".join(f"{i},{'' if a is None else a},{'' if b is None else b},{y}\n" for i, a, b, y in events))
+    path.write_text(
+        "id,a,b,y\n"
+        + "".join(
+            f"{i},{'' if a is None else a},{'' if b is None else b},{y}\n" for i, a, b, y in events
+        )
+    )
 
 
 def as_json(events, path):
-    path.write_text("".join(json.dumps({"id": i, "a": a, "b": b, "y": y}) + "\n" for i, a, b, y in events))
+    path.write_text(
+        "".join(json.dumps({"id": i, "a": a, "b": b, "y": y}) + "\n" for i, a, b, y in events)
+    )
 
 
 @pytest.mark.parametrize("write", [as_csv, as_json])
@@ -337,23 +421,72 @@ def test_an_event_whose_values_are_all_missing_is_an_event(tmp_path, write):
         events.append((t, a, b, label))
         expected.learn_one({"a": a, "b": b}, label)
     write(events, tmp_path / "in")
-    arguments = ("--target", "y", "--id", "id", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects")
+    arguments = (
+        "--target",
+        "y",
+        "--id",
+        "id",
+        "--out",
+        tmp_path / "out.csv",
+        "--rejects",
+        tmp_path / "rejects",
+    )
     run(tmp_path, *arguments, *GAF, source="in")
-    assert balanced(tmp_path, 300) == dict(events=300, predicted=300, rejected=0, learned=300, late=0, forgotten=0)
-    assert mx.load(tmp_path / "model").predict_proba_one({"a": 0.3}) == expected.predict_proba_one({"a": 0.3})
+    assert balanced(tmp_path, 300) == dict(
+        events=300, predicted=300, rejected=0, learned=300, late=0, forgotten=0
+    )
+    assert mx.load(tmp_path / "model").predict_proba_one({"a": 0.3}) == expected.predict_proba_one(
+        {"a": 0.3}
+    )
 
 
 @pytest.mark.parametrize("write", [as_csv, as_json])
 def test_an_identifier_that_waits_makes_a_line_without_values_a_late_label(tmp_path, write):
-    """As it is when the line comes: 1 has its label, 2 is forgotten, 3 waits; lines with values are events whoever waits."""
-    events = [(1, 1.5, 2.5, ""), (2, 1.0, -1.0, ""), (1, None, None, "up"), (3, 0.5, 1.0, ""), (4, 2.0, 1.0, ""), (1, None, None, "up")]
-    events += [(2, None, None, "down"), (3, None, None, "down"), (4, 1.0, 1.0, "new"), (4, None, None, "up"), (5, None, None, "")]
+    """As it is when the line comes: 1 has its label, 2 is forgotten, 3 waits; lines with values are
+    events whoever waits.
+    """
+    events = [
+        (1, 1.5, 2.5, ""),
+        (2, 1.0, -1.0, ""),
+        (1, None, None, "up"),
+        (3, 0.5, 1.0, ""),
+        (4, 2.0, 1.0, ""),
+        (1, None, None, "up"),
+    ]
+    events += [
+        (2, None, None, "down"),
+        (3, None, None, "down"),
+        (4, 1.0, 1.0, "new"),
+        (4, None, None, "up"),
+        (5, None, None, ""),
+    ]
     events += [(5, None, None, "up")]
     write(events, tmp_path / "in")
-    arguments = ("--target", "y", "--id", "id", "--out", tmp_path / "out.csv", "--remember", 2, *GAF)
+    arguments = (
+        "--target",
+        "y",
+        "--id",
+        "id",
+        "--out",
+        tmp_path / "out.csv",
+        "--remember",
+        2,
+        *GAF,
+    )
     run(tmp_path, *arguments, source="in")
-    assert counts(tmp_path) == {"events": 9, "predicted": 9, "rejected": 0, "learned": 7, "late": 3, "forgotten": 2}
-    answered = [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines() if line[0].isdigit()]
+    assert counts(tmp_path) == {
+        "events": 9,
+        "predicted": 9,
+        "rejected": 0,
+        "learned": 7,
+        "late": 3,
+        "forgotten": 2,
+    }
+    answered = [
+        line.split(",")[0]
+        for line in (tmp_path / "out.csv").read_text().splitlines()
+        if line[0].isdigit()
+    ]
     assert answered == ["1", "2", "3", "4", "1", "2", "4", "4", "5"]
     run(tmp_path, *arguments, "--every", 1, source="in", model="slow")  # each line is a batch
     assert (tmp_path / "slow").read_bytes() == (tmp_path / "model").read_bytes()
@@ -363,16 +496,36 @@ def test_an_identifier_that_waits_makes_a_line_without_values_a_late_label(tmp_p
     "data",
     [
         b'{"id": 1, "a": 1}\n{"id": 9, "y": "up"}\n{"id": 1, "y": "up"}\n{"a": 2, "y": "up"}\n',
-        b'{"id": 1, "a": 1}\n{"id": 9, "day": 3, "y": "up"}\n{"id": 1, "day": 3, "y": "up"}\n{"a": 2, "y": "up"}\n',
+        b'{"id": 1, "a": 1}\n{"id": 9, "day": 3, "y": "up"}\n{"id": 1, "day": 3, "y": "up"}\n{"a": '
+        b'2, "y": "up"}\n',
     ],
     ids=["keys that are not there", "keys that are no features"],
 )
 def test_a_label_without_features_whose_event_is_not_remembered_is_refused(tmp_path, data):
-    arguments = ("--target", "y", "--id", "id", "--rejects", tmp_path / "rejects", "--features", "a", *GAF)
+    arguments = (
+        "--target",
+        "y",
+        "--id",
+        "id",
+        "--rejects",
+        tmp_path / "rejects",
+        "--features",
+        "a",
+        *GAF,
+    )
     (tmp_path / "in").write_bytes(data)
     run(tmp_path, *arguments, source="in")
-    assert counts(tmp_path) == {"events": 3, "predicted": 2, "rejected": 1, "learned": 2, "late": 1, "forgotten": 0}
-    assert [(entry["line"], entry["reason"]) for entry in rejects(tmp_path)] == [(2, "a label for '9', which is not remembered")]
+    assert counts(tmp_path) == {
+        "events": 3,
+        "predicted": 2,
+        "rejected": 1,
+        "learned": 2,
+        "late": 1,
+        "forgotten": 0,
+    }
+    assert [(entry["line"], entry["reason"]) for entry in rejects(tmp_path)] == [
+        (2, "a label for '9', which is not remembered")
+    ]
 
 
 def test_a_file_of_labels_alone_brings_late_labels(tmp_path):
@@ -380,7 +533,14 @@ def test_a_file_of_labels_alone_brings_late_labels(tmp_path):
     (tmp_path / "labels").write_text("y,id\nup,1\nup,9\ndown,2\n")
     run(tmp_path, "--target", "y", "--id", "id", source="events")
     said = run(tmp_path, "--target", "y", "--id", "id", source="labels").stderr.decode()
-    assert counts(tmp_path) == {"events": 4, "predicted": 3, "rejected": 1, "learned": 3, "late": 2, "forgotten": 0}
+    assert counts(tmp_path) == {
+        "events": 4,
+        "predicted": 3,
+        "rejected": 1,
+        "learned": 3,
+        "late": 2,
+        "forgotten": 0,
+    }
     assert "1 rejected (the first at line 3: a label for '9', which is not remembered)" in said
 
 
@@ -388,13 +548,25 @@ def test_no_learn_serves_and_leaves_the_model_alone(tmp_path):
     (tmp_path / "in.csv").write_text("".join(small()))
     run(tmp_path, "--target", "y", source="in.csv")
     before = (tmp_path / "model").read_bytes()
-    served = run(tmp_path, "--no-learn", data=b'{"a": 1, "b": 0.5}\n{"b": -2, "strange": "column"}\n').stdout.decode().splitlines()
+    served = (
+        run(tmp_path, "--no-learn", data=b'{"a": 1, "b": 0.5}\n{"b": -2, "strange": "column"}\n')
+        .stdout.decode()
+        .splitlines()
+    )
     model = mx.load(tmp_path / "model")
     assert [json.loads(line)["p"] for line in served] == [
         model.predict_proba_one({"a": 1.0, "b": 0.5}),
         model.predict_proba_one({"b": -2.0}),
     ]
-    scored = run(tmp_path, "--no-learn", "--target", "y", "--id", "n", data=b"n,a,b,y\n1,0,0,\n1,,,up\n2,1,1,never seen\n")
+    scored = run(
+        tmp_path,
+        "--no-learn",
+        "--target",
+        "y",
+        "--id",
+        "n",
+        data=b"n,a,b,y\n1,0,0,\n1,,,up\n2,1,1,never seen\n",
+    )
     assert b"2 events: 2 predicted, 0 rejected, 0 learned, 1 late" in scored.stderr
     assert (tmp_path / "model").read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["in.csv", "model"]
@@ -431,9 +603,22 @@ GOOD_LINES = ['"1"," 2 ","up"', "1e-999,+2,down", ",nan,up", "1,2,", " .5\t,-1E+
 
 
 def test_bad_events_are_skipped_with_line_number_and_reason(tmp_path):
-    lines = [line for pair in zip([bad for bad, _ in BAD_LINES], GOOD_LINES * 2, strict=True) for line in pair]
+    lines = [
+        line
+        for pair in zip([bad for bad, _ in BAD_LINES], GOOD_LINES * 2, strict=True)
+        for line in pair
+    ]
     (tmp_path / "in").write_text("a,b,y\n" + "\n".join(lines), newline="")
-    arguments = ("--target", "y", "--classes", "up,down", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects")
+    arguments = (
+        "--target",
+        "y",
+        "--classes",
+        "up,down",
+        "--out",
+        tmp_path / "out.csv",
+        "--rejects",
+        tmp_path / "rejects",
+    )
     run(tmp_path, *arguments, source="in")
     assert balanced(tmp_path, 24)["learned"] == 10
     assert [(entry["line"], entry["reason"]) for entry in rejects(tmp_path)] == [
@@ -459,7 +644,9 @@ JSON_LINES = [
 
 def test_bad_json_lines(tmp_path):
     good = '{"a": 1.5, "b": null, "y": "up"}'
-    (tmp_path / "in").write_text("\n".join([good, *(line for bad, _ in JSON_LINES for line in (bad, good))]))
+    (tmp_path / "in").write_text(
+        "\n".join([good, *(line for bad, _ in JSON_LINES for line in (bad, good))])
+    )
     arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects")
     run(tmp_path, *arguments, source="in")
     balanced(tmp_path, 1 + 2 * len(JSON_LINES))
@@ -473,23 +660,41 @@ def test_the_first_reason_stands_in_the_summary_and_nothing_but_bad_events_is_ex
 
     def summary(*lines, status, more=()):
         (tmp_path / "in").write_text("".join(line + "\n" for line in ("id,a,y", *lines)))
-        done = run(tmp_path, *arguments, "--from-start", "--out", tmp_path / "out.csv", *more, source="in", status=status)
+        done = run(
+            tmp_path,
+            *arguments,
+            "--from-start",
+            "--out",
+            tmp_path / "out.csv",
+            *more,
+            source="in",
+            status=status,
+        )
         return done.stderr.decode().splitlines()[-1]
 
     first = "(the first at line 3: column 'a' is not a number: 'x')"
-    assert f"3 events: 1 predicted, 2 rejected {first}, 1 learned; " in summary("1,1,up", "2,x,up", "3", status=0)
-    first = "(the first at line 2: column 'a' is not a number: '\\x1b[31mred\\x07')"  # no message of ours may steer a terminal
-    assert f"5 events: 1 predicted, 4 rejected {first}, 1 learned; " in summary("1,\x1b[31mred\x07,up", "2,[/b],up", status=1)
+    assert f"3 events: 1 predicted, 2 rejected {first}, 1 learned; " in summary(
+        "1,1,up", "2,x,up", "3", status=0
+    )
+    # No message of ours may steer a terminal.
+    first = "(the first at line 2: column 'a' is not a number: '\\x1b[31mred\\x07')"
+    assert f"5 events: 1 predicted, 4 rejected {first}, 1 learned; " in summary(
+        "1,\x1b[31mred\x07,up", "2,[/b],up", status=1
+    )
     assert "4 rejected, 1 learned" in summary("", status=0)  # no events: none of them was rejected
     assert "4 rejected, 1 learned" in summary("7,1,", status=0)
     first = "(the first at line 2: no class is called 'left')"
-    assert f"5 rejected {first}" in summary("8,1,left", "7,,up", status=0)  # a late label was of use
+    assert f"5 rejected {first}" in summary(
+        "8,1,left", "7,,up", status=0
+    )  # a late label was of use
     assert "1 rejected (the first" in summary("8,1,left", status=1, more=("--no-learn",))
     assert len(summary(f"8,{'x' * 79},up", "8,1,up", status=0)) < 500
 
 
 def test_a_stream_of_bad_events_that_is_told_to_stop_ends_in_peace(tmp_path):
-    with piped([MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--seconds", "0.1"]) as process:
+    with piped(
+        [MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--seconds", "0.1"]
+    ) as process:
         process.stdin.write(b"a,y\nx,up\n")
         appeared(tmp_path / "model")
         process.terminate()
@@ -536,10 +741,27 @@ def fuzzed():
     yield "truncated gzip", packed[: len(packed) // 2], "cut"
     yield "damaged gzip", packed[: len(packed) // 2] + noise[:500], "cut"
     yield "gzip without its end", packed[:-4], 201
-    encodings = header + lines[0] + "1,2,größer\n".encode("latin-1") + "1,2,größer\n".encode() + "1,2,x\n".encode("utf-16") + lines[1]
+    encodings = (
+        header
+        + lines[0]
+        + "1,2,größer\n".encode("latin-1")
+        + "1,2,größer\n".encode()
+        + "1,2,x\n".encode("utf-16")
+        + lines[1]
+    )
     yield "mixed encodings", encodings, count(encodings)
     long = (
-        header + lines[0] + b"1," + b"9" * 1_000_000 + b",up\n" + b"," * 1_000_000 + b"\n" + b"1,2," + b"z" * 1_000_000 + b"\n" + lines[1]
+        header
+        + lines[0]
+        + b"1,"
+        + b"9" * 1_000_000
+        + b",up\n"
+        + b"," * 1_000_000
+        + b"\n"
+        + b"1,2,"
+        + b"z" * 1_000_000
+        + b"\n"
+        + lines[1]
     )
     yield "lines of 1 MB", long, 5
     yield "a line without end", header + lines[0] + b"7" * (LONGEST + 300_000) + b"\n" + lines[1], 3
@@ -564,10 +786,20 @@ def unpacked(data):
     return out
 
 
-@pytest.mark.parametrize(("name", "data", "events"), [pytest.param(*case, id=case[0]) for case in fuzzed()])
+@pytest.mark.parametrize(
+    ("name", "data", "events"), [pytest.param(*case, id=case[0]) for case in fuzzed()]
+)
 def test_rubbish_is_never_fatal_and_nothing_is_lost(tmp_path, name, data, events):
     (tmp_path / "in").write_bytes(data)
-    arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", *GAF)
+    arguments = (
+        "--target",
+        "y",
+        "--out",
+        tmp_path / "out.csv",
+        "--rejects",
+        tmp_path / "rejects",
+        *GAF,
+    )
     all_bad = name == "a number of many bytes"
     done = run(tmp_path, *arguments, source="in", status=2 if events is None else int(all_bad))
     if events is None:
@@ -575,7 +807,9 @@ def test_rubbish_is_never_fatal_and_nothing_is_lost(tmp_path, name, data, events
         return
     if events == "cut":
         assert "gzip" in rejects(tmp_path)[-1]["reason"]
-        events = unpacked(data).count(b"\n")  # the header is no event, and what could not be unpacked is one
+        events = unpacked(data).count(
+            b"\n"
+        )  # the header is no event, and what could not be unpacked is one
     balanced(tmp_path, events)
     before = [(tmp_path / file).read_bytes() for file in FILES]
     run(tmp_path, *arguments, source="in")  # nothing is left to do
@@ -586,7 +820,16 @@ def test_random_bytes_in_a_pipe_never_crash(tmp_path):
     rng = np.random.default_rng(3)
     alphabet = np.frombuffer(b'0123456789,.,-e+\n\n",ab\r\x00\xc3\xa4 nif', dtype=np.uint8)
     data = b"a,b,y\n" + rng.choice(alphabet, 60_000).tobytes()
-    arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", "--forecaster", "ons")
+    arguments = (
+        "--target",
+        "y",
+        "--out",
+        tmp_path / "out.csv",
+        "--rejects",
+        tmp_path / "rejects",
+        "--forecaster",
+        "ons",
+    )
     run(tmp_path, *arguments, data=data)
     balanced(tmp_path, sum(bool(line.removesuffix(b"\r")) for line in data.split(b"\n")[1:]))
 
@@ -608,7 +851,10 @@ def test_another_input_is_recognised_and_a_shortened_one_refused(tmp_path):
     assert counts(tmp_path)["events"] == 540
     run(tmp_path, *arguments, "--from-start", source="two.csv")
     assert counts(tmp_path)["events"] == 570
-    assert len([line for line in (tmp_path / "out.csv").read_text().splitlines() if line[0].isdigit()]) == 570
+    assert (
+        len([line for line in (tmp_path / "out.csv").read_text().splitlines() if line[0].isdigit()])
+        == 570
+    )
     (tmp_path / "out.csv").unlink()
     (tmp_path / "two.csv").write_text("".join(small(40, seed=5)))
     lost = run(tmp_path, *arguments, source="two.csv")
@@ -633,12 +879,23 @@ def test_an_empty_input_or_an_early_stop_leaves_the_checkpoint_its_place(tmp_pat
 
 def test_half_a_line_that_is_completed_later_is_not_taken_for_an_event(tmp_path):
     header, *lines = small(10)
-    arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects", *GAF)
+    arguments = (
+        "--target",
+        "y",
+        "--out",
+        tmp_path / "out.csv",
+        "--rejects",
+        tmp_path / "rejects",
+        *GAF,
+    )
     (tmp_path / "in.csv").write_text("".join([header, *lines[:5]]) + "1.5,2")
     run(tmp_path, *arguments, source="in.csv")
     (tmp_path / "in.csv").write_text("".join([header, *lines[:5]]) + "1.5,2.5,up\n" + lines[6])
     run(tmp_path, *arguments, source="in.csv")
-    assert [(entry["line"], entry["text"]) for entry in rejects(tmp_path)] == [(7, "1.5,2"), (7, ".5,up")]
+    assert [(entry["line"], entry["text"]) for entry in rejects(tmp_path)] == [
+        (7, "1.5,2"),
+        (7, ".5,up"),
+    ]
     assert balanced(tmp_path, 8)["learned"] == 6
 
 
@@ -697,18 +954,28 @@ def test_a_model_goes_on_only_as_what_it_is(tmp_path):
         (("--classes", "up,down,left"), b"other --classes: up, down"),
         (("--features", "a"), b"other --features: b"),
     ):
-        assert message in run(tmp_path, "--target", "y", *arguments, source="in.csv", status=2).stderr
+        assert (
+            message in run(tmp_path, "--target", "y", *arguments, source="in.csv", status=2).stderr
+        )
     mx.save(mx.GAF(2, 2), tmp_path / "other")
-    assert b"holds a GAF" in run(tmp_path, "--target", "y", source="in.csv", status=2, model="other").stderr
+    assert (
+        b"holds a GAF"
+        in run(tmp_path, "--target", "y", source="in.csv", status=2, model="other").stderr
+    )
     (tmp_path / "torn").write_bytes((tmp_path / "model").read_bytes()[:-5])
-    assert b"cut short" in run(tmp_path, "--target", "y", source="in.csv", status=2, model="torn").stderr
+    assert (
+        b"cut short"
+        in run(tmp_path, "--target", "y", source="in.csv", status=2, model="torn").stderr
+    )
 
 
 def test_metrics_are_added_at_each_checkpoint_and_survive_a_torn_line(tmp_path):
     header, *lines = small(50)
     (tmp_path / "in.csv").write_text("".join([header, *lines]))
     (tmp_path / "metrics").write_text('{"events": 0}\n{"torn')
-    run(tmp_path, "--target", "y", "--metrics", tmp_path / "metrics", "--every", 20, source="in.csv")
+    run(
+        tmp_path, "--target", "y", "--metrics", tmp_path / "metrics", "--every", 20, source="in.csv"
+    )
     entries = [json.loads(line) for line in (tmp_path / "metrics").read_text().splitlines()]
     assert [entry["events"] for entry in entries] == [0, 20, 40, 50]
     scores = mx.load(tmp_path / "model").scores
@@ -718,10 +985,23 @@ def test_metrics_are_added_at_each_checkpoint_and_survive_a_torn_line(tmp_path):
 
 def test_answers_as_json_and_csv_with_identifiers_of_all_kinds(tmp_path):
     data = '{"n": "a,\\"b\\"", "x": 1, "y": "ü"}\n{"n": 7, "x": 2, "y": true}\n{"x": 3.5}\n{"n": "", "x": 3.5}\n'.encode()
-    lines = [json.loads(line) for line in run(tmp_path, "--target", "y", "--id", "n", data=data).stdout.splitlines()]
+    lines = [
+        json.loads(line)
+        for line in run(tmp_path, "--target", "y", "--id", "n", data=data).stdout.splitlines()
+    ]
     assert [line["n"] for line in lines] == ['a,"b"', 7, None, None]
     assert list(lines[3]["p"]) == ["ü", "true"]
-    run(tmp_path, "--target", "y", "--id", "n", "--out", tmp_path / "out.csv", data=data, model="other")
+    run(
+        tmp_path,
+        "--target",
+        "y",
+        "--id",
+        "n",
+        "--out",
+        tmp_path / "out.csv",
+        data=data,
+        model="other",
+    )
     rows = (tmp_path / "out.csv").read_text().splitlines()
     assert rows[:5] == ["n", '"a,""b"""', "n,ü", "7,1", "n,ü,true"]
     assert [float(value) for value in rows[5].split(",")[1:]] == list(lines[2]["p"].values())
@@ -730,10 +1010,21 @@ def test_answers_as_json_and_csv_with_identifiers_of_all_kinds(tmp_path):
 
 def test_in_a_terminal_there_is_a_live_line_and_elsewhere_only_the_summary(tmp_path):
     master, slave = pty.openpty()
-    words = [MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--out", tmp_path / "out.csv"]
+    words = [
+        MIXABLE,
+        "stream",
+        "--model",
+        tmp_path / "model",
+        "--target",
+        "y",
+        "--out",
+        tmp_path / "out.csv",
+    ]
     header, *lines = small(60)
     shown = b""
-    with piped(words, stdout=None, stderr=slave, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"}) as process:
+    with piped(
+        words, stdout=None, stderr=slave, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    ) as process:
         os.close(slave)
         process.stdin.write(header.encode())
         for line in lines:
@@ -757,7 +1048,10 @@ def test_in_a_terminal_there_is_a_live_line_and_elsewhere_only_the_summary(tmp_p
 
 def test_streaming_does_not_import_river_or_scikit_learn():
     code = "import sys, mixable.streaming.loop; print([name for name in ('river', 'sklearn', 'typer', 'rich') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+        == "[]\n"
+    )
 
 
 def test_a_damaged_gzip_that_is_resumed_loses_nothing(tmp_path):
@@ -766,10 +1060,31 @@ def test_a_damaged_gzip_that_is_resumed_loses_nothing(tmp_path):
     packed[-6] ^= 1  # the check sum
     (tmp_path / "in.gz").write_bytes(packed)
     arguments = ("--target", "y", *GAF, "--every", 50)
-    run(tmp_path, *arguments, "--out", tmp_path / "alone.csv", "--rejects", tmp_path / "alone.rejects", source="in.gz", model="alone")
+    run(
+        tmp_path,
+        *arguments,
+        "--out",
+        tmp_path / "alone.csv",
+        "--rejects",
+        tmp_path / "alone.rejects",
+        source="in.gz",
+        model="alone",
+    )
     out = tmp_path / "out.csv"
-    whole = [MIXABLE, "stream", "--model", tmp_path / "model", *map(str, arguments), "--out", out, "--rejects", tmp_path / "rejects"]
-    with subprocess.Popen([*map(str, whole), str(tmp_path / "in.gz")], stderr=subprocess.DEVNULL) as process:
+    whole = [
+        MIXABLE,
+        "stream",
+        "--model",
+        tmp_path / "model",
+        *map(str, arguments),
+        "--out",
+        out,
+        "--rejects",
+        tmp_path / "rejects",
+    ]
+    with subprocess.Popen(
+        [*map(str, whole), str(tmp_path / "in.gz")], stderr=subprocess.DEVNULL
+    ) as process:
         while not (tmp_path / "model").exists() and process.poll() is None:
             time.sleep(0.001)
         process.kill()
@@ -783,15 +1098,28 @@ def test_a_damaged_gzip_that_is_resumed_loses_nothing(tmp_path):
         assert b"gzip data are damaged" in refused.stderr
 
 
-def test_killed_before_its_first_checkpoint_a_continued_model_knows_which_answers_are_its_own(tmp_path):
+def test_killed_before_its_first_checkpoint_a_continued_model_knows_which_answers_are_its_own(
+    tmp_path,
+):
     (tmp_path / "first.csv").write_text("".join(small(50)))
     (tmp_path / "second.csv").write_text("".join(small(20_000)))
     arguments = ("--target", "y", *GAF)
     for name in ("alone", "killed"):
-        run(tmp_path, *arguments, "--out", tmp_path / f"{name}1.csv", source="first.csv", model=name)
+        run(
+            tmp_path, *arguments, "--out", tmp_path / f"{name}1.csv", source="first.csv", model=name
+        )
     run(tmp_path, *arguments, "--out", tmp_path / "alone2.csv", source="second.csv", model="alone")
     out = tmp_path / "killed2.csv"
-    command_ = [MIXABLE, "stream", "--model", tmp_path / "killed", *arguments, "--out", out, tmp_path / "second.csv"]
+    command_ = [
+        MIXABLE,
+        "stream",
+        "--model",
+        tmp_path / "killed",
+        *arguments,
+        "--out",
+        out,
+        tmp_path / "second.csv",
+    ]
     with subprocess.Popen([*map(str, command_)], stderr=subprocess.DEVNULL) as process:
         while (not out.exists() or out.stat().st_size == 0) and process.poll() is None:
             time.sleep(0.001)
@@ -817,7 +1145,9 @@ def test_killed_before_its_first_checkpoint_a_continued_model_knows_which_answer
 def test_options_that_cannot_be_meant(tmp_path, arguments, message):
     (tmp_path / "in.csv").write_text("".join(small(5)))
     (tmp_path / "link").symlink_to(tmp_path / "in.csv")
-    arguments = [tmp_path / name if name in ("in.csv", "link", "model", "x") else name for name in arguments]
+    arguments = [
+        tmp_path / name if name in ("in.csv", "link", "model", "x") else name for name in arguments
+    ]
     refused = run(tmp_path, "--target", "y", *arguments, source="in.csv", status=2)
     assert message in refused.stderr.decode()
     assert (tmp_path / "in.csv").read_text() == "".join(small(5))
@@ -828,23 +1158,53 @@ def test_files_that_are_not_its_own_are_added_to(tmp_path):
     (tmp_path / "in2.csv").write_text("".join(small(30)))
     run(tmp_path, "--target", "y", "--rejects", tmp_path / "none", source="in.csv")
     (tmp_path / "precious").write_text("mine\n")
-    run(tmp_path, "--target", "y", "--rejects", tmp_path / "precious", "--metrics", tmp_path / "precious too", source="in2.csv")
+    run(
+        tmp_path,
+        "--target",
+        "y",
+        "--rejects",
+        tmp_path / "precious",
+        "--metrics",
+        tmp_path / "precious too",
+        source="in2.csv",
+    )
     assert (tmp_path / "precious").read_text() == "mine\n"
     for _ in range(2):
         run(tmp_path, "--no-learn", "--out", tmp_path / "served.csv", source="in.csv")
-    assert len((tmp_path / "served.csv").read_text().splitlines()) == 2 * len(small(20))  # with a header each
+    assert len((tmp_path / "served.csv").read_text().splitlines()) == 2 * len(
+        small(20)
+    )  # with a header each
 
 
 def test_another_target_is_refused(tmp_path):
     (tmp_path / "in.csv").write_text("".join(small(5)))
     run(tmp_path, "--target", "y", source="in.csv")
-    assert b"was made with --target y" in run(tmp_path, "--target", "a", source="in.csv", status=2).stderr
-    assert b"was made without --id" in run(tmp_path, "--target", "y", "--id", "a", source="in.csv", status=2).stderr
+    assert (
+        b"was made with --target y"
+        in run(tmp_path, "--target", "a", source="in.csv", status=2).stderr
+    )
+    assert (
+        b"was made without --id"
+        in run(tmp_path, "--target", "y", "--id", "a", source="in.csv", status=2).stderr
+    )
 
 
 def test_many_long_identifiers_can_wait(tmp_path):
-    lines = ["id,a,y\n"] + [f"{'x' * 900}{i},{i % 7},\n" for i in range(300)] + [f"{'x' * 1001},1,\n"]
-    run(tmp_path, "--target", "y", "--id", "id", "--remember", 250, "--rejects", tmp_path / "rejects", data="".join(lines).encode())
+    lines = (
+        ["id,a,y\n"] + [f"{'x' * 900}{i},{i % 7},\n" for i in range(300)] + [f"{'x' * 1001},1,\n"]
+    )
+    run(
+        tmp_path,
+        "--target",
+        "y",
+        "--id",
+        "id",
+        "--remember",
+        250,
+        "--rejects",
+        tmp_path / "rejects",
+        data="".join(lines).encode(),
+    )
     assert "too long" in (tmp_path / "rejects").read_text()
     model = mx.load(tmp_path / "model")
     assert len(model.waiting) == 250
@@ -865,7 +1225,12 @@ def test_pipes_by_name_and_json_by_name(tmp_path):
     (tmp_path / "in.jsonl").write_text('"b":1}\n{"a":1,"y":"up"}\n')
     run(tmp_path, "--target", "y", source="in.jsonl", model="json")
     assert mx.load(tmp_path / "json").counts["rejected"] == 1
-    assert b"the header" in run(tmp_path, "--target", "y", "--format", "csv", source="in.jsonl", model="csv", status=2).stderr
+    assert (
+        b"the header"
+        in run(
+            tmp_path, "--target", "y", "--format", "csv", source="in.jsonl", model="csv", status=2
+        ).stderr
+    )
 
 
 def test_a_strict_stream_takes_in_nothing_after_the_bad_line(tmp_path):
@@ -877,8 +1242,19 @@ def test_a_strict_stream_takes_in_nothing_after_the_bad_line(tmp_path):
 
 def test_a_reader_that_is_stuck_does_not_keep_it_from_ending(tmp_path):
     (tmp_path / "in.csv").write_text("".join(small(60_000)))
-    command_ = [MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", *GAF, tmp_path / "in.csv"]
-    with subprocess.Popen([*map(str, command_)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command_ = [
+        MIXABLE,
+        "stream",
+        "--model",
+        tmp_path / "model",
+        "--target",
+        "y",
+        *GAF,
+        tmp_path / "in.csv",
+    ]
+    with subprocess.Popen(
+        [*map(str, command_)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         process.stdout.read(1)
         time.sleep(0.5)
         process.terminate()
@@ -893,7 +1269,12 @@ def test_closed_standard_descriptors(tmp_path):
         done = subprocess.run(f"{start} {rest}", shell=True, capture_output=True)
         assert done.returncode == 2
         assert b"is closed" in done.stderr
-    assert subprocess.run(f"{start} {tmp_path / 'in.csv'} --out {tmp_path / 'out'} <&- >&- 2>&-", shell=True).returncode == 0
+    assert (
+        subprocess.run(
+            f"{start} {tmp_path / 'in.csv'} --out {tmp_path / 'out'} <&- >&- 2>&-", shell=True
+        ).returncode
+        == 0
+    )
 
 
 def test_labels_of_python_are_text_too(tmp_path):

@@ -1,4 +1,6 @@
-"""What the paper proves, on streams: the exact identity behind Theorem 1, and the bound itself where it means something."""
+"""What the paper proves, on streams: the exact identity behind Theorem 1, and the bound itself
+where it means something.
+"""
 
 import copy
 
@@ -12,18 +14,30 @@ from mixable.losses import Constants, Logistic, log_loss
 
 
 class Grid:
-    """A tensor grid fine enough to count as exact, for up to three classes: also an example of an integrator of one's own."""
+    """A tensor grid fine enough to count as exact, for up to three classes: also an example of an
+    integrator of one's own.
+    """
 
     def rungs(self, k, seed):
         z = np.linspace(-8.5, 8.5, 171)
         points = np.array(np.meshgrid(*[z] * k)).reshape(k, -1)
         weights = np.exp(-0.5 * (points**2).sum(axis=0))
-        return [Rung("symmetric", np.inf, points.shape[1], np.ascontiguousarray(points), weights / (2 * weights.sum()))]
+        return [
+            Rung(
+                "symmetric",
+                np.inf,
+                points.shape[1],
+                np.ascontiguousarray(points),
+                weights / (2 * weights.sum()),
+            )
+        ]
 
 
 @pytest.mark.parametrize("K", [2, 3])
 def test_exact_identity(K):
-    """sum loss(p_t) - L~_n(theta_{n+1}) = sum Omega_t + 1/2 ln |A_n| / |lam I| for alpha = 1, mu = 0 and exact integrals."""
+    """sum loss(p_t) - L~_n(theta_{n+1}) = sum Omega_t + 1/2 ln |A_n| / |lam I| for alpha = 1, mu =
+    0 and exact integrals.
+    """
     d, n, lam, beta = 2, 25, 0.8, 0.6
     X, y = logistic_stream(n, d, K)
     loss = Logistic(K)
@@ -44,7 +58,9 @@ def test_exact_identity(K):
             dz = z - z0[:, None]
             true = np.log(np.exp(z - z[y[t]]).sum(axis=0))
             surrogate = (
-                loss.value(z0, y[t]) + loss.gradient(z0, y[t]) @ dz + beta / 2 * np.einsum("it,ij,jt->t", dz, loss.hessian(z0, y[t]), dz)
+                loss.value(z0, y[t])
+                + loss.gradient(z0, y[t]) @ dz
+                + beta / 2 * np.einsum("it,ij,jt->t", dz, loss.hessian(z0, y[t]), dz)
             )
             gap += rung.weights * np.exp(surrogate - true)
         omega += -np.log(gap.sum())
@@ -52,7 +68,11 @@ def test_exact_identity(K):
     final = lam * (f.coef**2).sum()
     for s, centre in enumerate(centres):
         z0, dz = centre @ X[s], (f.coef - centre) @ X[s]
-        final += loss.value(z0, y[s]) + loss.gradient(z0, y[s]) @ dz + beta / 2 * dz @ loss.hessian(z0, y[s]) @ dz
+        final += (
+            loss.value(z0, y[s])
+            + loss.gradient(z0, y[s]) @ dz
+            + beta / 2 * dz @ loss.hessian(z0, y[s]) @ dz
+        )
     log_determinant = np.linalg.slogdet(f.precision())[1] - d * K * np.log(lam)
     assert abs(total - final - omega - 0.5 * log_determinant) < 1e-8
 
@@ -79,7 +99,9 @@ def test_regret_is_under_the_bound_where_the_uniform_forecast_breaks_it(constant
 @pytest.mark.parametrize("K", [2, 4])
 @pytest.mark.parametrize("constants", ["paper", "tight"])
 def test_regret_is_under_the_bound_against_an_adversary(K, constants):
-    """The adversary sees each forecast and picks the label it gives the least probability, on inputs that come in bursts."""
+    """The adversary sees each forecast and picks the label it gives the least probability, on
+    inputs that come in bursts.
+    """
     d, R, B, n = 2, 1.0, 3.0, 3000
     rng = np.random.default_rng(1)
     f = GAF.from_theory(d, K, radius=B, bound=R, horizon=n, constants=constants)
@@ -131,7 +153,13 @@ def theorem_1(n, d, K, B, R, kind, lam):
 
 
 SIZES = [
-    (10**6, 100, 10, 0.5, 1.0),  # at the least lam allowed the tight constants give 55,050 nats, the paper's 38,520
+    (
+        10**6,
+        100,
+        10,
+        0.5,
+        1.0,
+    ),  # at the least lam allowed the tight constants give 55,050 nats, the paper's 38,520
     (20_000, 2, 3, 2.0, 1.0),
     (1000, 5, 2, 0.1, 3.0),
     (300, 1, 2, 20.0, 0.5),
@@ -163,11 +191,18 @@ def test_the_least_bound_of_gaf_is_above_none_on_a_grid(sizes):
     [
         (
             lambda lam: bounds.aioli(1000, 3, 2.0, 1.5, lam),
-            lambda lam: lam * 4 + (1 + 3 + 2.25 / (8 * lam)) * 3 * np.log(1 + 2250 / (8 * lam * 3 * 4)),
+            lambda lam: (
+                lam * 4 + (1 + 3 + 2.25 / (8 * lam)) * 3 * np.log(1 + 2250 / (8 * lam * 3 * 4))
+            ),
         ),
         (
             lambda lam: bounds.folklore(1000, 3, 4, 2.0, 1.5, lam, "paper"),
-            lambda lam: lam * 4 + ((4 + np.log(4) / 2) / 2 + 2.25 / (8 * lam)) * 9 * np.log(1 + 2250 / (18 * lam * (4 + np.log(4) / 2))),
+            lambda lam: (
+                lam * 4
+                + ((4 + np.log(4) / 2) / 2 + 2.25 / (8 * lam))
+                * 9
+                * np.log(1 + 2250 / (18 * lam * (4 + np.log(4) / 2)))
+            ),
         ),
         (
             lambda lam: bounds.vaw(1000, 3, 2.0, 1.5, 0.5, lam),
@@ -194,10 +229,16 @@ def test_the_remaining_bounds_by_hand():
     assert bounds.ons(*sizes) == pytest.approx(5 * (inverse + 2 * G * 2) * 9 * np.log(1000))
     assert bounds.foster(*sizes) == pytest.approx(5 * 12 * np.log(3 * 1000 / 12 + np.e))
     beta, lam = 1 / (np.log(4) / 2 + 4), 32 * 12 * 2.25
-    expected = lam * 4 + 12 * (0.5 + 2 * np.sqrt(3) / beta) * np.log(1 + 1000 * beta * 2.25 / (2 * lam))
+    expected = lam * 4 + 12 * (0.5 + 2 * np.sqrt(3) / beta) * np.log(
+        1 + 1000 * beta * 2.25 / (2 * lam)
+    )
     assert bounds.corollary2(*sizes) == pytest.approx(expected)
-    assert bounds.folklore(*sizes) == min(bounds.folklore(*sizes, constants=kind) for kind in ("paper", "tight"))
-    least = bounds.squared(1000, 3, 2.0, 1.5, 0.5)  # alpha = 2, beta = 1, gamma = 4.5; any lam will do
+    assert bounds.folklore(*sizes) == min(
+        bounds.folklore(*sizes, constants=kind) for kind in ("paper", "tight")
+    )
+    least = bounds.squared(
+        1000, 3, 2.0, 1.5, 0.5
+    )  # alpha = 2, beta = 1, gamma = 4.5; any lam will do
     lams = np.append(least.lam, np.geomspace(1e-3, 1e3, 1201))
     values = lams * 4 + 3 / 2 * (0.5 + 2 * np.sqrt(3)) * np.log(1 + 1000 * 4.5 / (2 * lams))
     assert least == pytest.approx(values[0])
@@ -211,17 +252,23 @@ def test_the_remaining_bounds_by_hand():
 
 
 def test_proposition_3_by_hand():
-    """Theorem 1's bound + n eps + 2 mu n, eps = sqrt(K ln(n K / delta) / (mu m)): the union is over all labels of all steps."""
+    """Theorem 1's bound + n eps + 2 mu n, eps = sqrt(K ln(n K / delta) / (mu m)): the union is over
+    all labels of all steps.
+    """
     sizes = (1000, 3, 4, 2.0, 1.5)
     tail = 4 * np.log(1000 * 4 / 0.1)
     exact = {kind: bounds.gaf(*sizes, kind) for kind in ("paper", "tight")}
     for kind, theorem in exact.items():
         got = bounds.proposition3(*sizes, m=1e7, delta=0.1, mu=0.02, constants=kind)
         assert got.mu == 0.02
-        assert got.regret == pytest.approx(theorem + 1000 * np.sqrt(tail / (0.02 * 1e7)) + 2 * 0.02 * 1000)
+        assert got.regret == pytest.approx(
+            theorem + 1000 * np.sqrt(tail / (0.02 * 1e7)) + 2 * 0.02 * 1000
+        )
         assert (got.regret.lam, got.regret.constants) == (theorem.lam, kind)
     mu = (tail / 1e7) ** (1 / 3)
-    assert bounds.proposition3(*sizes, m=1e7, delta=0.1) == pytest.approx((mu, exact["tight"] + 3 * mu * 1000))
+    assert bounds.proposition3(*sizes, m=1e7, delta=0.1) == pytest.approx(
+        (mu, exact["tight"] + 3 * mu * 1000)
+    )
     assert bounds.points(1000, 4, 3 * mu * 1000, delta=0.1) == pytest.approx(1e7)
     # eps = 1/2 is the most that the proof allows
     few = 4 * tail / 0.3
@@ -231,9 +278,11 @@ def test_proposition_3_by_hand():
 
 
 def test_an_adversary_that_sees_the_forecast_needs_the_union_over_labels():
-    """One step, points at the corners (a very wide posterior), and the label that the points happened to miss most.
+    """One step, points at the corners (a very wide posterior), and the label that the points
+    happened to miss most.
 
-    The printed eps has log(n / delta); it fails in five draws of six where it should hold in half of them.
+    The printed eps has log(n / delta); it fails in five draws of six where it should hold in half
+    of them.
     """
     K, m, mu, delta, trials = 200, 9600, 0.5, 0.5, 400
     sizes = (1, 1, K, 1.0, 1.0)

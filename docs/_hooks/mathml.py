@@ -17,6 +17,8 @@ def on_page_content(content: str, **_: Any) -> str:
 
     def mathml(found: re.Match[str]) -> str:
         shown = found.group(2) == "["
-        return convert(html.unescape(found.group(3)).strip(), display="block" if shown else "inline")
+        return convert(
+            html.unescape(found.group(3)).strip(), display="block" if shown else "inline"
+        )
 
     return FORMULA.sub(mathml, content)

@@ -1,4 +1,5 @@
-// What the ensembles of mixable.AutoGAF and mixable.AutoRidge consist of: how posteriors are read, and how read-outs are scored and mixed.
+// What the ensembles of mixable.AutoGAF and mixable.AutoRidge consist of: how posteriors are read,
+// and how read-outs are scored and mixed.
 #pragma once
 
 #include "ensemble.hpp"
@@ -10,11 +11,14 @@ namespace MIXABLE_ISA {
 /// A GAF posterior, read at several hedge widths alpha.
 class GafReadings : public Readings<long> {
    public:
-    GafReadings(GafRule rule, std::vector<double> alphas) : rule_(std::move(rule)), alphas_(std::move(alphas)) {}
+    GafReadings(GafRule rule, std::vector<double> alphas)
+        : rule_(std::move(rule)), alphas_(std::move(alphas)) {}
     long count() const override { return long(alphas_.size()); }
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
     void read(long j, double* p) override { rule_.predict(alphas_[std::size_t(j)], p); }
-    void learn(long y, double weight, double* v, double* F) override { rule_.learn(y, weight, v, F); }
+    void learn(long y, double weight, double* v, double* F) override {
+        rule_.learn(y, weight, v, F);
+    }
     double width(long) const override { return 0.5; }
 
    private:
@@ -28,15 +32,18 @@ class FolkloreReadings : public Readings<long> {
     long count() const override { return 1; }
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
     void read(long, double* p) override { rule_.predict(p); }
-    void learn(long y, double weight, double* v, double* F) override { rule_.learn(y, weight, v, F); }
+    void learn(long y, double weight, double* v, double* F) override {
+        rule_.learn(y, weight, v, F);
+    }
     double width(long) const override { return 0.5; }
 
    private:
     FolkloreRule rule_;
 };
 
-/// Bayesian linear regression. With prior variance s / lam and noise variance s, the mean does not depend on s and the forecast's variance is s (1 + G):
-/// one posterior is read at several s, which are multiples of the size that its own misses have had.
+/// Bayesian linear regression. With prior variance s / lam and noise variance s, the mean does not
+/// depend on s and the forecast's variance is s (1 + G): one posterior is read at several s, which
+/// are multiples of the size that its own misses have had.
 class RidgeReadings : public Readings<double> {
    public:
     explicit RidgeReadings(std::vector<double> multiples) : multiples_(std::move(multiples)) {}
@@ -47,7 +54,9 @@ class RidgeReadings : public Readings<double> {
     }
     void read(long j, double* out) override {
         out[0] = m_;
-        out[1] = n_ == 0 && log_size_ < convincing ? HUGE_VAL : width(j) * (1 + G_);  // as long as nothing was missed, its size is not known
+        out[1] = n_ == 0 && log_size_ < convincing
+                     ? HUGE_VAL
+                     : width(j) * (1 + G_);  // as long as nothing was missed, its size is not known
     }
     void learn(double y, double weight, double* v, double* F) override {
         v[0] = weight * (m_ - y) / (1 + weight * G_);
@@ -58,12 +67,17 @@ class RidgeReadings : public Readings<double> {
             log_size_ = std::min(log_size_ + 1, convincing);
             return;
         }
-        // The mean of log of a squared normal variable is that of its variance, less 1.27. The logarithm, for no outlier to matter much.
-        const double noted = n_ == 0 ? std::log(size) : std::max(std::log(std::max(size, 1e-280)), log_size_ - 1.27 - 30);
+        // The mean of log of a squared normal variable is that of its variance, less 1.27. The
+        // logarithm, for no outlier to matter much.
+        const double noted =
+            n_ == 0 ? std::log(size)
+                    : std::max(std::log(std::max(size, 1e-280)), log_size_ - 1.27 - 30);
         n_ = std::min(n_ + 1, memory_length);
         log_size_ += (noted + 1.27 - log_size_) / n_;  // the first time, whatever it was before
     }
-    double width(long j) const override { return n_ > 0 ? multiples_[std::size_t(j)] * std::exp(log_size_) : 0.0; }
+    double width(long j) const override {
+        return n_ > 0 ? multiples_[std::size_t(j)] * std::exp(log_size_) : 0.0;
+    }
     bool settled() const override { return n_ >= enough; }
     std::vector<double*> memory() override { return {&n_, &log_size_}; }
     bool memory_is_valid() const override {
@@ -73,11 +87,14 @@ class RidgeReadings : public Readings<double> {
 
    private:
     static constexpr double memory_length = 1000;
-    static constexpr double enough = 4;  // misses after which their size is steady enough for read-outs to be judged by it
+    static constexpr double enough =
+        4;  // misses after which their size is steady enough for read-outs to be judged by it
     std::vector<double> multiples_;
-    static constexpr double convincing = 16;  // hits without a miss after which it is believed that there is no noise
+    static constexpr double convincing =
+        16;  // hits without a miss after which it is believed that there is no noise
     double m_ = 0, G_ = 0;
-    double n_ = 0, log_size_ = 0;  // misses that the size is the mean of; as long as there are none, log_size_ counts the hits
+    double n_ = 0, log_size_ = 0;  // misses that the size is the mean of; as long as there are
+                                   // none, log_size_ counts the hits
 };
 
 /// Read-outs and forecasts are probabilities of the classes.
@@ -106,7 +123,8 @@ class NormalFamily {
    public:
     using Outcome = double;
     static constexpr bool costly_readouts = false;
-    static constexpr bool trims = true;  // or a noise of a million, trusted to one in a million, would make up the variance
+    static constexpr bool trims =
+        true;  // or a noise of a million, trusted to one in a million, would make up the variance
     static constexpr long width() { return 2; }
     static constexpr long outputs() { return 2; }
     static bool accepts(double y) { return std::fabs(y) <= 1e100; }

@@ -14,21 +14,26 @@
 
 namespace MIXABLE_ISA {
 
-/// Reads one line at a time. A field may be quoted, quotes in it are doubled, and it ends on its line. A number is decimal, with or without an exponent; an
-/// empty field and "nan" are missing.
+/// Reads one line at a time. A field may be quoted, quotes in it are doubled, and it ends on its
+/// line. A number is decimal, with or without an exponent; an empty field and "nan" are missing.
 class CsvParser {
    public:
     static constexpr long ignored = -1, label_field = -2, id_field = -3;
 
-    /// `roles` has for each field the feature it is (0, 1, ...), or one of the above; `names` what it is called.
-    CsvParser(std::vector<long> roles, std::vector<std::string> names) : roles_(std::move(roles)), names_(std::move(names)) {
+    /// `roles` has for each field the feature it is (0, 1, ...), or one of the above; `names` what
+    /// it is called.
+    CsvParser(std::vector<long> roles, std::vector<std::string> names)
+        : roles_(std::move(roles)), names_(std::move(names)) {
         for (const long role : roles_) features += role >= 0;
-        if (names_.size() != roles_.size() || std::any_of(roles_.begin(), roles_.end(), [&](long role) { return role >= features || role < id_field; }))
+        if (names_.size() != roles_.size() ||
+            std::any_of(roles_.begin(), roles_.end(),
+                        [&](long role) { return role >= features || role < id_field; }))
             throw std::invalid_argument("roles and names do not go together");
     }
 
     long features = 0;
-    std::string_view label, id;  // of the line last read, empty if there is none; they live as long as its text, and until the next
+    std::string_view label, id;  // of the line last read, empty if there is none; they live as long
+                                 // as its text, and until the next
     std::string reason;          // why the line last read was refused
 
     /// Puts the line's features in `row`, and returns whether it is sound.
@@ -40,7 +45,11 @@ class CsvParser {
             if (!more) return wrong_count(long(i));
             std::string_view text;
             const long role = roles_[i];
-            if (!field(text, more, role == label_field ? label_text_ : role == id_field ? id_text_ : other_text_)) return false;
+            if (!field(text, more,
+                       role == label_field ? label_text_
+                       : role == id_field  ? id_text_
+                                           : other_text_))
+                return false;
             if (role == label_field)
                 label = text;
             else if (role == id_field)
@@ -54,12 +63,14 @@ class CsvParser {
    private:
     static constexpr std::size_t shown = 80;  // of a field in a reason
 
-    /// The next field of `rest_`, without its quotes; `scratch` keeps a text that had quotes inside. `more` says whether another follows.
+    /// The next field of `rest_`, without its quotes; `scratch` keeps a text that had quotes
+    /// inside. `more` says whether another follows.
     bool field(std::string_view& text, bool& more, std::string& scratch) {
         if (!rest_.empty() && rest_.front() == '"') return quoted(text, more, scratch);
         const std::size_t comma = rest_.find(',');
         text = rest_.substr(0, comma);
-        if (text.find('"') != text.npos) return refuse("a quote inside a field that does not begin with one");
+        if (text.find('"') != text.npos)
+            return refuse("a quote inside a field that does not begin with one");
         advance(comma, more);
         return true;
     }
@@ -76,7 +87,8 @@ class CsvParser {
             scratch.push_back('"');
         }
         text = scratch;
-        if (at + 1 < rest_.size() && rest_[at + 1] != ',') return refuse("text after a closing quote");
+        if (at + 1 < rest_.size() && rest_[at + 1] != ',')
+            return refuse("text after a closing quote");
         advance(at + 1 < rest_.size() ? at + 1 : rest_.npos, more);
         return true;
     }
@@ -86,15 +98,18 @@ class CsvParser {
         rest_ = more ? rest_.substr(comma + 1) : std::string_view{};
     }
 
-    /// NaN for what is missing; infinite or not, the value of what is a number; false for all that cannot be used.
+    /// NaN for what is missing; infinite or not, the value of what is a number; false for all that
+    /// cannot be used.
     static bool number(std::string_view text, double& value) {
-        while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+        while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+            text.remove_prefix(1);
         while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
         value = std::numeric_limits<double>::quiet_NaN();
         if (text.empty()) return true;
         if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool other_nan = error == std::errc() && std::isnan(value) && text.size() > 3;  // nan(...), -nan
+        const bool other_nan =
+            error == std::errc() && std::isnan(value) && text.size() > 3;  // nan(...), -nan
         if (end != text.data() + text.size() || error == std::errc::invalid_argument || other_nan) {
             value = 0;
             return false;
@@ -103,14 +118,24 @@ class CsvParser {
         return !std::isinf(value);
     }
 
-    /// Whether a decimal number that double precision has no place for is so because of its size: by the power of ten of its first digit that is not 0.
+    /// Whether a decimal number that double precision has no place for is so because of its size:
+    /// by the power of ten of its first digit that is not 0.
     static bool is_huge(std::string_view text) {
-        const std::size_t e = std::min(text.find_first_of("eE"), text.size()), point = std::min(text.find('.'), e), digit = text.find_first_of("123456789");
+        const std::size_t e = std::min(text.find_first_of("eE"), text.size()),
+                          point = std::min(text.find('.'), e),
+                          digit = text.find_first_of("123456789");
         long exponent = 0;
         const std::size_t sign = e + 1 < text.size() && text[e + 1] == '+';
-        const bool beyond = e < text.size() && std::from_chars(text.data() + e + 1 + sign, text.data() + text.size(), exponent).ec != std::errc();
+        const bool beyond =
+            e < text.size() &&
+            std::from_chars(text.data() + e + 1 + sign, text.data() + text.size(), exponent).ec !=
+                std::errc();
         if (beyond) return text[e + 1] != '-';
-        const long zeros = digit < point ? -long(point - digit) : long(digit - point);  // not added to the exponent, which may be the largest there is
+        const long zeros =
+            digit < point
+                ? -long(point - digit)
+                : long(digit -
+                       point);  // not added to the exponent, which may be the largest there is
         return exponent > zeros;
     }
 
@@ -120,7 +145,9 @@ class CsvParser {
             while ((text[end] & 0xC0) == 0x80) --end;  // not within a character of UTF-8
             text = text.substr(0, end);
         }
-        return refuse("column '" + names_[i] + "' is " + (std::isinf(value) ? "infinite: '" : "not a number: '") + std::string(text) + "'");
+        return refuse("column '" + names_[i] + "' is " +
+                      (std::isinf(value) ? "infinite: '" : "not a number: '") + std::string(text) +
+                      "'");
     }
 
     bool wrong_count(long found) {
@@ -132,7 +159,8 @@ class CsvParser {
                 if (!field(text, another, other_text_)) return false;
             }
         }
-        return refuse(std::to_string(found + more) + " fields, and the header has " + std::to_string(roles_.size()));
+        return refuse(std::to_string(found + more) + " fields, and the header has " +
+                      std::to_string(roles_.size()));
     }
 
     bool refuse(std::string why) {

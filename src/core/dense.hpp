@@ -16,21 +16,26 @@
 
 namespace MIXABLE_ISA {
 
-/// A zeroed, 64-byte aligned array of doubles with a few spare zeros at its end, so that whole vectors may be read past the last row.
+/// A zeroed, 64-byte aligned array of doubles with a few spare zeros at its end, so that whole
+/// vectors may be read past the last row.
 class Buffer {
    public:
     Buffer() = default;
     explicit Buffer(long n) : size_(n) {
-        const bool large = n >= 1L << 18;  // worth huge pages, which spare the matrix products most of their TLB misses
+        const bool large =
+            n >=
+            1L << 18;  // worth huge pages, which spare the matrix products most of their TLB misses
         const long alignment = large ? 1L << 21 : 64, bytes = pad_to((n + 16) * 8, alignment);
-        data_ = static_cast<double*>(std::aligned_alloc(std::size_t(alignment), std::size_t(bytes)));
+        data_ =
+            static_cast<double*>(std::aligned_alloc(std::size_t(alignment), std::size_t(bytes)));
         if (!data_) throw std::bad_alloc();
 #if defined(__linux__)
         if (large) madvise(data_, std::size_t(bytes), MADV_HUGEPAGE);
 #endif
         std::memset(data_, 0, std::size_t(bytes));
     }
-    Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    Buffer(Buffer&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
     Buffer& operator=(Buffer&& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
@@ -61,7 +66,8 @@ constexpr int tile_rows = W == 8 ? 6 : 4;
 constexpr int tile_vectors = W == 8 ? 4 : 2;
 
 template <int MR, int NV>
-inline void combine_tile(long K, double sign, Strided A, const double* B, long ldb, double* C, long ldc, bool add) {
+inline void combine_tile(long K, double sign, Strided A, const double* B, long ldb, double* C,
+                         long ldc, bool add) {
     vec acc[MR][NV] = {};
     for (long l = 0; l < K; ++l) {
         vec b[NV];
@@ -79,36 +85,45 @@ inline void combine_tile(long K, double sign, Strided A, const double* B, long l
 }
 
 template <int NV>
-inline void combine_columns(long M, long K, double sign, Strided A, const double* B, long ldb, double* C, long ldc, bool add) {
+inline void combine_columns(long M, long K, double sign, Strided A, const double* B, long ldb,
+                            double* C, long ldc, bool add) {
     long i = 0;
     const auto at = [&](long row) { return Strided{A.p + row * A.rows, A.rows, A.cols}; };
-    for (; i + tile_rows <= M; i += tile_rows) combine_tile<tile_rows, NV>(K, sign, at(i), B, ldb, C + i * ldc, ldc, add);
+    for (; i + tile_rows <= M; i += tile_rows)
+        combine_tile<tile_rows, NV>(K, sign, at(i), B, ldb, C + i * ldc, ldc, add);
     for (; i + 2 <= M; i += 2) combine_tile<2, NV>(K, sign, at(i), B, ldb, C + i * ldc, ldc, add);
     for (; i < M; ++i) combine_tile<1, NV>(K, sign, at(i), B, ldb, C + i * ldc, ldc, add);
 }
 
-/// C (M x N) = [C +] sign A (M x K) B (K x N): each row of C is a combination of B's rows. N is rounded up to whole vectors, which B and C must have room for.
-/// The order of summation over K is the same for every M, so a row's bits do not depend on its neighbours.
-inline void combine(long M, long N, long K, double sign, Strided A, const double* B, long ldb, double* C, long ldc, bool add) {
+/// C (M x N) = [C +] sign A (M x K) B (K x N): each row of C is a combination of B's rows. N is
+/// rounded up to whole vectors, which B and C must have room for. The order of summation over K is
+/// the same for every M, so a row's bits do not depend on its neighbours.
+inline void combine(long M, long N, long K, double sign, Strided A, const double* B, long ldb,
+                    double* C, long ldc, bool add) {
     long j = 0;
     const long n = pad(N);
-    for (; j + tile_vectors * W <= n; j += tile_vectors * W) combine_columns<tile_vectors>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
-    for (; j + 2 * W <= n; j += 2 * W) combine_columns<2>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
+    for (; j + tile_vectors * W <= n; j += tile_vectors * W)
+        combine_columns<tile_vectors>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
+    for (; j + 2 * W <= n; j += 2 * W)
+        combine_columns<2>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
     for (; j < n; j += W) combine_columns<1>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
 }
 
-/// C -= U^T U for the blocks (a, b), b <= a, of a matrix of n x n made of d x d blocks; U has K rows. Parts of blocks above may be written too.
+/// C -= U^T U for the blocks (a, b), b <= a, of a matrix of n x n made of d x d blocks; U has K
+/// rows. Parts of blocks above may be written too.
 inline void subtract_gram(long n, long d, long K, const double* U, long ldu, double* C, long ldc) {
     constexpr long panel = tile_vectors * W, most = 128;
     alignas(64) double packed[most * panel];
     long j = 0;
     const auto columns = [&](auto vectors, const double* B, long ldb) {
         const long first = j / d * d;
-        combine_columns<decltype(vectors)::value>(n - first, K, -1.0, {U + first, 1, ldu}, B, ldb, C + first * ldc + j, ldc, true);
+        combine_columns<decltype(vectors)::value>(n - first, K, -1.0, {U + first, 1, ldu}, B, ldb,
+                                                  C + first * ldc + j, ldc, true);
     };
     for (; j + panel <= pad(n); j += panel) {
         if (K <= most) {  // every row reads this panel of U: let it lie together
-            for (long l = 0; l < K; ++l) std::memcpy(packed + l * panel, U + l * ldu + j, panel * 8);
+            for (long l = 0; l < K; ++l)
+                std::memcpy(packed + l * panel, U + l * ldu + j, panel * 8);
             columns(std::integral_constant<int, tile_vectors>{}, packed, panel);
         } else {
             columns(std::integral_constant<int, tile_vectors>{}, U + j, ldu);
@@ -117,9 +132,11 @@ inline void subtract_gram(long n, long d, long K, const double* U, long ldu, dou
     for (; j < pad(n); j += W) columns(std::integral_constant<int, 1>{}, U + j, ldu);
 }
 
-/// out[i * ldo + j] = a_i . b_j for M rows a_i and `count` rows b_j of length n. The a_i must be padded with zeros to whole vectors; what follows
-/// the b_j must be finite. The bits of each product depend on its two rows alone, not on how many there are.
-inline void dots(long n, long M, const double* a, long lda, long count, const double* b, long ldb, double* out, long ldo) {
+/// out[i * ldo + j] = a_i . b_j for M rows a_i and `count` rows b_j of length n. The a_i must be
+/// padded with zeros to whole vectors; what follows the b_j must be finite. The bits of each
+/// product depend on its two rows alone, not on how many there are.
+inline void dots(long n, long M, const double* a, long lda, long count, const double* b, long ldb,
+                 double* out, long ldo) {
     long j = 0;
     for (; j + W <= count; j += W)  // W sums at a time, through a transposition
         for (long i = 0; i < M; ++i) {
@@ -141,9 +158,10 @@ inline void dots(long n, long M, const double* a, long lda, long count, const do
         }
 }
 
-/// Upper factor C with G = C^T C, in place (k x k, row stride `ld`; the strictly lower part is left as it is). Where G is known to be at least
-/// `floor` times the identity, no pivot is taken to be less. With floor = 0, G may be semi-definite: a direction whose pivot is lost in rounding
-/// gets a zero row.
+/// Upper factor C with G = C^T C, in place (k x k, row stride `ld`; the strictly lower part is left
+/// as it is). Where G is known to be at least `floor` times the identity, no pivot is taken to be
+/// less. With floor = 0, G may be semi-definite: a direction whose pivot is lost in rounding gets a
+/// zero row.
 inline void cholesky(long k, double* G, long ld, double floor) {
     for (long j = 0; j < k; ++j) {
         double* row = G + j * ld;

@@ -23,15 +23,20 @@ class Expectation {
    public:
     /// The ladder may be shared by many.
     Expectation(long classes, std::shared_ptr<const std::vector<Rung>> ladder)
-        : ladder_(std::move(ladder)), work_(5 * classes * W), zm_(pad_to(classes, 8)), lower_(classes * classes) {
+        : ladder_(std::move(ladder)),
+          work_(5 * classes * W),
+          zm_(pad_to(classes, 8)),
+          lower_(classes * classes) {
         long most = 0;
         for (const Rung& rung : *ladder_)
             if (rung.kind == Rung::random) most = std::max(most, pad(rung.m));
         fresh_ = Buffer(most * (classes - 1));
     }
 
-    /// p (K) from the mean m and the factorised G held by `geometry`; `width` is 1 / (2 alpha). `step` seeds the random points.
-    void operator()(const Softmax& geometry, const double* m, double width, std::uint64_t step, double* p) {
+    /// p (K) from the mean m and the factorised G held by `geometry`; `width` is 1 / (2 alpha).
+    /// `step` seeds the random points.
+    void operator()(const Softmax& geometry, const double* m, double width, std::uint64_t step,
+                    double* p) {
         const long k = geometry.k, sk = geometry.sk;
         const double root = std::sqrt(width);
         // Row j of the lower factor of S; its rows are the columns of C.
@@ -67,7 +72,8 @@ class Expectation {
         return ladder_->back();
     }
 
-    /// Second order: p_c (1 + 1/2 sum_j [(N_cj - pN_j)^2 - sum_a p_a (N_aj - pN_j)^2]), N N^T the covariance of the logits.
+    /// Second order: p_c (1 + 1/2 sum_j [(N_cj - pN_j)^2 - sum_a p_a (N_aj - pN_j)^2]), N N^T the
+    /// covariance of the logits.
     void taylor(const Softmax& geometry, double root, double* p) const {
         const long K = geometry.K, k = geometry.k, sk = geometry.sk;
         double top = zm_[0], total = 0;
@@ -88,7 +94,8 @@ class Expectation {
         for (long c = 0; c < K; ++c) p[c] *= 1.0 + 0.5 * (spread[c] - variance);
     }
 
-    /// The weighted mean of softmax over a point set, W points at a time; both signs of each point if Symmetric.
+    /// The weighted mean of softmax over a point set, W points at a time; both signs of each point
+    /// if Symmetric.
     template <bool Symmetric>
     void points(const Softmax& geometry, long m, const double* w, const double* weight, double* p) {
         const long K = geometry.K, k = geometry.k, ld = pad(m);
@@ -108,7 +115,8 @@ class Expectation {
         for (long c = 0; c < K; ++c) p[c] = sum(load(total + c * W));
     }
 
-    void add_softmax(long K, const double* t, double sign, vec share, double* e, double* total) const {
+    void add_softmax(long K, const double* t, double sign, vec share, double* e,
+                     double* total) const {
         vec top = zm_[0] + sign * load(t);
         store(e, top);
         for (long c = 1; c < K; ++c) {
@@ -123,7 +131,8 @@ class Expectation {
             s += x;
         }
         share /= s;
-        for (long c = 0; c < K; ++c) store(total + c * W, load(total + c * W) + share * load(e + c * W));
+        for (long c = 0; c < K; ++c)
+            store(total + c * W, load(total + c * W) + share * load(e + c * W));
     }
 
     std::shared_ptr<const std::vector<Rung>> ladder_;

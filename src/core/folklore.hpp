@@ -1,4 +1,5 @@
-// The rule of FOLKLORE (Agarwal, Kale, Zimmert, ALT 2022), multiclass, no sampling, with the corrected update (docs/theory.md).
+// The rule of FOLKLORE (Agarwal, Kale, Zimmert, ALT 2022), multiclass, no sampling, with the
+// corrected update (docs/theory.md).
 #pragma once
 
 #include "softmax.hpp"
@@ -10,11 +11,18 @@ class FolkloreRule {
     using Outcome = long;
 
     FolkloreRule(long classes, double beta)
-        : outputs(classes), k(classes - 1), curvature_(beta / 2), softmax_(classes), u_(softmax_.sk), shifted_(softmax_.sk), work_(2 * pad_to(classes, 8)) {}
+        : outputs(classes),
+          k(classes - 1),
+          curvature_(beta / 2),
+          softmax_(classes),
+          u_(softmax_.sk),
+          shifted_(softmax_.sk),
+          work_(2 * pad_to(classes, 8)) {}
 
     const long outputs, k;
 
-    /// u = m + Q^T a / 2 - G Q^T softmax(Q u) / 2, a the diagonal of Q G Q^T / 2: the point that hedges against every label at once.
+    /// u = m + Q^T a / 2 - G Q^T softmax(Q u) / 2, a the diagonal of Q G Q^T / 2: the point that
+    /// hedges against every label at once.
     void begin(const double* m, const double* G, long) {
         const long sk = softmax_.sk;
         softmax_.factorise(G);
@@ -27,7 +35,8 @@ class FolkloreRule {
         }
         softmax_.contract<double>(a, shifted_, 1);
         softmax_.contract<double>(e, u_, 1);
-        // solve_step adds G Q^T e_0 / 2 for its label; take it away beforehand, since here no label is known.
+        // solve_step adds G Q^T e_0 / 2 for its label; take it away beforehand, since here no label
+        // is known.
         for (long i = 0; i < k; ++i) {
             double s = m[i] + shifted_[i];
             for (long l = 0; l < k; ++l) s -= G[i * sk + l] * u_[l];
@@ -43,8 +52,9 @@ class FolkloreRule {
         std::memcpy(p, softmax_.p, std::size_t(outputs) * 8);
     }
 
-    /// The surrogate is expanded at u: with g = Q^T (softmax(Q u) - e_y) and C = F F^T = c S, the new leader's prediction w solves
-    /// (I + G C) w = m - G g / 2 + G C u, and v = g / 2 + C (w - u). With r = w - u: (I + G C) r = m - u - G g / 2.
+    /// The surrogate is expanded at u: with g = Q^T (softmax(Q u) - e_y) and C = F F^T = c S, the
+    /// new leader's prediction w solves (I + G C) w = m - G g / 2 + G C u, and v = g / 2 + C (w -
+    /// u). With r = w - u: (I + G C) r = m - u - G g / 2.
     void learn(long y, double weight, double* v, double* F) {
         const long sk = softmax_.sk;
         softmax_.evaluate(u_);

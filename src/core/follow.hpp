@@ -1,6 +1,6 @@
-// The protocol of one event, compiled: scale its input by what was learned before, predict, learn if
-// there is a label, then let the scaler learn it. mixable/learner does the same for single rows and
-// tables.
+// The protocol of one event, compiled: scale its input by what was learned before, predict, learn
+// if there is a label, then let the scaler learn it. mixable/learner does the same for single rows
+// and tables.
 #pragma once
 
 #include <stdexcept>
@@ -19,11 +19,11 @@ struct Followed {
 
 /// Predicts the n rows of X (NaN for what is missing) one after the other; row t of `out` is its
 /// forecast, and those with a label y >= 0 are learned before the next. The
-/// two checks throw for an input that is too large and for a forecast that is not finite. Stops before the first row that is refused. The bits do not depend on
-/// how rows are spread over calls.
+/// two checks throw for an input that is too large and for a forecast that is not finite. Stops
+/// before the first row that is refused. The bits do not depend on how rows are spread over calls.
 template <class Forecaster, class CheckInput, class CheckForecast>
-Followed follow(Forecaster& forecaster, Scaler& scaler, const double* X, const long* y, long n, double* out, CheckInput&& check_input,
-                CheckForecast&& check_forecast) {
+Followed follow(Forecaster& forecaster, Scaler& scaler, const double* X, const long* y, long n,
+                double* out, CheckInput&& check_input, CheckForecast&& check_forecast) {
     std::vector<double> z(std::size_t(scaler.views * scaler.width));
     Followed followed;
     try {

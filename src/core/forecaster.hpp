@@ -7,8 +7,8 @@
 
 namespace MIXABLE_ISA {
 
-/// Rule must have: Outcome, outputs, begin(m, G, step), predict(p) and learn(y, weight, v, F), which refer to what begin was given; see gaf.hpp.
-/// State is Posterior or has its interface.
+/// Rule must have: Outcome, outputs, begin(m, G, step), predict(p) and learn(y, weight, v, F),
+/// which refer to what begin was given; see gaf.hpp. State is Posterior or has its interface.
 template <class Rule, class State = Posterior>
 class Forecaster {
    public:
@@ -16,8 +16,12 @@ class Forecaster {
     static constexpr bool has_posterior = std::is_same_v<State, Posterior>, is_ensemble = false;
 
     template <class StateArgument, class... RuleArguments>
-    Forecaster(const PosteriorShape& shape, StateArgument&& state_argument, RuleArguments&&... arguments)
-        : state(shape, std::forward<StateArgument>(state_argument)), rule(std::forward<RuleArguments>(arguments)...), v_(state.sk), F_(state.k * state.sr) {}
+    Forecaster(const PosteriorShape& shape, StateArgument&& state_argument,
+               RuleArguments&&... arguments)
+        : state(shape, std::forward<StateArgument>(state_argument)),
+          rule(std::forward<RuleArguments>(arguments)...),
+          v_(state.sk),
+          F_(state.k * state.sr) {}
 
     State state;
     Rule rule;
@@ -44,7 +48,8 @@ class Forecaster {
     bool contents_are_valid() const { return state.contents_are_valid(1e300); }
     static constexpr bool may_be_restored() { return true; }
 
-    /// The forecast p (outputs) for input x (d). The reading is kept, so that learning the same x next costs no second projection.
+    /// The forecast p (outputs) for input x (d). The reading is kept, so that learning the same x
+    /// next costs no second projection.
     void predict(const double* x, double* p) {
         look(x);
         rule.predict(p);

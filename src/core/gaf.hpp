@@ -1,4 +1,5 @@
-// The rule of the Gaussian Aggregating Forecaster for multinomial logistic loss (Algorithm 1 of the paper, in K - 1 coordinates).
+// The rule of the Gaussian Aggregating Forecaster for multinomial logistic loss (Algorithm 1 of the
+// paper, in K - 1 coordinates).
 #pragma once
 
 #include <cmath>
@@ -12,8 +13,14 @@ class GafRule {
    public:
     using Outcome = long;
 
-    GafRule(long classes, double beta, double alpha, double mu, std::shared_ptr<const std::vector<Rung>> ladder)
-        : outputs(classes), beta_(beta), alpha_(alpha), mu_(mu), softmax_(classes), expectation_(classes, std::move(ladder)) {}
+    GafRule(long classes, double beta, double alpha, double mu,
+            std::shared_ptr<const std::vector<Rung>> ladder)
+        : outputs(classes),
+          beta_(beta),
+          alpha_(alpha),
+          mu_(mu),
+          softmax_(classes),
+          expectation_(classes, std::move(ladder)) {}
 
     const long outputs;
 
@@ -25,7 +32,8 @@ class GafRule {
 
     void predict(double* p) { predict(alpha_, p); }
 
-    /// smooth_mu(E softmax(Q (m + w))), w ~ N(0, G / (2 alpha)); at alpha = infinity, smooth_mu(softmax(Q m)).
+    /// smooth_mu(E softmax(Q (m + w))), w ~ N(0, G / (2 alpha)); at alpha = infinity,
+    /// smooth_mu(softmax(Q m)).
     void predict(double alpha, double* p) {
         if (std::isinf(alpha)) {
             softmax_.evaluate(m_);
@@ -33,10 +41,13 @@ class GafRule {
         } else {
             expectation_(softmax_, m_, 0.5 / alpha, std::uint64_t(step_), p);
         }
-        for (long c = 0; c < outputs; ++c) p[c] = std::max((1.0 - mu_) * p[c] + mu_ / double(outputs), std::numeric_limits<double>::min());
+        for (long c = 0; c < outputs; ++c)
+            p[c] = std::max((1.0 - mu_) * p[c] + mu_ / double(outputs),
+                            std::numeric_limits<double>::min());
     }
 
-    /// theta_{t+1} by Eq. (2): v = (weight / 2) Q^T (p - e_y); surrogate curvature by Eq. (3): F F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q.
+    /// theta_{t+1} by Eq. (2): v = (weight / 2) Q^T (p - e_y); surrogate curvature by Eq. (3): F
+    /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q.
     void learn(long y, double weight, double* v, double* F) {
         softmax_.solve_step(m_, y, weight);
         softmax_.gradient(y, v);

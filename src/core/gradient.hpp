@@ -1,4 +1,5 @@
-// Online gradient descent (Zinkevich 2003): a state that only keeps the mean, with the interface of Posterior, and its rule.
+// Online gradient descent (Zinkevich 2003): a state that only keeps the mean, with the interface of
+// Posterior, and its rule.
 #pragma once
 
 #include "posterior.hpp"
@@ -6,31 +7,47 @@
 
 namespace MIXABLE_ISA {
 
-/// Weights V (k x d) that move by V <- V - v x^T and are projected on the ball of radius `radius` (0: none). There is no width: G stays 0.
+/// Weights V (k x d) that move by V <- V - v x^T and are projected on the ball of radius `radius`
+/// (0: none). There is no width: G stays 0.
 class GradientState {
    public:
     GradientState(const PosteriorShape& shape, double radius)
-        : k(shape.k), d(shape.d), sk(pad_to(k, 8)), sr(8), m(k), G(k * sk), dp(pad_to(d, 8)), radius_(radius), shape_(shape), V(k * dp), x(dp) {}
+        : k(shape.k),
+          d(shape.d),
+          sk(pad_to(k, 8)),
+          sr(8),
+          m(k),
+          G(k * sk),
+          dp(pad_to(d, 8)),
+          radius_(radius),
+          shape_(shape),
+          V(k * dp),
+          x(dp) {}
 
     const long k, d, sk, sr;
     Buffer m, G;
 
     const PosteriorShape& shape() const { return shape_; }
     static constexpr double largest_square() { return 1e280; }
-    static constexpr double largest_weights = 1e300;  // |V|^2: V x stays finite for every x that is not refused
+    static constexpr double largest_weights =
+        1e300;  // |V|^2: V x stays finite for every x that is not refused
     long steps() const { return steps_; }
     long room() const { return 1; }
     void prepare(const double* input, long, long, bool = true) {
         std::memcpy(x, input, std::size_t(d) * 8);
         prepared_ = true;
     }
-    bool is_prepared(const double* input) const { return prepared_ && std::memcmp(x, input, std::size_t(d) * 8) == 0; }
+    bool is_prepared(const double* input) const {
+        return prepared_ && std::memcmp(x, input, std::size_t(d) * 8) == 0;
+    }
     bool has_prepared() const { return prepared_; }
     void forget_prepared() { prepared_ = false; }
     void read(long = 0) { dots(d, 1, x, dp, k, V, dp, m, k); }
 
     void push(const double* v, const double*) {
-        const auto moved = [&](long j, long l) { return load(V + j * dp + l) - v[j] * load(x + l); };
+        const auto moved = [&](long j, long l) {
+            return load(V + j * dp + l) - v[j] * load(x + l);
+        };
         double square = 0;
         for (long j = 0; j < k; ++j) {
             vec s{};
@@ -48,7 +65,8 @@ class GradientState {
 
     /// Takes over the weights of a smaller state; newcomers have weight 0.
     void adopt(const GradientState& other) {
-        for (long j = 0; j < other.k; ++j) std::memcpy(V + j * dp, other.V + j * other.dp, std::size_t(other.d) * 8);
+        for (long j = 0; j < other.k; ++j)
+            std::memcpy(V + j * dp, other.V + j * other.dp, std::size_t(other.d) * 8);
         steps_ = other.steps_;
     }
 
@@ -84,7 +102,8 @@ class OgdRule {
    public:
     using Outcome = long;
 
-    OgdRule(long classes, double rate, bool fixed) : outputs(classes), rate_(rate), fixed_(fixed), softmax_(classes) {}
+    OgdRule(long classes, double rate, bool fixed)
+        : outputs(classes), rate_(rate), fixed_(fixed), softmax_(classes) {}
 
     const long outputs;
 

@@ -1,4 +1,5 @@
-// Standard normal numbers as functions of counters: the quantile, and points that depend on (seed, step) alone.
+// Standard normal numbers as functions of counters: the quantile, and points that depend on (seed,
+// step) alone.
 #pragma once
 
 #include <cmath>
@@ -8,15 +9,18 @@
 
 namespace MIXABLE_ISA {
 
-/// The inverse of the standard normal distribution function, relative error about 1e-16 (Wichura 1988, algorithm AS 241, PPND16).
+/// The inverse of the standard normal distribution function, relative error about 1e-16 (Wichura
+/// 1988, algorithm AS 241, PPND16).
 inline double normal_quantile(double u) {
     const auto ratio = [](const double (&a)[8], const double (&b)[8], double r) {
         double top = a[7], bottom = b[7];
         for (int i = 6; i >= 0; --i) top = top * r + a[i], bottom = bottom * r + b[i];
         return top / bottom;
     };
-    static const double a[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3, 1.3731693765509461125e+4,
-                                4.5921953931549871457e+4, 6.7265770927008700853e+4, 3.3430575583588128105e+4, 2.5090809287301226727e+3};
+    static const double a[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2,
+                                1.9715909503065514427e+3, 1.3731693765509461125e+4,
+                                4.5921953931549871457e+4, 6.7265770927008700853e+4,
+                                3.3430575583588128105e+4, 2.5090809287301226727e+3};
     static const double b[8] = {1.0,
                                 4.2313330701600911252e+1,
                                 6.8718700749205790830e+2,
@@ -25,8 +29,10 @@ inline double normal_quantile(double u) {
                                 3.9307895800092710610e+4,
                                 2.8729085735721942674e+4,
                                 5.2264952788528545610e+3};
-    static const double c[8] = {1.42343711074968357734e0, 4.63033784615654529590e0,  5.76949722146069140550e0,  3.64784832476320460504e0,
-                                1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4};
+    static const double c[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                                5.76949722146069140550e0,  3.64784832476320460504e0,
+                                1.27045825245236838258e0,  2.41780725177450611770e-1,
+                                2.27238449892691845833e-2, 7.74545014278341407640e-4};
     static const double d[8] = {1.0,
                                 2.05319162663775882187e0,
                                 1.67638483018380384940e0,
@@ -35,8 +41,10 @@ inline double normal_quantile(double u) {
                                 1.51986665636164571966e-2,
                                 5.47593808499534494600e-4,
                                 1.05075007164441684324e-9};
-    static const double e[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,  1.78482653991729133580e0,  2.96560571828504891230e-1,
-                                2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7};
+    static const double e[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,
+                                1.78482653991729133580e0,  2.96560571828504891230e-1,
+                                2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                                2.71155556874348757815e-5, 2.01033439929228813265e-7};
     static const double f[8] = {1.0,
                                 5.99832206555887937690e-1,
                                 1.36929880922735805310e-1,
@@ -60,12 +68,15 @@ inline std::uint64_t scramble(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/// m independent standard normal points in k dimensions (k x m, rows `ld` apart), a function of seed and step alone.
-inline void normal_points(std::uint64_t seed, std::uint64_t step, long k, long m, double* out, long ld) {
+/// m independent standard normal points in k dimensions (k x m, rows `ld` apart), a function of
+/// seed and step alone.
+inline void normal_points(std::uint64_t seed, std::uint64_t step, long k, long m, double* out,
+                          long ld) {
     const std::uint64_t key = scramble(scramble(seed) ^ step);
     for (long j = 0; j < k; ++j)
         for (long i = 0; i < m; ++i) {
-            const std::uint64_t bits = scramble(key + std::uint64_t(i * k + j) * 0x9e3779b97f4a7c15u);
+            const std::uint64_t bits =
+                scramble(key + std::uint64_t(i * k + j) * 0x9e3779b97f4a7c15u);
             out[j * ld + i] = normal_quantile((double(bits >> 11) + 0.5) * 0x1p-53);
         }
 }

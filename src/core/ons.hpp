@@ -1,4 +1,5 @@
-// The rule of Online Newton Step (Hazan, Agarwal, Kale 2007) for multinomial logistic loss, without projection.
+// The rule of Online Newton Step (Hazan, Agarwal, Kale 2007) for multinomial logistic loss, without
+// projection.
 #pragma once
 
 #include "softmax.hpp"
@@ -9,7 +10,8 @@ class OnsRule {
    public:
     using Outcome = long;
 
-    OnsRule(long classes, double beta) : outputs(classes), k(classes - 1), beta_(beta), softmax_(classes) {}
+    OnsRule(long classes, double beta)
+        : outputs(classes), k(classes - 1), beta_(beta), softmax_(classes) {}
 
     const long outputs, k;
 
@@ -20,7 +22,8 @@ class OnsRule {
 
     void predict(double* p) { std::memcpy(p, softmax_.p, std::size_t(outputs) * 8); }
 
-    /// A <- A + g g^T, theta <- theta - A^-1 g / beta, where g = Phi q, q = Q^T (p - e_y): A^-1 g with the new A is P q / (1 + q^T G q). F is one column.
+    /// A <- A + g g^T, theta <- theta - A^-1 g / beta, where g = Phi q, q = Q^T (p - e_y): A^-1 g
+    /// with the new A is P q / (1 + q^T G q). F is one column.
     void learn(long y, double weight, double* v, double* F) {
         const long sk = softmax_.sk;
         softmax_.gradient(y, v);

@@ -10,8 +10,8 @@
 
 namespace MIXABLE_ISA {
 
-/// f(i, first, end) for every i < n, over `count` rows in order; with several threads in two halves, so that all have as much to do. The first error is thrown
-/// once all have finished.
+/// f(i, first, end) for every i < n, over `count` rows in order; with several threads in two
+/// halves, so that all have as much to do. The first error is thrown once all have finished.
 template <class F>
 void in_parallel(long most_threads, std::size_t n, long count, F&& f) {
     const std::size_t threads = std::min(std::size_t(most_threads), n), parts = threads > 1 ? 2 : 1;
@@ -34,7 +34,8 @@ void in_parallel(long most_threads, std::size_t n, long count, F&& f) {
     others.reserve(threads);
     try {
         for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, i);
-    } catch (const std::system_error&) {  // the system has no more threads to give: do with those at hand
+    } catch (const std::system_error&) {  // the system has no more threads to give: do with those
+                                          // at hand
     }
     work(0);
     for (std::thread& other : others) other.join();

@@ -1,13 +1,17 @@
-// The Gaussian over the weights: mean V (k x d) and inverse curvature A^-1 (D x D, D = k d, class-major). It knows nothing of losses.
-// Of the symmetric matrices only the d x d blocks (a, b) with b <= a are kept up to date.
+// The Gaussian over the weights: mean V (k x d) and inverse curvature A^-1 (D x D, D = k d,
+// class-major). It knows nothing of losses. Of the symmetric matrices only the d x d blocks (a, b)
+// with b <= a are kept up to date.
 //
-// A forecaster asks for the reading of an input x, the mean m (k) and the width G = Phi(x)^T A^-1 Phi(x) (k x k) of the k linear predictions,
-// solves its own k-dimensional problem, and pushes the answer: V <- V - A^-1 Phi v and A <- A + Phi F F^T Phi^T.
+// A forecaster asks for the reading of an input x, the mean m (k) and the width G = Phi(x)^T A^-1
+// Phi(x) (k x k) of the k linear predictions, solves its own k-dimensional problem, and pushes the
+// answer: V <- V - A^-1 Phi v and A <- A + Phi F F^T Phi^T.
 //
-// Updates are delayed. Within a block of up to `capacity` steps, A^-1 = A0^-1 + s q I - U U^T, and U is never formed: with P = the rows
-// A0^-1 Phi(x_s) of the block (plus q s Phi(x_s)), U = P T for a small triangular T, so that
+// Updates are delayed. Within a block of up to `capacity` steps, A^-1 = A0^-1 + s q I - U U^T, and
+// U is never formed: with P = the rows A0^-1 Phi(x_s) of the block (plus q s Phi(x_s)), U = P T for
+// a small triangular T, so that
 //     m_t = V0 x_t - K_t h,   B_t = K_t T,   G_t = K_tt - B_t B_t^T,   K_t = Phi(x_t)^T P.
-// Only P and the Gram rows K touch vectors of length D, and both are matrix products when the inputs are known in advance.
+// Only P and the Gram rows K touch vectors of length D, and both are matrix products when the
+// inputs are known in advance.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +24,9 @@
 namespace MIXABLE_ISA {
 
 [[noreturn]] inline void refuse_example() {
-    throw std::domain_error("this example cannot be learned in double precision: its input, weight or the parameters are too large");
+    throw std::domain_error(
+        "this example cannot be learned in double precision: its input, weight or the parameters "
+        "are too large");
 }
 
 struct PosteriorShape {
@@ -39,13 +45,19 @@ struct PosteriorShape {
         return std::max(1L, std::min(6L, 54 / k));
     }
     long refresh_period() const { return period > 0 ? period : 4 * D(); }
-    /// Steps whose curvature is kept before it is added to A: as many as its work space has rows for, unless that would take much memory.
-    long curvature_capacity() const { return std::max(capacity(), std::min(capacity() * rank, d * d / 8)); }
+    /// Steps whose curvature is kept before it is added to A: as many as its work space has rows
+    /// for, unless that would take much memory.
+    long curvature_capacity() const {
+        return std::max(capacity(), std::min(capacity() * rank, d * d / 8));
+    }
     /// Doubles that a Posterior of this shape allocates.
     double doubles() const {
-        const double D = double(k) * double(d), r = double(capacity()), steps = double(curvature_capacity()), rk = r * double(k);
-        const double matrices = (drift == 0 ? 2 : 1) * D * double(ld()), block = double(ld()) * r * double(k + rank);
-        return matrices + block + rk * (rk + r * double(rank)) + steps * (double(pad_to(d, 8)) + double(k) * double(k)) + 6.0 * double(k) * double(k);
+        const double D = double(k) * double(d), r = double(capacity()),
+                     steps = double(curvature_capacity()), rk = r * double(k);
+        const double matrices = (drift == 0 ? 2 : 1) * D * double(ld()),
+                     block = double(ld()) * r * double(k + rank);
+        return matrices + block + rk * (rk + r * double(rank)) +
+               steps * (double(pad_to(d, 8)) + double(k) * double(k)) + 6.0 * double(k) * double(k);
     }
     /// The largest |x|^2 that can be learned from: beyond, A^-1 would lose all its digits.
     double largest_square() const { return 1e15 * lam; }
@@ -101,22 +113,28 @@ class Posterior {
     /// How many inputs may be prepared at once, now.
     long room() const { return r - n_; }
 
-    /// Prepares `count` <= room() inputs (rows of `x`): their P, Gram rows and means before the block. They are the next ones, each to be learned
-    /// after the one before, or (in_turn = false) only looked at, all from the present state.
+    /// Prepares `count` <= room() inputs (rows of `x`): their P, Gram rows and means before the
+    /// block. They are the next ones, each to be learned after the one before, or (in_turn = false)
+    /// only looked at, all from the present state.
     void prepare(const double* x, long stride, long count, bool in_turn = true) {
-        for (long t = 0; t < count; ++t) std::memcpy(X + (n_ + t) * dp, x + t * stride, std::size_t(d) * 8);
+        for (long t = 0; t < count; ++t)
+            std::memcpy(X + (n_ + t) * dp, x + t * stride, std::size_t(d) * 8);
         project(count);
         if (shape_.drift > 0)
             for (long t = n_; t < n_ + count; ++t)
                 for (long j = 0; j < k; ++j)
-                    for (long l = 0; l < d; ++l) P[(t * k + j) * ld + j * d + l] += shape_.drift * double(in_turn ? t : n_) * X[t * dp + l];
+                    for (long l = 0; l < d; ++l)
+                        P[(t * k + j) * ld + j * d + l] +=
+                            shape_.drift * double(in_turn ? t : n_) * X[t * dp + l];
         dots(d, count, X + n_ * dp, dp, k, V, dp, m0 + n_ * k, k);
         gram(count);
         prepared_ = n_ + (in_turn ? count : 0);
     }
 
     /// Whether the next input has been prepared and is this one, to the bit.
-    bool is_prepared(const double* x) const { return has_prepared() && std::memcmp(X + n_ * dp, x, std::size_t(d) * 8) == 0; }
+    bool is_prepared(const double* x) const {
+        return has_prepared() && std::memcmp(X + n_ * dp, x, std::size_t(d) * 8) == 0;
+    }
     bool has_prepared() const { return prepared_ > n_; }
     void forget_prepared() { prepared_ = n_; }
 
@@ -132,18 +150,21 @@ class Posterior {
             dots(c, k, Kt, lt, cu, T, lt, B, lb);
         dots(cu, k, B, lb, k, B, lb, G, sk);
         for (long i = 0; i < k; ++i) {
-            for (long j = 0; j <= i; ++j) G[j * sk + i] = G[i * sk + j] = 0.5 * (Kt[i * lt + own + j] + Kt[j * lt + own + i]) - G[i * sk + j];
+            for (long j = 0; j <= i; ++j)
+                G[j * sk + i] = G[i * sk + j] =
+                    0.5 * (Kt[i * lt + own + j] + Kt[j * lt + own + i]) - G[i * sk + j];
         }
     }
 
-    /// Learns from the input last read: V <- V - A^-1 Phi v, then A <- A + Phi F F^T Phi^T (F is k x rank, its rows `sr` apart and padded with zeros), then the
-    /// drift.
+    /// Learns from the input last read: V <- V - A^-1 Phi v, then A <- A + Phi F F^T Phi^T (F is k
+    /// x rank, its rows `sr` apart and padded with zeros), then the drift.
     void push(const double* v, const double* F) {
         const long c = n_ * k, cu = n_ * rank;
         // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
         combine(k, rank, k, 1.0, {G, sk, 1}, F, sr, GF, sr, false);
         combine(rank, rank, k, 1.0, {F, 1, sr}, GF, sr, C, sr, false);
-        double gain = 0;  // tr(G F F^T): A^-1 is about to lose this many times its size, hence digits
+        double gain =
+            0;  // tr(G F F^T): A^-1 is about to lose this many times its size, hence digits
         for (long i = 0; i < rank; ++i) gain += C[i * sr + i], C[i * sr + i] += 1.0;
         cholesky(rank, C, sr, 1.0);
         std::memcpy(L, F, std::size_t(k * sr) * 8);
@@ -166,7 +187,9 @@ class Posterior {
         if (shape_.drift == 0) remember_curvature(F);
         ++n_;
         ++steps_;
-        if (gain > 1e8) since_refresh_ = shape_.refresh_period();  // refresh at once: half of A^-1's digits are gone
+        if (gain > 1e8)
+            since_refresh_ =
+                shape_.refresh_period();  // refresh at once: half of A^-1's digits are gone
         if (n_ == r || (gain > 1e8 && shape_.drift == 0)) flush();
     }
 
@@ -184,8 +207,10 @@ class Posterior {
         for (long j = 0; j < k; ++j) std::memcpy(V + j * dp, mean + j * d, std::size_t(d) * 8);
     }
 
-    /// Takes over what another posterior has learned, of at most this many predictions and features: the newcomers have mean 0 and width 1 / lam, and do
-    /// not yet vary with anything else. The parameters stay; to `exchange` the regulariser is to replace the other's lam by ours in what was learned.
+    /// Takes over what another posterior has learned, of at most this many predictions and
+    /// features: the newcomers have mean 0 and width 1 / lam, and do not yet vary with anything
+    /// else. The parameters stay; to `exchange` the regulariser is to replace the other's lam by
+    /// ours in what was learned.
     void adopt(const Posterior& other, bool exchange = false) {
         const long D0 = other.D;
         const double change = exchange ? shape_.lam - other.regulariser_ : 0.0;
@@ -193,10 +218,12 @@ class Posterior {
         const auto place = [&](Buffer& M) {  // the lower class blocks of `small`
             for (long i = 0; i < D0; ++i)
                 for (long b = 0; b <= i / other.d; ++b)
-                    std::memcpy(M + (i / other.d * d + i % other.d) * ld + b * d, small + i * D0 + b * other.d, std::size_t(other.d) * 8);
+                    std::memcpy(M + (i / other.d * d + i % other.d) * ld + b * d,
+                                small + i * D0 + b * other.d, std::size_t(other.d) * 8);
         };
         const auto invert = [&] {
-            if (!blas_.invert_spd(D0, small, D0)) throw std::domain_error("the posterior is singular in double precision");
+            if (!blas_.invert_spd(D0, small, D0))
+                throw std::domain_error("the posterior is singular in double precision");
             mirror(small, D0, 0, D0);
         };
         const auto precision = [&] {
@@ -260,7 +287,8 @@ class Posterior {
         mirror(out, D, 0, D);
     }
 
-    /// Calls f(name, data, rows, columns, stride) for every array of the state and f(name, integer&) for every counter, in a fixed order.
+    /// Calls f(name, data, rows, columns, stride) for every array of the state and f(name,
+    /// integer&) for every counter, in a fixed order.
     template <class F>
     void visit(F&& f) {
         f("steps", steps_);
@@ -280,21 +308,26 @@ class Posterior {
     }
     /// Forgets the block, before another state is read in.
     void clear_block() {
-        for (Buffer* buffer : {&T, &B, &Z, &h}) std::memset(*buffer, 0, std::size_t(buffer->size()) * 8);
+        for (Buffer* buffer : {&T, &B, &Z, &h})
+            std::memset(*buffer, 0, std::size_t(buffer->size()) * 8);
         prepared_ = n_;
     }
     /// Whether the counters, as just read from a saved state, make sense.
     bool counters_are_valid() const {
-        return n_ >= 0 && n_ < r && curvature_n_ >= 0 && curvature_n_ < shape_.curvature_capacity() && steps_ >= n_ && steps_ <= most_steps &&
-               since_refresh_ >= 0 && since_refresh_ <= steps_ + shape_.refresh_period() + r && regulariser_ >= 0 && std::isfinite(regulariser_);
+        return n_ >= 0 && n_ < r && curvature_n_ >= 0 &&
+               curvature_n_ < shape_.curvature_capacity() && steps_ >= n_ && steps_ <= most_steps &&
+               since_refresh_ >= 0 && since_refresh_ <= steps_ + shape_.refresh_period() + r &&
+               regulariser_ >= 0 && std::isfinite(regulariser_);
     }
-    /// Whether the arrays, as just read, can be some that learning made: A and A^-1 are positive definite (up to rounding) and can belong together, and what
-    /// is computed from them for any input that is not too large stays below `limit`.
+    /// Whether the arrays, as just read, can be some that learning made: A and A^-1 are positive
+    /// definite (up to rounding) and can belong together, and what is computed from them for any
+    /// input that is not too large stays below `limit`.
     bool contents_are_valid(double limit) const {
         const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
         for (const Buffer* rows : {&X, &curvature_x})
             for (long t = 0; t < (rows == &X ? n_ : curvature_n_); ++t)
-                if (!(norm2(*rows + t * dp, d) <= std::max(largest_square(), 1.001e100))) return false;  // an ensemble shows what it does not let learn
+                if (!(norm2(*rows + t * dp, d) <= std::max(largest_square(), 1.001e100)))
+                    return false;  // an ensemble shows what it does not let learn
         Buffer mean_(D), S(D * D);
         mean(mean_);
         for (long i = 0; i < D; ++i)
@@ -304,12 +337,16 @@ class Posterior {
             for (long i = 0; i < D; ++i) most = std::max(most, reach * std::fabs(P[c * ld + i]));
             if (!(most <= limit && most * std::fabs(h[c]) <= limit)) return false;
             for (long u = 0; u < n_ * rank; ++u)
-                if (!(std::fabs(T[u * lt + c]) <= 1e155 && most * std::fabs(T[u * lt + c]) <= std::sqrt(limit))) return false;
+                if (!(std::fabs(T[u * lt + c]) <= 1e155 &&
+                      most * std::fabs(T[u * lt + c]) <= std::sqrt(limit)))
+                    return false;
         }
         for (const Panel& p : panels_)  // the only entries above the diagonal that are used
             for (long i = p.j * d + p.l0; i < p.j * d + p.l1; ++i)
                 for (long j = p.j * d + p.l0; j < i; ++j)
-                    if (!(std::fabs(Ainv[i * ld + j] - Ainv[j * ld + i]) <= 1e-6 * (std::fabs(Ainv[i * ld + i]) + std::fabs(Ainv[j * ld + j])))) return false;
+                    if (!(std::fabs(Ainv[i * ld + j] - Ainv[j * ld + i]) <=
+                          1e-6 * (std::fabs(Ainv[i * ld + i]) + std::fabs(Ainv[j * ld + j]))))
+                        return false;
         Buffer A1(shape_.drift == 0 ? D * D : 0);
         covariance(S);
         if (shape_.drift == 0) {
@@ -322,7 +359,9 @@ class Posterior {
         if (shape_.drift > 0) return true;
         for (long t = 0; t < curvature_n_; ++t)
             for (long i = 0; i < k * k; ++i)
-                if (!(std::fabs(curvature_c[t * k * k + i]) * norm2(curvature_x + t * dp, d) <= 1e300)) return false;
+                if (!(std::fabs(curvature_c[t * k * k + i]) * norm2(curvature_x + t * dp, d) <=
+                      1e300))
+                    return false;
         return is_definite(A1, 1e300);
     }
 
@@ -339,8 +378,9 @@ class Posterior {
         return s;
     }
 
-    /// Whether positive definite matrices (D x D) can be each other's inverse, up to rounding and to what `refresh` may have added: each product of their
-    /// diagonals is then at least 1, and the trace of their product D.
+    /// Whether positive definite matrices (D x D) can be each other's inverse, up to rounding and
+    /// to what `refresh` may have added: each product of their diagonals is then at least 1, and
+    /// the trace of their product D.
     bool can_be_inverse(const Buffer& M, const Buffer& S) const {
         double trace = 0, size = 0;
         for (long i = 0; i < D; ++i)
@@ -352,8 +392,9 @@ class Posterior {
         return trace <= 1.1 * double(D) + 1e-6 * size;
     }
 
-    /// Whether a symmetric matrix S (D x D), which is used up, has a positive diagonal up to `largest` and, with that scaled to 1, no eigenvalue below -1/10:
-    /// rounding may leave an honest one a little less than positive definite.
+    /// Whether a symmetric matrix S (D x D), which is used up, has a positive diagonal up to
+    /// `largest` and, with that scaled to 1, no eigenvalue below -1/10: rounding may leave an
+    /// honest one a little less than positive definite.
     bool is_definite(Buffer& S, double largest) const {
         std::vector<double> root(static_cast<std::size_t>(D));
         for (long i = 0; i < D; ++i) {
@@ -361,7 +402,8 @@ class Posterior {
             root[std::size_t(i)] = std::sqrt(S[i * D + i]);
         }
         for (long i = 0; i < D; ++i) {
-            for (long j = 0; j < i; ++j) S[i * D + j] = S[i * D + j] / root[std::size_t(i)] / root[std::size_t(j)];
+            for (long j = 0; j < i; ++j)
+                S[i * D + j] = S[i * D + j] / root[std::size_t(i)] / root[std::size_t(j)];
             S[i * D + i] = 1.1;
         }
         return blas_.factorise_spd(D, S, D);
@@ -373,8 +415,9 @@ class Posterior {
             for (long j = first; j < i; ++j) M[j * stride + i] = M[i * stride + j];
     }
 
-    /// P = A0^-1 Phi(x) for the inputs prepared last: row (t, j) combines the rows of class j with the weights x_t. Of these rows the part up to the
-    /// diagonal block is at hand; the rest stands in the columns of class j.
+    /// P = A0^-1 Phi(x) for the inputs prepared last: row (t, j) combines the rows of class j with
+    /// the weights x_t. Of these rows the part up to the diagonal block is at hand; the rest stands
+    /// in the columns of class j.
     void project(long count) {
         const double* x = X + n_ * dp;
         for (const Panel& p : panels_) {
@@ -382,11 +425,15 @@ class Posterior {
             double* out = P + (n_ * k + p.j) * ld;
             if (shape_.by_blas()) {
                 const double keep = p.l0 == 0 ? 0.0 : 1.0;
-                blas_.gemm(false, false, count, i1, i1 - i0, 1.0, x + p.l0, dp, Ainv + i0 * ld, ld, keep, out, k * ld);
-                blas_.gemm(false, true, count, D - i1, i1 - i0, 1.0, x + p.l0, dp, Ainv + i1 * ld + i0, ld, keep, out + i1, k * ld);
+                blas_.gemm(false, false, count, i1, i1 - i0, 1.0, x + p.l0, dp, Ainv + i0 * ld, ld,
+                           keep, out, k * ld);
+                blas_.gemm(false, true, count, D - i1, i1 - i0, 1.0, x + p.l0, dp,
+                           Ainv + i1 * ld + i0, ld, keep, out + i1, k * ld);
             } else {
                 combine(count, i1, d, 1.0, {x, dp, 1}, Ainv + i0 * ld, ld, out, k * ld, false);
-                for (long b = 0; b < p.j; ++b) dots(d, count, x, dp, d, Ainv + i0 * ld + b * d, ld, P + (n_ * k + b) * ld + i0, k * ld);
+                for (long b = 0; b < p.j; ++b)
+                    dots(d, count, x, dp, d, Ainv + i0 * ld + b * d, ld, P + (n_ * k + b) * ld + i0,
+                         k * ld);
             }
         }
     }
@@ -396,7 +443,8 @@ class Posterior {
         const long rows = (n_ + count) * k;
         for (long i = 0; i < k; ++i)
             if (shape_.by_blas())
-                blas_.gemm(false, true, count, rows, d, 1.0, X + n_ * dp, dp, P + i * d, ld, 0.0, K + (n_ * k + i) * lt, k * lt);
+                blas_.gemm(false, true, count, rows, d, 1.0, X + n_ * dp, dp, P + i * d, ld, 0.0,
+                           K + (n_ * k + i) * lt, k * lt);
             else
                 dots(d, count, X + n_ * dp, dp, rows, P + i * d, ld, K + (n_ * k + i) * lt, k * lt);
     }
@@ -408,7 +456,8 @@ class Posterior {
         if (++curvature_n_ == shape_.curvature_capacity()) accumulate_curvature();
     }
 
-    /// A += sum of Phi(x) C Phi(x)^T over the remembered steps, lower panels only. U serves as work space.
+    /// A += sum of Phi(x) C Phi(x)^T over the remembered steps, lower panels only. U serves as work
+    /// space.
     void accumulate_curvature() {
         const long count = curvature_n_;
         for (const Panel& p : panels_) {
@@ -424,7 +473,8 @@ class Posterior {
             }
             const double* x = curvature_x + p.l0;
             if (shape_.by_blas())
-                blas_.gemm(true, false, p.l1 - p.l0, columns, count, 1.0, x, dp, U, ld, 1.0, A + i0 * ld, ld);
+                blas_.gemm(true, false, p.l1 - p.l0, columns, count, 1.0, x, dp, U, ld, 1.0,
+                           A + i0 * ld, ld);
             else
                 combine(p.l1 - p.l0, columns, count, 1.0, {x, 1, dp}, U, ld, A + i0 * ld, ld, true);
         }
@@ -442,14 +492,17 @@ class Posterior {
         for (long s = 0; s < n_; s += group) {
             const long rows = std::min(group, n_ - s) * rank, inner = std::min(s + group, n_) * k;
             if (shape_.by_blas())
-                blas_.gemm(false, false, rows, D, inner, 1.0, T + s * rank * lt, lt, P, ld, 0.0, U + s * rank * ld, ld);
+                blas_.gemm(false, false, rows, D, inner, 1.0, T + s * rank * lt, lt, P, ld, 0.0,
+                           U + s * rank * ld, ld);
             else
-                combine(rows, D, inner, 1.0, {T + s * rank * lt, lt, 1}, P, ld, U + s * rank * ld, ld, false);
+                combine(rows, D, inner, 1.0, {T + s * rank * lt, lt, 1}, P, ld, U + s * rank * ld,
+                        ld, false);
         }
         if (shape_.by_blas())
             for (const Panel& p : panels_) {
                 const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1;
-                blas_.gemm(true, false, i1 - i0, i1, cu, -1.0, U + i0, ld, U, ld, 1.0, Ainv + i0 * ld, ld);
+                blas_.gemm(true, false, i1 - i0, i1, cu, -1.0, U + i0, ld, U, ld, 1.0,
+                           Ainv + i0 * ld, ld);
             }
         else
             subtract_gram(D, d, cu, U, ld, Ainv, ld);
@@ -460,13 +513,15 @@ class Posterior {
         if (shape_.drift == 0 && since_refresh_ >= shape_.refresh_period()) refresh();
     }
 
-    /// A^-1 from the accumulated A, so that rounding cannot pile up. Should A be singular to working precision, the least multiple of I that helps is added.
+    /// A^-1 from the accumulated A, so that rounding cannot pile up. Should A be singular to
+    /// working precision, the least multiple of I that helps is added.
     void refresh() {
         since_refresh_ = 0;
         accumulate_curvature();
         double largest = 0, jitter = 0;
         for (long i = 0; i < D; ++i) largest = std::max(largest, A[i * ld + i]);
-        for (int attempt = 0; attempt < 20 && jitter <= largest; ++attempt, jitter = std::max(10 * jitter, 1e-16 * largest)) {
+        for (int attempt = 0; attempt < 20 && jitter <= largest;
+             ++attempt, jitter = std::max(10 * jitter, 1e-16 * largest)) {
             for (long i = 0; i < D; ++i) {
                 std::memcpy(Ainv + i * ld, A + i * ld, std::size_t(i + 1) * 8);
                 Ainv[i * ld + i] += jitter;
@@ -480,13 +535,15 @@ class Posterior {
     Blas blas_;
     std::vector<Panel> panels_;
     long n_ = 0, prepared_ = 0, steps_ = 0, curvature_n_ = 0, since_refresh_ = 0;
-    double regulariser_;  // the multiple of I that A has besides what was learned; 0 if that is not known
+    double regulariser_;  // the multiple of I that A has besides what was learned; 0 if that is not
+                          // known
 
    public:
     const long k, d, D, sk, sr;  // sk, sr: row strides of k- and rank-vectors
 
    private:
-    const long ld, dp, rank, r, lt, lb;  // row strides of D-, d-vectors; columns of F; steps in a block; row strides of T, B
+    const long ld, dp, rank, r, lt,
+        lb;  // row strides of D-, d-vectors; columns of F; steps in a block; row strides of T, B
     Buffer Ainv, A, V;
     Buffer X, P, U, K, m0, T, h;
     Buffer curvature_x, curvature_c;

@@ -5,7 +5,8 @@
 
 namespace MIXABLE_ISA {
 
-/// The rule of a posterior with several read-outs of the same (m, G). A read-out is `width` numbers, as the Family says.
+/// The rule of a posterior with several read-outs of the same (m, G). A read-out is `width`
+/// numbers, as the Family says.
 template <class Outcome_>
 class Readings {
    public:

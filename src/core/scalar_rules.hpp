@@ -1,4 +1,5 @@
-// Rules on a single linear prediction: AIOLI (binary logistic loss) and the Vovk-Azoury-Warmuth forecaster (squared loss).
+// Rules on a single linear prediction: AIOLI (binary logistic loss) and the Vovk-Azoury-Warmuth
+// forecaster (squared loss).
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace MIXABLE_ISA {
 
-/// AIOLI (Jezequel, Gaillard, Rudi, COLT 2020): label 1 has probability sigmoid(s), s = theta^T x where theta also minimises the losses of both labels.
+/// AIOLI (Jezequel, Gaillard, Rudi, COLT 2020): label 1 has probability sigmoid(s), s = theta^T x
+/// where theta also minimises the losses of both labels.
 class AioliRule {
    public:
     using Outcome = long;
@@ -20,14 +22,19 @@ class AioliRule {
 
     static constexpr long outputs = 2;
 
-    /// The root of s + virtual * (G/2) tanh(s/2) = m, increasing in s and convex or concave on each side of 0: Newton from m, kept between 0 and m.
+    /// The root of s + virtual * (G/2) tanh(s/2) = m, increasing in s and convex or concave on each
+    /// side of 0: Newton from m, kept between 0 and m.
     void begin(const double* m, const double* G, long) {
         m_ = m[0];
         G_ = G[0];
         const double h = 0.5 * virtual_ * G_;
-        double s = m_ / (1 + 0.5 * h);  // the root lies between this and m, since tanh(s/2) is between 0 and s/2
+        double s =
+            m_ /
+            (1 +
+             0.5 * h);  // the root lies between this and m, since tanh(s/2) is between 0 and s/2
         for (int iteration = 0; iteration < 100; ++iteration) {
-            const double t = std::tanh(0.5 * s), step = (s + h * t - m_) / (1 + 0.5 * h * (1 - t * t));
+            const double t = std::tanh(0.5 * s),
+                         step = (s + h * t - m_) / (1 + 0.5 * h * (1 - t * t));
             s -= step;
             if (std::fabs(step) <= 1e-15 * std::fabs(s)) break;
         }
@@ -39,20 +46,25 @@ class AioliRule {
         p[1] = std::max(sigmoid(s_), std::numeric_limits<double>::min());
     }
 
-    /// Surrogate at s: gradient g, curvature C = sigmoid(s) sigmoid(-s) / (2 (1 + B R)); the leader moves to w with (1 + G C) (w - s) = m - s - G g / 2.
+    /// Surrogate at s: gradient g, curvature C = sigmoid(s) sigmoid(-s) / (2 (1 + B R)); the leader
+    /// moves to w with (1 + G C) (w - s) = m - s - G g / 2.
     void learn(long y, double weight, double* v, double* F) const {
-        const double g = weight * (y == 1 ? -sigmoid(-s_) : sigmoid(s_)), C = weight * sigmoid(s_) * sigmoid(-s_) / (2 * scale_);
+        const double g = weight * (y == 1 ? -sigmoid(-s_) : sigmoid(s_)),
+                     C = weight * sigmoid(s_) * sigmoid(-s_) / (2 * scale_);
         v[0] = 0.5 * g + C * (m_ - s_ - 0.5 * G_ * g) / (1 + G_ * C);
         F[0] = std::sqrt(C);
     }
 
    private:
-    static double sigmoid(double s) { return s < 0 ? std::exp(s) / (1 + std::exp(s)) : 1 / (1 + std::exp(-s)); }
+    static double sigmoid(double s) {
+        return s < 0 ? std::exp(s) / (1 + std::exp(s)) : 1 / (1 + std::exp(-s));
+    }
 
     double scale_, virtual_, m_ = 0, G_ = 0, s_ = 0;
 };
 
-/// Vovk-Azoury-Warmuth: ridge regression that counts the current input, theta^T x / (1 + x^T A^-1 x).
+/// Vovk-Azoury-Warmuth: ridge regression that counts the current input, theta^T x / (1 + x^T A^-1
+/// x).
 class VawRule {
    public:
     using Outcome = double;
@@ -68,7 +80,10 @@ class VawRule {
 
     /// A <- A + weight x x^T, theta the ridge solution.
     void learn(double y, double weight, double* v, double* F) const {
-        if (!(std::fabs(y) <= 1e100)) throw std::domain_error("this example cannot be learned in double precision: its target must be at most 1e100 in size");
+        if (!(std::fabs(y) <= 1e100))
+            throw std::domain_error(
+                "this example cannot be learned in double precision: its target must be at most "
+                "1e100 in size");
         v[0] = weight * (m_ - y) / (1 + weight * G_);
         F[0] = std::sqrt(weight);
     }

@@ -1,4 +1,5 @@
-// Causal standardisation: each input is scaled by the running mean and variance of what was learned before and itself.
+// Causal standardisation: each input is scaled by the running mean and variance of what was learned
+// before and itself.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +10,12 @@
 
 namespace MIXABLE_ISA {
 
-/// Turns a raw row of d numbers into `views` rows of a forecaster's inputs, one after the other: first the intercept (if wanted), then the features. The first
-/// view is linear, clipped to +-10 standard deviations; the second is linear up to +-1 and grows as the logarithm beyond, for heavy tails. A missing entry
-/// (NaN) is taken to be the mean. No outlier spoils the statistics: an entry more than 10 standard deviations away counts as 10, where the first 16 entries,
-/// which are kept, are judged all together by their median, and later ones by those before them.
+/// Turns a raw row of d numbers into `views` rows of a forecaster's inputs, one after the other:
+/// first the intercept (if wanted), then the features. The first view is linear, clipped to +-10
+/// standard deviations; the second is linear up to +-1 and grows as the logarithm beyond, for heavy
+/// tails. A missing entry (NaN) is taken to be the mean. No outlier spoils the statistics: an entry
+/// more than 10 standard deviations away counts as 10, where the first 16 entries, which are kept,
+/// are judged all together by their median, and later ones by those before them.
 class Scaler {
    public:
     Scaler(long features, bool intercept, bool standardize, long views)
@@ -42,7 +45,8 @@ class Scaler {
         for (long i = 0; i < d; ++i) {
             const Feature feature = with(i, x[i]);
             put(i, x[i], feature, z);
-            if (feature.count > count_[i] && are_kept(i)) early_[i * kept + long(count_[i])] = within_squares(x[i]);
+            if (feature.count > count_[i] && are_kept(i))
+                early_[i * kept + long(count_[i])] = within_squares(x[i]);
             count_[i] = feature.count;
             mean_[i] = feature.mean;
             square_[i] = feature.square;
@@ -61,7 +65,9 @@ class Scaler {
     Scaler empty() const { return Scaler(d, intercept_, standardize_, views); }
 
     void adopt(const Scaler& other) {
-        for (auto [mine, theirs] : {std::pair{&count_, &other.count_}, {&mean_, &other.mean_}, {&square_, &other.square_}})
+        for (auto [mine, theirs] : {std::pair{&count_, &other.count_},
+                                    {&mean_, &other.mean_},
+                                    {&square_, &other.square_}})
             std::memcpy(*mine, *theirs, std::size_t(other.d) * 8);
         std::memcpy(early_, other.early_, std::size_t(other.d * kept) * 8);
     }
@@ -77,22 +83,27 @@ class Scaler {
     /// Whether the statistics can be some that `learn` made; after `visit` has written them.
     bool sound() const {
         for (long i = 0; i < d; ++i) {
-            if (!(count_[i] >= 0 && count_[i] < 1e15 && count_[i] == std::floor(count_[i]) && std::fabs(mean_[i]) <= largest && square_[i] >= 0)) return false;
+            if (!(count_[i] >= 0 && count_[i] < 1e15 && count_[i] == std::floor(count_[i]) &&
+                  std::fabs(mean_[i]) <= largest && square_[i] >= 0))
+                return false;
             const double *begin = early_ + i * kept, *end = begin + std::min(long(count_[i]), kept);
             const long missing = std::count_if(begin, end, [](double x) { return std::isnan(x); });
             if (missing != 0 && missing != end - begin) return false;
-            if (std::any_of(begin, end, [](double x) { return std::fabs(x) > largest; })) return false;
+            if (std::any_of(begin, end, [](double x) { return std::fabs(x) > largest; }))
+                return false;
         }
         return true;
     }
 
    private:
     static constexpr double largest = 1e150;  // entry that counts, so that squares are finite
-    static constexpr double reach = 10;       // standard deviations that count, in the statistics and in the linear view
-    static constexpr double bend = 1;         // where the second view ceases to be linear
+    static constexpr double reach =
+        10;  // standard deviations that count, in the statistics and in the linear view
+    static constexpr double bend = 1;  // where the second view ceases to be linear
 
     struct Feature {
-        double count, mean, square;  // Welford's: how many, their mean, their squared distance from it
+        double count, mean,
+            square;  // Welford's: how many, their mean, their squared distance from it
 
         double sd() const { return std::sqrt(square / std::max(count, 1.0)); }
 
@@ -102,20 +113,26 @@ class Scaler {
             mean += step / count;
             square += step * (x - mean);
         }
-        void add_within(double x, double centre, double distance) { add(std::min(std::max(x, centre - distance), centre + distance)); }
+        void add_within(double x, double centre, double distance) {
+            add(std::min(std::max(x, centre - distance), centre + distance));
+        }
     };
 
     static double within_squares(double x) { return std::min(std::max(x, -largest), largest); }
 
-    /// Whether all entries of feature i so far are kept. Not so for more than that; nor in models that were saved before early entries were: there all
-    /// are judged like later ones.
-    bool are_kept(long i) const { return count_[i] < kept && (count_[i] == 0 || !std::isnan(early_[i * kept + long(count_[i]) - 1])); }
+    /// Whether all entries of feature i so far are kept. Not so for more than that; nor in models
+    /// that were saved before early entries were: there all are judged like later ones.
+    bool are_kept(long i) const {
+        return count_[i] < kept &&
+               (count_[i] == 0 || !std::isnan(early_[i * kept + long(count_[i]) - 1]));
+    }
 
     /// The statistics of feature i with one more entry.
     Feature with(long i, double x) const {
         Feature feature{count_[i], mean_[i], square_[i]};
         if (std::isnan(x)) return feature;
-        if (are_kept(i)) return judged_together(early_ + i * kept, long(feature.count), within_squares(x));
+        if (are_kept(i))
+            return judged_together(early_ + i * kept, long(feature.count), within_squares(x));
         if (feature.square > 0)
             feature.add_within(within_squares(x), feature.mean, reach * feature.sd());
         else
@@ -123,7 +140,8 @@ class Scaler {
         return feature;
     }
 
-    /// The statistics of n early entries and x, each brought to within `reach` robust deviations of their median.
+    /// The statistics of n early entries and x, each brought to within `reach` robust deviations of
+    /// their median.
     static Feature judged_together(const double* early, long n, double x) {
         double values[kept], distances[kept];
         std::copy_n(early, n, values);
@@ -131,11 +149,13 @@ class Scaler {
         const double centre = median(values, n + 1);
         for (long t = 0; t <= n; ++t) distances[t] = std::fabs(values[t] - centre);
         double deviation = median(distances, n + 1);
-        if (deviation == 0) {  // mostly one value (counts, 0 and 1): the others alone say how far entries go
+        if (deviation ==
+            0) {  // mostly one value (counts, 0 and 1): the others alone say how far entries go
             double *end = distances + n + 1, *others = std::upper_bound(distances, end, 0.0);
             if (others != end) deviation = median(others, end - others);
         }
-        const double distance = reach * 1.4826 * deviation;  // that many standard deviations of normal variables
+        const double distance =
+            reach * 1.4826 * deviation;  // that many standard deviations of normal variables
         Feature feature{0, 0, 0};
         for (long t = 0; t < n; ++t) feature.add_within(early[t], centre, distance);
         feature.add_within(x, centre, distance);
@@ -159,9 +179,12 @@ class Scaler {
             z[at] = missing ? feature.mean : x;
             return;
         }
-        const double sd = feature.sd(), scaled = sd > 0 && !missing ? (x - feature.mean) / sd : 0.0, size = std::fabs(scaled);
+        const double sd = feature.sd(), scaled = sd > 0 && !missing ? (x - feature.mean) / sd : 0.0,
+                     size = std::fabs(scaled);
         z[at] = std::min(std::max(scaled, -reach), reach);
-        if (views > 1) z[width + at] = size <= bend ? scaled : std::copysign(bend + std::log1p(size - bend), scaled);
+        if (views > 1)
+            z[width + at] =
+                size <= bend ? scaled : std::copysign(bend + std::log1p(size - bend), scaled);
     }
 
     bool intercept_, standardize_;

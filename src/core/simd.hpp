@@ -40,7 +40,9 @@ inline double sum(vec v) {
 // One stage of a transposition: swaps squares of side S between two rows that are S apart.
 template <int S, bool Upper, std::size_t... J>
 inline vec exchange(vec a, vec b, std::index_sequence<J...>) {
-    constexpr auto from = [](std::int64_t j) { return (j / S) % 2 == 0 ? j + (Upper ? 0 : S) : j + W - (Upper ? S : 0); };
+    constexpr auto from = [](std::int64_t j) {
+        return (j / S) % 2 == 0 ? j + (Upper ? 0 : S) : j + W - (Upper ? S : 0);
+    };
 #if defined(__clang__)
     return __builtin_shufflevector(a, b, from(J)...);
 #else
@@ -65,7 +67,8 @@ inline void transpose(vec (&rows)[W]) {
 inline long pad_to(long n, long multiple) { return (n + multiple - 1) / multiple * multiple; }
 inline long pad(long n) { return pad_to(n, W); }
 
-/// exp, within 2 ulp on [-708, 709], clamped to that range outside it (so never 0 or infinite); NaN stays NaN.
+/// exp, within 2 ulp on [-708, 709], clamped to that range outside it (so never 0 or infinite); NaN
+/// stays NaN.
 inline vec exp(vec x) {
     const vec top = splat(709.0), bottom = splat(-708.0);
     x = top < x ? top : x;  // written so that NaN stays NaN
@@ -76,8 +79,20 @@ inline vec exp(vec x) {
     const vec n = t - shift;
     const vec r = (x - n * 0x1.62e42fefa39efp-1) - n * 0x1.abc9e3b39803fp-56;
     // Taylor to degree 13: the remainder is below 2e-17 on |r| <= 0.3466.
-    static const double inverse_factorial[14] = {1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
-                                                 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    static const double inverse_factorial[14] = {1.0,
+                                                 1.0,
+                                                 1.0 / 2,
+                                                 1.0 / 6,
+                                                 1.0 / 24,
+                                                 1.0 / 120,
+                                                 1.0 / 720,
+                                                 1.0 / 5040,
+                                                 1.0 / 40320,
+                                                 1.0 / 362880,
+                                                 1.0 / 3628800,
+                                                 1.0 / 39916800,
+                                                 1.0 / 479001600,
+                                                 1.0 / 6227020800.0};
     vec e = splat(inverse_factorial[13]);
     for (int i = 12; i >= 0; --i) e = e * r + inverse_factorial[i];
     ivec bits;

@@ -1,5 +1,6 @@
-// Multinomial logistic regression in k = K - 1 coordinates: logits z = Q u with Q the K x k Helmert basis of the vectors that sum to zero.
-// Column j of Q is (1, ..., 1, -(j + 1), 0, ..., 0) / sqrt((j + 1)(j + 2)), so products with Q are running sums, and adding a class adds a column.
+// Multinomial logistic regression in k = K - 1 coordinates: logits z = Q u with Q the K x k Helmert
+// basis of the vectors that sum to zero. Column j of Q is (1, ..., 1, -(j + 1), 0, ..., 0) /
+// sqrt((j + 1)(j + 2)), so products with Q are running sums, and adding a class adds a column.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,8 @@ class Softmax {
           gradient_(sk),
           u_(sk) {
         for (long j = 0; j < k; ++j) scale_[j] = 1.0 / std::sqrt(double(j + 1) * double(j + 2));
-        for (long c = K; c < pad_to(K, 8); ++c) z_[c] = -1e300;  // a class that is never there, so that softmax works on whole vectors
+        for (long c = K; c < pad_to(K, 8); ++c)
+            z_[c] = -1e300;  // a class that is never there, so that softmax works on whole vectors
     }
 
     const long K, k, sk;  // sk: row stride of k-vectors
@@ -38,13 +40,16 @@ class Softmax {
     Buffer N;             // Q C^T, the logits' factor (K x k)
     Buffer p;             // softmax at the point evaluated last
 
-    /// out_c = sum_j Q[c, j] in_j for one column, or for W columns at once with Entry = vec; rows are `stride` apart.
+    /// out_c = sum_j Q[c, j] in_j for one column, or for W columns at once with Entry = vec; rows
+    /// are `stride` apart.
     template <class Entry>
     void expand(const double* in, double* out, long stride) const {
         Entry suffix{};
         for (long c = K - 1; c >= 0; --c) {
             if (c < k) suffix += scale_[c] * entry<Entry>(in + c * stride);
-            put(out + c * stride, c > 0 ? suffix - (double(c) * scale_[c - 1]) * entry<Entry>(in + (c - 1) * stride) : suffix);
+            put(out + c * stride,
+                c > 0 ? suffix - (double(c) * scale_[c - 1]) * entry<Entry>(in + (c - 1) * stride)
+                      : suffix);
         }
     }
 
@@ -54,7 +59,8 @@ class Softmax {
         Entry prefix{};
         for (long j = 0; j < k; ++j) {
             prefix += entry<Entry>(in + j * stride);
-            put(out + j * stride, scale_[j] * (prefix - double(j + 1) * entry<Entry>(in + (j + 1) * stride)));
+            put(out + j * stride,
+                scale_[j] * (prefix - double(j + 1) * entry<Entry>(in + (j + 1) * stride)));
         }
     }
 
@@ -76,8 +82,9 @@ class Softmax {
         for (long l = 0; l < sk; l += W) expand<vec>(rows_ + l, N + l, sk);
     }
 
-    /// u = argmin (u - m)^T G^-1 (u - m) + weight * loss(Q u, y), by damped Newton in the whitened coordinates u = m + C^T s, where the objective
-    /// |s|^2 + weight * loss is strongly convex whatever G. Leaves p = softmax(Q u). Needs factorise(G).
+    /// u = argmin (u - m)^T G^-1 (u - m) + weight * loss(Q u, y), by damped Newton in the whitened
+    /// coordinates u = m + C^T s, where the objective |s|^2 + weight * loss is strongly convex
+    /// whatever G. Leaves p = softmax(Q u). Needs factorise(G).
     const double* solve_step(const double* m, long y, double weight) {
         expand<double>(m, z_mean_, 1);
         std::memset(s_, 0, std::size_t(sk) * 8);
@@ -98,7 +105,8 @@ class Softmax {
             std::swap(s_, trial_);
             value = next;
             for (long i = 0; i < k; ++i) reach = std::max(reach, std::fabs(s_[i]));
-            if (spread_ * size * size <= 1e-15 * reach) break;  // convergence is quadratic: what such a step leaves is below rounding
+            if (spread_ * size * size <= 1e-15 * reach)
+                break;  // convergence is quadratic: what such a step leaves is below rounding
         }
         for (long i = 0; i < k; ++i) {
             double u = m[i];
@@ -115,8 +123,10 @@ class Softmax {
         contract<double>(residual_, out, 1);
     }
 
-    /// F (k x k, row stride sk) with F F^T = scale Q^T (diag(p) - p p^T) Q at the point evaluated last, by the closed-form factor of Tanabe and Sagae:
-    /// diag(p) - p p^T = T T^T, T[j, j] = sqrt(p_j q_j / (p_j + q_j)), T[i, j] = -p_i sqrt(p_j / (q_j (p_j + q_j))) for i > j, q_j = sum of p after j.
+    /// F (k x k, row stride sk) with F F^T = scale Q^T (diag(p) - p p^T) Q at the point evaluated
+    /// last, by the closed-form factor of Tanabe and Sagae: diag(p) - p p^T = T T^T, T[j, j] =
+    /// sqrt(p_j q_j / (p_j + q_j)), T[i, j] = -p_i sqrt(p_j / (q_j (p_j + q_j))) for i > j, q_j =
+    /// sum of p after j.
     void curvature(double scale, double* F) {
         double after = p[k];
         for (long j = k - 1; j >= 0; --j) {
@@ -163,7 +173,8 @@ class Softmax {
         for (long c = 0; c < K; ++c) p[c] *= inverse;
     }
 
-    /// residual = p - e_y, without cancellation at y; returns the loss -log p_y as exactly, also where p_y is too small for a double.
+    /// residual = p - e_y, without cancellation at y; returns the loss -log p_y as exactly, also
+    /// where p_y is too small for a double.
     double residual(long y) {
         double others = 0;
         for (long c = 0; c < K; ++c) {
@@ -184,13 +195,16 @@ class Softmax {
         return square + weight * residual(y);
     }
 
-    /// gradient = 2 s + w N^T (p - e_y), Hessian = 2 I + w sum_c p_c (N_c - mean)(N_c - mean)^T, step = -Hessian^-1 gradient.
+    /// gradient = 2 s + w N^T (p - e_y), Hessian = 2 I + w sum_c p_c (N_c - mean)(N_c - mean)^T,
+    /// step = -Hessian^-1 gradient.
     void newton_step(long y, double weight) {
         combine(1, k, K, 1.0, {residual_, 0, 1}, N, sk, gradient_, sk, false);
         for (long c = 0; c < K; ++c) {
             const double root = std::sqrt(weight * p[c]);
             // The mean of the rows under p is N_y + N^T (p - e_y).
-            for (long i = 0; i < sk; i += W) store(rows_ + c * sk + i, root * (load(N + c * sk + i) - load(N + y * sk + i) - load(gradient_ + i)));
+            for (long i = 0; i < sk; i += W)
+                store(rows_ + c * sk + i,
+                      root * (load(N + c * sk + i) - load(N + y * sk + i) - load(gradient_ + i)));
         }
         combine(k, k, K, 1.0, {rows_, 1, sk}, rows_, sk, hessian_, sk, false);
         for (long i = 0; i < k; ++i) {

@@ -22,7 +22,10 @@ namespace MIXABLE_ISA {
 
 class Weights {
    public:
-    Weights(long experts, double share) : shared_(experts), bayes_(experts), trust_(experts), share_(share) { start_over(); }
+    Weights(long experts, double share)
+        : shared_(experts), bayes_(experts), trust_(experts), share_(share) {
+        start_over();
+    }
 
     void start_over() {
         judge_ = 0.5;
@@ -42,7 +45,9 @@ class Weights {
     /// The weight of an expert in the forecast.
     double trust(long r) const { return trust_[r]; }
     /// The same for a forecast that leaves out what experts may have by the share alone.
-    double earned(long r) const { return std::max(trust_[r] - std::min(2 * share_, 0.5) / double(awake_.size()), 0.0); }
+    double earned(long r) const {
+        return std::max(trust_[r] - std::min(2 * share_, 0.5) / double(awake_.size()), 0.0);
+    }
     /// The weights of all experts; they sum to 1, and those asleep have what they had.
     void all(double* out) const {
         double asleep = 0;
@@ -64,12 +69,14 @@ class Weights {
             shared += shared_[r] *= likelihood;
             bayes += bayes_[r] *= likelihood;
         }
-        const double keep = (1 - share_) * shared_mass_ / shared, give = share_ * shared_mass_ / double(awake_.size());
+        const double keep = (1 - share_) * shared_mass_ / shared,
+                     give = share_ * shared_mass_ / double(awake_.size());
         for (const long r : awake_) {
             shared_[r] = std::max(keep * shared_[r] + give, smallest);
             bayes_[r] = std::max(bayes_mass_ / bayes * bayes_[r], smallest);
         }
-        const double for_shared = judge_ * shared / shared_mass_, for_bayes = (1 - judge_) * bayes / bayes_mass_;
+        const double for_shared = judge_ * shared / shared_mass_,
+                     for_bayes = (1 - judge_) * bayes / bayes_mass_;
         judge_ = for_shared / (for_shared + for_bayes);
         judge_ = std::min(std::max(judge_, least_judge), 1 - least_judge);
         weigh();
@@ -95,7 +102,8 @@ class Weights {
     /// Whether the numbers, as just read from a saved state, can be weights.
     bool sound() const {
         const auto is_weight = [](double w) { return w > 0 && w <= 2; };
-        return judge_ >= least_judge && judge_ <= 1 - least_judge && std::all_of(shared_ + 0, shared_ + size(), is_weight) &&
+        return judge_ >= least_judge && judge_ <= 1 - least_judge &&
+               std::all_of(shared_ + 0, shared_ + size(), is_weight) &&
                std::all_of(bayes_ + 0, bayes_ + size(), is_weight);
     }
 
@@ -108,7 +116,8 @@ class Weights {
     void weigh() {
         shared_mass_ = bayes_mass_ = 0;
         for (const long r : awake_) shared_mass_ += shared_[r], bayes_mass_ += bayes_[r];
-        for (const long r : awake_) trust_[r] = judge_ * shared_[r] / shared_mass_ + (1 - judge_) * bayes_[r] / bayes_mass_;
+        for (const long r : awake_)
+            trust_[r] = judge_ * shared_[r] / shared_mass_ + (1 - judge_) * bayes_[r] / bayes_mass_;
     }
 
     Buffer shared_, bayes_, trust_;

@@ -1,4 +1,6 @@
-"""Online probabilistic prediction: one example at a time, probabilities you can bet on, no learning rate, and a bound on the regret."""
+"""Online probabilistic prediction: one example at a time, probabilities you can bet on, no learning
+rate, and a bound on the regret.
+"""
 
 from importlib import import_module
 from importlib.metadata import version
@@ -7,7 +9,19 @@ from typing import TYPE_CHECKING, Any
 from mixable import bounds, datasets, integrals, losses, metrics, regret
 from mixable._config import show_config
 from mixable.batch import online_to_batch
-from mixable.forecasters import AIOLI, FTRL, GAF, OGD, ONS, SMP, VAW, AutoGAF, AutoRidge, Folklore, Foster
+from mixable.forecasters import (
+    AIOLI,
+    FTRL,
+    GAF,
+    OGD,
+    ONS,
+    SMP,
+    VAW,
+    AutoGAF,
+    AutoRidge,
+    Folklore,
+    Foster,
+)
 from mixable.mixture import Mixture
 from mixable.persistence import load, save
 from mixable.reference import GenericGAF

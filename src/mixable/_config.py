@@ -18,7 +18,9 @@ def show_config() -> None:
     import threadpoolctl
 
     print(f"mixable {version('mixable')}")
-    print(f"core: {_core.isa} build, {_core.vector_width} doubles a vector, compiler {_core.compiler}")
+    print(
+        f"core: {_core.isa} build, {_core.vector_width} doubles a vector, compiler {_core.compiler}"
+    )
     print(f"numpy {numpy.__version__}, scipy {scipy.__version__}")
     for library in threadpoolctl.threadpool_info():
         if library["user_api"] == "blas":
@@ -30,4 +32,7 @@ def show_config() -> None:
                 else "system"
             )
             kernels = library.get("architecture", "unknown")
-            print(f"BLAS of {owner}: {library['internal_api']} {library['version']}, {kernels} kernels, {library['num_threads']} threads")
+            print(
+                f"BLAS of {owner}: {library['internal_api']} {library['version']}, {kernels} "
+                f"kernels, {library['num_threads']} threads"
+            )

@@ -12,9 +12,11 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file under another name, bring it to the disk, and rename it: `path` holds either what it did or all of `data`.
+    """Write a file under another name, bring it to the disk, and rename it: `path` holds either
+    what it did or all of `data`.
 
-    A link stays a link to the file that is written, and a file that was there keeps its permissions.
+    A link stays a link to the file that is written, and a file that was there keeps its
+    permissions.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

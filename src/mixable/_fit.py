@@ -1,4 +1,6 @@
-"""The regularised multinomial fit: argmin of sum_t w_t loss(Q V x_t, y_t) + lam |V|^2 over V (K-1, d), by damped Newton."""
+"""The regularised multinomial fit: argmin of sum_t w_t loss(Q V x_t, y_t) + lam |V|^2 over V (K-1,
+d), by damped Newton.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from mixable.integrals import helmert
 Array = NDArray[np.float64]
 
 
-def loss_and_residual(X: Array, y: NDArray[np.int_], w: Array, V: Array) -> tuple[float, Array, Array]:
+def loss_and_residual(
+    X: Array, y: NDArray[np.int_], w: Array, V: Array
+) -> tuple[float, Array, Array]:
     """Weighted loss, probabilities (n, K) and weighted p - e_y (n, K) of the linear model Q V."""
     rows = np.arange(len(y))
     z = X @ (helmert(len(V) + 1) @ V).T
@@ -25,7 +29,9 @@ def loss_and_residual(X: Array, y: NDArray[np.int_], w: Array, V: Array) -> tupl
 
 
 def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array) -> Array:
-    """Return the minimiser, starting at V, to rounding; ValueError if double precision does not suffice."""
+    """Return the minimiser, starting at V, to rounding; ValueError if double precision does not
+    suffice.
+    """
     k, d = V.shape
     Q = helmert(k + 1)
 
@@ -49,7 +55,10 @@ def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array) -> Array:
         except np.linalg.LinAlgError:
             step = np.full((k, d), np.nan)
         if not np.isfinite(step).all():
-            raise ValueError("the examples cannot be fitted in double precision: inputs or weights are too large for lam")
+            raise ValueError(
+                "the examples cannot be fitted in double precision: inputs or weights are too "
+                "large for lam"
+            )
         slope = float((gradient * step).sum())
         fraction = 1.0
         while True:

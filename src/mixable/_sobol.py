@@ -1,9 +1,12 @@
-"""Sobol points for the standard normal distribution, without SciPy's statistics module (whose import takes longer than a race).
+"""Sobol points for the standard normal distribution, without SciPy's statistics module (whose
+import takes longer than a race).
 
 References
 ----------
-Joe, S. and Kuo, F. Y. (2008). Constructing Sobol sequences with better two-dimensional projections. SIAM J. Sci. Comput. 30.
-Matousek, J. (1998). On the L2-discrepancy for anchored boxes. J. Complexity 14. (The linear scramble.)
+Joe, S. and Kuo, F. Y. (2008). Constructing Sobol sequences with better two-dimensional projections.
+SIAM J. Sci. Comput. 30.
+Matousek, J. (1998). On the L2-discrepancy for anchored boxes. J. Complexity 14. (The linear
+scramble.)
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ Array = NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def matched_sobol(k: int, n: int, seed: int) -> Array:
-    """`n` points (k, n) for N(0, I), of which the negatives are used too: scrambled Sobol, mapped by the normal quantile,
-    then matched in second moments.
+    """`n` points (k, n) for N(0, I), of which the negatives are used too: scrambled Sobol, mapped
+    by the normal quantile, then matched in second moments.
 
-    With enough points (n >= 2 k) the covariance is made the identity; with fewer, only each coordinate's variance is.
+    With enough points (n >= 2 k) the covariance is made the identity; with fewer, only each
+    coordinate's variance is.
     """
     w = _core.normal_quantile(scrambled_sobol(k, n, seed).ravel()).reshape(k, n)
     if n >= 2 * k:
@@ -39,9 +43,11 @@ _BITS = 32
 
 
 def scrambled_sobol(k: int, n: int, seed: int) -> Array:
-    """First `n` points (k, n) in (0, 1) of a Sobol sequence with a random linear scramble and digital shift.
+    """First `n` points (k, n) in (0, 1) of a Sobol sequence with a random linear scramble and
+    digital shift.
 
-    The initial direction numbers are Joe and Kuo's for the first 33 dimensions and random odd integers beyond.
+    The initial direction numbers are Joe and Kuo's for the first 33 dimensions and random odd
+    integers beyond.
     """
     rng = np.random.default_rng([seed, k])
     index = np.arange(n, dtype=np.uint64)
@@ -50,7 +56,8 @@ def scrambled_sobol(k: int, n: int, seed: int) -> Array:
     polynomials = [0, *_primitive_polynomials(k - 1)]
     for j in range(k):
         V = _direction_numbers(j, polynomials[j], rng)
-        # Linear scramble: multiply the bits, most significant first, by a random unit lower triangular matrix.
+        # Linear scramble: multiply the bits, most significant first, by a random unit lower
+        # triangular matrix.
         scrambled = np.zeros(_BITS, dtype=np.uint64)
         for bit in range(_BITS):
             row = int(rng.integers(0, 1 << bit)) << (_BITS - bit) | 1 << (_BITS - 1 - bit)
@@ -63,7 +70,8 @@ def scrambled_sobol(k: int, n: int, seed: int) -> Array:
     return out
 
 
-# new-joe-kuo-6, dimensions 2 to 33: the initial numbers m_1, m_2, ... that go with the primitive polynomials in order.
+# new-joe-kuo-6, dimensions 2 to 33: the initial numbers m_1, m_2, ... that go with the primitive
+# polynomials in order.
 _JOE_KUO = """
 1|1 3|1 3 1|1 1 1|1 1 3 3|1 3 5 13|1 1 5 5 17|1 1 5 5 5|1 1 7 11 19|1 1 5 1 1|1 1 1 3 11|1 3 5 5 31|1 3 3 9 7 49|1 1 1 15 21 21|
 1 3 1 13 27 49|1 1 1 15 7 5|1 3 1 15 13 25|1 1 5 5 19 61|1 3 7 11 23 15 103|1 3 7 13 13 15 69|1 1 3 13 7 35 63|1 3 5 9 1 25 53|
@@ -74,11 +82,17 @@ _INITIAL = [[int(number) for number in row.split()] for row in _JOE_KUO.split("|
 
 
 def _direction_numbers(j: int, polynomial: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-    """Direction numbers of dimension j, from the j-th primitive polynomial over GF(2); dimension 0 is van der Corput's."""
+    """Direction numbers of dimension j, from the j-th primitive polynomial over GF(2); dimension 0
+    is van der Corput's.
+    """
     V = [1 << (_BITS - 1 - i) for i in range(_BITS)]
     if j > 0:
         s = polynomial.bit_length() - 1
-        initial = _INITIAL[j - 1] if j <= len(_INITIAL) else [2 * int(rng.integers(0, 1 << i)) + 1 for i in range(s)]
+        initial = (
+            _INITIAL[j - 1]
+            if j <= len(_INITIAL)
+            else [2 * int(rng.integers(0, 1 << i)) + 1 for i in range(s)]
+        )
         V[:s] = [number << (_BITS - 1 - i) for i, number in enumerate(initial)]
         for i in range(s, _BITS):
             V[i] = V[i - s] ^ V[i - s] >> s

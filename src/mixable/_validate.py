@@ -1,4 +1,5 @@
-"""What the public functions accept, and the errors for what they don't: each names the argument and, in tables, the first offending row.
+"""What the public functions accept, and the errors for what they don't: each names the argument
+and, in tables, the first offending row.
 
 The compiled core recognises plain finite float64 rows by itself and comes here for everything else.
 """
@@ -40,11 +41,16 @@ def as_floats(x: Any, name: str) -> Array:
     except (TypeError, ValueError, OverflowError) as error:
         for position, item in enumerate(raw.reshape(len(raw), -1) if raw.ndim else [raw]):
             try:
-                if any(isinstance(entry, (str, bytes)) for entry in np.asarray(item, dtype=object).ravel()):
+                if any(
+                    isinstance(entry, (str, bytes))
+                    for entry in np.asarray(item, dtype=object).ravel()
+                ):
                     raise TypeError
                 np.asarray(item, dtype=np.float64)
             except OverflowError:
-                raise ValueError(f"{name}[{position}] holds a number too large for double precision") from error
+                raise ValueError(
+                    f"{name}[{position}] holds a number too large for double precision"
+                ) from error
             except (TypeError, ValueError):
                 place = f"{name}[{position}]" if raw.ndim else name
                 raise TypeError(f"{place} is not made of numbers: {item!r:.80}") from error
@@ -99,7 +105,9 @@ def labels(y: ArrayLike, n_classes: int, n: int) -> NDArray[np.int_]:
     except ValueError as error:
         raise ValueError("y is ragged: its entries differ in length") from error
     if values.dtype == object and values.ndim == 1:
-        values = np.array([label(item, n_classes, f"y[{i}]") for i, item in enumerate(values)], dtype=np.int_)
+        values = np.array(
+            [label(item, n_classes, f"y[{i}]") for i, item in enumerate(values)], dtype=np.int_
+        )
     if values.dtype.kind not in "iub":
         raise TypeError(f"y must be integer labels, got dtype {values.dtype}")
     if values.shape != (n,):
@@ -129,7 +137,9 @@ def targets(y: ArrayLike, n: int, most: float = math.inf) -> Array:
         raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; targets must be finite")
     bad = np.flatnonzero(np.abs(values) > most)
     if len(bad):
-        raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; targets must be at most {most:g} in size")
+        raise ValueError(
+            f"y[{bad[0]}] is {values[bad[0]]}; targets must be at most {most:g} in size"
+        )
     return values
 
 
@@ -147,7 +157,9 @@ def weights(value: ArrayLike | None, n: int) -> Array | None:
         raise ValueError(f"weight must have shape ({n},) to go with X, got {values.shape}")
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
-        raise ValueError(f"weight[{bad[0]}] is {values[bad[0]]}; weights must be finite and at least 0")
+        raise ValueError(
+            f"weight[{bad[0]}] is {values[bad[0]]}; weights must be finite and at least 0"
+        )
     return values
 
 
@@ -164,7 +176,9 @@ def example_weight(value: Any, name: str) -> float:
 def example_weights(values: Array, name: str) -> None:
     """Refuse weights that cannot be learned in double precision."""
     if (values > LARGEST_WEIGHT).any():
-        raise ValueError(f"{name} must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision")
+        raise ValueError(
+            f"{name} must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision"
+        )
 
 
 def target_in_range(value: Any, name: str) -> float:
@@ -175,7 +189,10 @@ def target_in_range(value: Any, name: str) -> float:
 def targets_in_range(values: Array, name: str) -> None:
     """Refuse numbers that cannot be learned in double precision."""
     if (np.abs(values) > LARGEST_TARGET).any():
-        raise ValueError(f"{name} must be at most {LARGEST_TARGET:g} in size: more cannot be learned in double precision")
+        raise ValueError(
+            f"{name} must be at most {LARGEST_TARGET:g} in size: more cannot be learned in double "
+            "precision"
+        )
 
 
 def count(value: Any, name: str, least: int = 1, most: int = 2**63 - 1) -> int:
@@ -185,15 +202,29 @@ def count(value: Any, name: str, least: int = 1, most: int = 2**63 - 1) -> int:
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if not least <= number <= most:
-        wanted = f"at least {least}" if number < least else f"at most {most}" if most < 2**63 - 1 else "below 2^63"
+        wanted = (
+            f"at least {least}"
+            if number < least
+            else f"at most {most}"
+            if most < 2**63 - 1
+            else "below 2^63"
+        )
         raise ValueError(f"{name} must be {wanted}, got {number}")
     return number
 
 
 def real(
-    value: Any, name: str, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf, infinite: bool = False
+    value: Any,
+    name: str,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+    infinite: bool = False,
 ) -> float:
-    """A real parameter with `least <= value <= most` and `value > above`; infinite only where that has a meaning."""
+    """A real parameter with `least <= value <= most` and `value > above`; infinite only where that
+    has a meaning.
+    """
     if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
@@ -202,13 +233,23 @@ def real(
         number = math.inf
     except TypeError:
         raise TypeError(f"{name} must be one number, got {type(value).__name__}") from None
-    if math.isnan(number) or (math.isinf(number) and not infinite) or number < least or number <= above or number > most:
+    if (
+        math.isnan(number)
+        or (math.isinf(number) and not infinite)
+        or number < least
+        or number <= above
+        or number > most
+    ):
         wanted = (
             [f"above {above:g}"] * (above > -math.inf)
             + [f"at least {least:g}"] * (least > -math.inf)
             + [f"at most {most:g}"] * (most < math.inf)
         )
-        raise ValueError(f"{name} must be {' and '.join(wanted) or 'a number'}{'' if infinite else ', and finite'}, got {number}")
+        raise ValueError(
+            f"{name} must be "
+            f"{' and '.join(wanted) or 'a number'}{'' if infinite else ', and finite'}, got "
+            f"{number}"
+        )
     return number
 
 
@@ -220,7 +261,9 @@ def flag(value: Any, name: str) -> bool:
 
 
 def scale(value: Any, name: str) -> float:
-    """A radius, a bound: positive, and far enough from the limits of double precision to be squared."""
+    """A radius, a bound: positive, and far enough from the limits of double precision to be
+    squared.
+    """
     return real(value, name, least=1e-100, most=1e100)
 
 
@@ -235,14 +278,17 @@ def drift(value: Any, lam: float) -> float:
 
 
 def size(x: Array, most: float, name: str) -> None:
-    """Refuse inputs that are finite but too large: |x|^2 above `most`, in one row or any row of a table."""
+    """Refuse inputs that are finite but too large: |x|^2 above `most`, in one row or any row of a
+    table.
+    """
     with np.errstate(over="ignore"):
         squares = np.atleast_1d((x * x).sum(axis=-1))
     bad = np.flatnonzero(~(squares <= most))
     if len(bad):
         place = f"{name}[{bad[0]}]" if x.ndim == 2 else name
         raise ValueError(
-            f"{place} is too large: |x|^2 is {squares[bad[0]]:.3g}, and double precision allows at most {most:.3g}; scale the inputs"
+            f"{place} is too large: |x|^2 is {squares[bad[0]]:.3g}, and double precision allows at "
+            f"most {most:.3g}; scale the inputs"
         )
 
 
@@ -251,18 +297,25 @@ def saved(value: Any, shape: tuple[int, ...], name: str, most: float = sys.float
     if not isinstance(value, np.ndarray) or value.dtype != np.float64:
         raise TypeError(f"the saved {name} must be an array of float64")
     if value.shape != shape or not (np.abs(value) <= most).all():
-        raise ValueError(f"the saved {name} must have shape {shape} and entries of at most {most:g} in size, got {value.shape}")
+        raise ValueError(
+            f"the saved {name} must have shape {shape} and entries of at most {most:g} in size, "
+            f"got {value.shape}"
+        )
     return value
 
 
 allowance: ContextVar[float] = ContextVar("allowance", default=math.inf)
-"""Bytes that sizes may claim which no array confirms: while a file is loaded, in proportion to its length."""
+"""Bytes that sizes may claim which no array confirms: while a file is loaded, in proportion to its
+length.
+"""
 
 
 def claim(needed: float, what: str) -> None:
     """Refuse a size that would not fit in memory, or that a file of this length does not justify."""
     if needed > allowance.get():
-        raise ValueError(f"{what} would need {needed:.0f} bytes, which a file of this length does not justify")
+        raise ValueError(
+            f"{what} would need {needed:.0f} bytes, which a file of this length does not justify"
+        )
     memory(needed, what)
 
 
@@ -270,16 +323,26 @@ def memory(needed: float, what: str) -> None:
     """Refuse a size whose matrices would not fit in memory."""
     available = available_memory()
     if needed > available:
-        raise MemoryError(f"{what} would need {needed:.0f} bytes ({needed / 2**30:.1f} GiB); {available:.0f} bytes are available")
+        raise MemoryError(
+            f"{what} would need {needed:.0f} bytes ({needed / 2**30:.1f} GiB); {available:.0f} "
+            "bytes are available"
+        )
 
 
 def available_memory() -> float:
-    """Bytes that a new array can hope for: what Linux calls MemAvailable or a container's limit leaves, else all physical memory."""
+    """Bytes that a new array can hope for: what Linux calls MemAvailable or a container's limit
+    leaves, else all physical memory.
+    """
     limits = [math.inf]
     try:
         with open("/proc/meminfo") as info:
-            limits += [1024.0 * float(line.split()[1]) for line in info if line.startswith("MemAvailable:")]
-        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
+            limits += [
+                1024.0 * float(line.split()[1]) for line in info if line.startswith("MemAvailable:")
+            ]
+        with (
+            open("/sys/fs/cgroup/memory.max") as most,
+            open("/sys/fs/cgroup/memory.current") as used,
+        ):
             limits.append(float(most.read()) - float(used.read()))
     except (OSError, ValueError):  # another system, no container, or a container without a limit
         pass

@@ -1,6 +1,7 @@
 """Online-to-batch conversion: a fixed predictor from a pass of an online forecaster.
 
-Helmbold, D. P. and Warmuth, M. K. (1995). On weak learning. Journal of Computer and System Sciences 50.
+Helmbold, D. P. and Warmuth, M. K. (1995). On weak learning. Journal of Computer and System Sciences
+50.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ Array = NDArray[np.float64]
 
 
 class Online(Protocol):
-    """What `online_to_batch` needs of a forecaster; one with `n_classes` takes labels, one without takes numbers."""
+    """What `online_to_batch` needs of a forecaster; one with `n_classes` takes labels, one without
+    takes numbers.
+    """
 
     @property
     def n_features(self) -> int: ...
@@ -26,7 +29,9 @@ class Online(Protocol):
 
 
 class BatchPredictor:
-    """The average of the predictions of a forecaster at several moments of its pass; it does not learn."""
+    """The average of the predictions of a forecaster at several moments of its pass; it does not
+    learn.
+    """
 
     def __init__(self, snapshots: list[Online]) -> None:
         self.snapshots = snapshots
@@ -36,12 +41,16 @@ class BatchPredictor:
         return np.asarray(np.mean([snapshot.predict(x) for snapshot in self.snapshots], axis=0))
 
 
-def online_to_batch(forecaster: Online, X: ArrayLike, y: ArrayLike, snapshots: int = 16) -> BatchPredictor:
-    """Run `forecaster` over (X, y) and return the predictor that averages it at `snapshots` evenly spaced moments, first and last included.
+def online_to_batch(
+    forecaster: Online, X: ArrayLike, y: ArrayLike, snapshots: int = 16
+) -> BatchPredictor:
+    """Run `forecaster` over (X, y) and return the predictor that averages it at `snapshots` evenly
+    spaced moments, first and last included.
 
-    By convexity of the loss in the prediction, on i.i.d. data the expected excess risk of the average over *all* n + 1 moments is at most
-    the expected regret divided by n + 1; `snapshots=n + 1` is that. Fewer cost less memory and time and lose little, since neighbours
-    predict much the same. The forecaster has learned everything afterwards.
+    By convexity of the loss in the prediction, on i.i.d. data the expected excess risk of the
+    average over *all* n + 1 moments is at most the expected regret divided by n + 1; `snapshots=n +
+    1` is that. Fewer cost less memory and time and lose little, since neighbours predict much the
+    same. The forecaster has learned everything afterwards.
 
     Examples
     --------
@@ -57,7 +66,11 @@ def online_to_batch(forecaster: Online, X: ArrayLike, y: ArrayLike, snapshots: i
     n = len(X)
     classes = getattr(forecaster, "n_classes", None)
     y = _validate.targets(y, n) if classes is None else _validate.labels(y, classes, n)
-    moments = np.unique(np.linspace(0, n, snapshots).round().astype(int)) if snapshots > 1 else np.array([n])
+    moments = (
+        np.unique(np.linspace(0, n, snapshots).round().astype(int))
+        if snapshots > 1
+        else np.array([n])
+    )
     kept: list[Online] = []
     done = 0
     for moment in moments:

@@ -1,6 +1,7 @@
 """The paper's three data sets, shipped with the package, and generated streams.
 
-All three are from the UCI Machine Learning Repository, CC BY 4.0; `data/README.md` in the package has sources and attribution.
+All three are from the UCI Machine Learning Repository, CC BY 4.0; `data/README.md` in the package
+has sources and attribution.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class Names(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """X (n, d) raw values in the source's order, y (n,) labels 0..K-1 in alphabetical order of their names."""
+    """X (n, d) raw values in the source's order, y (n,) labels 0..K-1 in alphabetical order of
+    their names.
+    """
 
     X: NDArray[np.float64]
     y: NDArray[np.int_]
@@ -41,7 +44,9 @@ def load_vehicle() -> Dataset:
 
 
 def load_shuttle() -> Dataset:
-    """Statlog shuttle: 58,000 examples, 9 features with heavy tails, 7 classes, the largest 79% of all."""
+    """Statlog shuttle: 58,000 examples, 9 features with heavy tails, 7 classes, the largest 79% of
+    all.
+    """
     return _load("shuttle")
 
 
@@ -50,12 +55,16 @@ def load_segment() -> Dataset:
     return _load("segment")
 
 
-def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
-    """The hard regime of Hazan, Koren and Levy (2014), one feature, two classes: X (n, 1) and labels y (n,).
+def make_hazan(
+    n: int, chi: int, seed: int = 0, eps: float = 0.01
+) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    """The hard regime of Hazan, Koren and Levy (2014), one feature, two classes: X (n, 1) and
+    labels y (n,).
 
-    With B = log n, an example is (1 - sqrt(eps)/(2 B), label 1) with probability sqrt(eps)/(2 B) + chi eps/B, else (sqrt(eps)/B, label 0).
-    `chi` is -1 or +1, and eps at most 1/4 (beyond, the probability would be negative). The lower bound for proper forecasters is for eps
-    tuned to n and margin weights of norm B.
+    With B = log n, an example is (1 - sqrt(eps)/(2 B), label 1) with probability sqrt(eps)/(2 B) +
+    chi eps/B, else (sqrt(eps)/B, label 0). `chi` is -1 or +1, and eps at most 1/4 (beyond, the
+    probability would be negative). The lower bound for proper forecasters is for eps tuned to n and
+    margin weights of norm B.
 
     >>> X, y = make_hazan(10_000, chi=1, seed=0)
     >>> X.shape, int(y.sum()), float(X.max()) < 1
@@ -72,10 +81,11 @@ def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01) -> tuple[NDAr
 def make_drift(
     n: int, n_features: int = 10, n_classes: int = 4, *, kind: str = "slow", seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
-    """A stream whose truth changes: normal inputs X (n, n_features), labels drawn from a softmax of weights with variance 36 / n_features.
+    """A stream whose truth changes: normal inputs X (n, n_features), labels drawn from a softmax of
+    weights with variance 36 / n_features.
 
-    The weights are redrawn every 2,000 examples (`kind` "jump"), wander so that half of them is new after some 1,400 ("slow"), do so from
-    the middle of the stream on ("late"), or stay ("none").
+    The weights are redrawn every 2,000 examples (`kind` "jump"), wander so that half of them is new
+    after some 1,400 ("slow"), do so from the middle of the stream on ("late"), or stay ("none").
 
     >>> X, y = make_drift(5000, kind="jump")
     >>> X.shape, int(y.max())
@@ -83,7 +93,11 @@ def make_drift(
     """
     if kind not in ("jump", "slow", "late", "none"):
         raise ValueError(f"kind must be 'jump', 'slow', 'late' or 'none', got {kind!r}")
-    n, d, K = _validate.count(n, "n"), _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
+    n, d, K = (
+        _validate.count(n, "n"),
+        _validate.count(n_features, "n_features"),
+        _validate.count(n_classes, "n_classes", least=2),
+    )
     rng = np.random.default_rng(seed)
     X, noise = rng.normal(size=(n, d)), rng.gumbel(size=(n, K))
     W, rho = rng.normal(size=(K, d)), 1 - 1 / 2000
@@ -97,10 +111,13 @@ def make_drift(
     return X, y
 
 
-def make_shapes(n: int, kind: str = "spirals", *, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+def make_shapes(
+    n: int, kind: str = "spirals", *, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
     """Two classes in the plane that no linear model tells apart: X (n, 2) and labels y (n,).
 
-    `kind` is "spirals" (two, of one and a half turns each), "circles" (one around the other) or "checkerboard" (4 x 4 cells).
+    `kind` is "spirals" (two, of one and a half turns each), "circles" (one around the other) or
+    "checkerboard" (4 x 4 cells).
 
     >>> X, y = make_shapes(1000, "checkerboard")
     >>> X.shape, int(y.max()), bool(0.45 < y.mean() < 0.55)
@@ -124,13 +141,18 @@ def make_shapes(n: int, kind: str = "spirals", *, seed: int = 0) -> tuple[NDArra
 def make_separable(
     n: int, n_features: int = 10, n_classes: int = 3, *, margin: float = 0.1, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
-    """A stream that a linear model of finite norm classifies without error: the best class leads the next by at least `margin`.
+    """A stream that a linear model of finite norm classifies without error: the best class leads
+    the next by at least `margin`.
 
     >>> X, y = make_separable(1000, margin=0.5)
     >>> X.shape, sorted(set(y.tolist()))
     ((1000, 10), [0, 1, 2])
     """
-    n, d, K = _validate.count(n, "n"), _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
+    n, d, K = (
+        _validate.count(n, "n"),
+        _validate.count(n_features, "n_features"),
+        _validate.count(n_classes, "n_classes", least=2),
+    )
     margin = _validate.real(margin, "margin", least=0, most=1)
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(K, d)) / np.sqrt(d)
@@ -144,7 +166,10 @@ def make_separable(
 
 
 def _load(name: str) -> Dataset:
-    with (resources.files("mixable") / "data" / f"{name}.csv.gz").open("rb") as packed, gzip.open(packed, "rt", encoding="utf-8") as lines:
+    with (
+        (resources.files("mixable") / "data" / f"{name}.csv.gz").open("rb") as packed,
+        gzip.open(packed, "rt", encoding="utf-8") as lines,
+    ):
         header = next(lines).rstrip("\n").split(",")
         rows = [line.rstrip("\n").rpartition(",") for line in lines]
     X = np.array([values.split(",") for values, _, _ in rows], dtype=np.float64)

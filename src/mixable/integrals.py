@@ -1,13 +1,15 @@
 r"""Ways to take the expectation of a softmax under a Gaussian, Eq. (5) of the paper.
 
-GAF predicts :math:`p = E\,\mathrm{softmax}(Q(m + w))` with :math:`w \sim N(0, S)`, :math:`S = G/(2\alpha)`, in the :math:`k = K - 1`
-coordinates of the Helmert basis `Q`. An integrator is a small object that turns `k` into a *ladder*: a list of rungs, each a
-weighted point set (or a Taylor expansion) with the largest `|S|` it is good for. The compiled core and `expectation`, its plain
+GAF predicts :math:`p = E\,\mathrm{softmax}(Q(m + w))` with :math:`w \sim N(0, S)`, :math:`S =
+G/(2\alpha)`, in the :math:`k = K - 1` coordinates of the Helmert basis `Q`. An integrator is a
+small object that turns `k` into a *ladder*: a list of rungs, each a weighted point set (or a Taylor
+expansion) with the largest `|S|` it is good for. The compiled core and `expectation`, its plain
 NumPy twin, walk the same ladder.
 
 References
 ----------
-McNamee, J. and Stenger, F. (1967). Construction of fully symmetric numerical integration formulas. Numer. Math. 10.
+McNamee, J. and Stenger, F. (1967). Construction of fully symmetric numerical integration formulas.
+Numer. Math. 10.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ Array = NDArray[np.float64]
 class Rung(NamedTuple):
     """One way to take the expectation, used while the Frobenius norm of S is at most `reach`.
 
-    `kind` is "taylor" (second order), "symmetric" (the points `points[:, i]` and their negatives, each with weight `weights[i]`) or
-    "random" (`m` fresh normal points at each step, a function of `seed` and the step).
+    `kind` is "taylor" (second order), "symmetric" (the points `points[:, i]` and their negatives,
+    each with weight `weights[i]`) or "random" (`m` fresh normal points at each step, a function of
+    `seed` and the step).
     """
 
     kind: str
@@ -51,7 +54,8 @@ class Integrator(Protocol):
 
 
 def helmert(n_classes: int) -> Array:
-    """Orthonormal basis Q (K, K-1) of the vectors that sum to zero; the first columns do not change when a class is added.
+    """Orthonormal basis Q (K, K-1) of the vectors that sum to zero; the first columns do not change
+    when a class is added.
 
     >>> Q = helmert(4)
     >>> bool(np.allclose(Q.T @ Q, np.eye(3)) and np.allclose(Q.sum(axis=0), 0))
@@ -73,7 +77,8 @@ def softmax(z: Array) -> Array:
 
 
 def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 0) -> Array:
-    """E softmax(Q (mean + w)), w ~ N(0, covariance), with mean (k,) and covariance (k, k): the readable twin of the compiled one.
+    """E softmax(Q (mean + w)), w ~ N(0, covariance), with mean (k,) and covariance (k, k): the
+    readable twin of the compiled one.
 
     >>> p = expectation(np.array([0.3]), np.array([[0.5]]), Quadrature().rungs(1, 0))
     >>> z = np.linspace(-9, 9, 20001)                  # the same by brute force
@@ -95,7 +100,9 @@ def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 
         return np.asarray(softmax(Q @ (mean[:, None] + L @ w)).mean(axis=1))
     assert rung.points is not None
     assert rung.weights is not None
-    both = softmax(Q @ (mean[:, None] + L @ rung.points)) + softmax(Q @ (mean[:, None] - L @ rung.points))
+    both = softmax(Q @ (mean[:, None] + L @ rung.points)) + softmax(
+        Q @ (mean[:, None] - L @ rung.points)
+    )
     return np.asarray(both @ rung.weights)
 
 
@@ -112,7 +119,8 @@ def semidefinite_cholesky(S: Array) -> Array:
 
 @dataclass(frozen=True)
 class Sobol:
-    """`m` quasi-random points, antithetic (w and -w) and matched to the identity covariance: the default for three classes and more.
+    """`m` quasi-random points, antithetic (w and -w) and matched to the identity covariance: the
+    default for three classes and more.
 
     Deterministic: the points are made once from the seed.
     """
@@ -128,19 +136,22 @@ class Sobol:
         return [_sobol_rung(k, self.m, seed, np.inf)]
 
     def stated_error(self, width: float) -> float:
-        """Error of log p to expect at most, over all classes, when the largest eigenvalue of S is `width`.
+        """Error of log p to expect at most, over all classes, when the largest eigenvalue of S is
+        `width`.
 
-        An envelope of what was measured for 3 to 26 classes (docs/theory.md), not a proof. The class that is then drawn
-        usually has an error ten times smaller.
+        An envelope of what was measured for 3 to 26 classes (docs/theory.md), not a proof. The
+        class that is then drawn usually has an error ten times smaller.
         """
         return float(0.07 * np.sqrt(128 / self.m) * width**1.6)
 
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """`m` plain random points, fresh at each step: Algorithm 1 of the paper to the letter (with the covariance its proof uses).
+    """`m` plain random points, fresh at each step: Algorithm 1 of the paper to the letter (with the
+    covariance its proof uses).
 
-    The points are a function of the seed and of the number of examples learned, so predicting twice gives the same bits.
+    The points are a function of the seed and of the number of examples learned, so predicting twice
+    gives the same bits.
     """
 
     m: int = 100
@@ -155,23 +166,26 @@ class MonteCarlo:
 
 @dataclass(frozen=True)
 class Quadrature:
-    """The trapezoid rule on a grid fine enough for the width at hand: two classes only, exact to about 1e-10 up to a logit
-    standard deviation of 64.
+    """The trapezoid rule on a grid fine enough for the width at hand: two classes only, exact to
+    about 1e-10 up to a logit standard deviation of 64.
     """
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return grids for logit-difference standard deviations up to 1, 2, 4, ..., 64."""
         if k != 1:
-            raise ValueError(f"Quadrature is for 2 classes, got {k + 1}; use Sobol, MonteCarlo or Ladder")
+            raise ValueError(
+                f"Quadrature is for 2 classes, got {k + 1}; use Sobol, MonteCarlo or Ladder"
+            )
         return [_trapezoid_rung(2.0**i) for i in range(7)]
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """Climbs from a Taylor expansion over a degree-5 cubature to ever larger Sobol sets as the posterior is wider, aiming at
-    an error of log p.
+    """Climbs from a Taylor expansion over a degree-5 cubature to ever larger Sobol sets as the
+    posterior is wider, aiming at an error of log p.
 
-    `tolerance` is a target, not a guarantee: beyond the last rung (Sobol with 16384 points) the error grows with the width.
+    `tolerance` is a target, not a guarantee: beyond the last rung (Sobol with 16384 points) the
+    error grows with the width.
     """
 
     tolerance: float = 1e-3
@@ -184,8 +198,12 @@ class Ladder:
         if k == 1:
             return Quadrature().rungs(k, seed)
         tol = self.tolerance
-        # The reach of each rung is where the largest error measured (docs/theory.md) meets the tolerance.
-        ladder = [Rung("taylor", float(np.sqrt(tol / 0.3))), _cubature_rung(k, float(np.cbrt(tol / 0.04)))]
+        # The reach of each rung is where the largest error measured (docs/theory.md) meets the
+        # tolerance.
+        ladder = [
+            Rung("taylor", float(np.sqrt(tol / 0.3))),
+            _cubature_rung(k, float(np.cbrt(tol / 0.04))),
+        ]
         for m, error_at_one in ((128, 0.05), (1024, 0.022), (4096, 0.006), (16384, 0.002)):
             reach = (tol / error_at_one) ** (1 / 1.6)
             if reach > ladder[-1].reach:
@@ -196,8 +214,8 @@ class Ladder:
 
 
 def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
-    """Return the integrator meant: None is Quadrature for two classes and Sobol with 128 points for more; a name is that
-    class at its defaults.
+    """Return the integrator meant: None is Quadrature for two classes and Sobol with 128 points for
+    more; a name is that class at its defaults.
 
     >>> choose(None, 4), choose("montecarlo", 4)
     (Sobol(m=128), MonteCarlo(m=100))
@@ -207,15 +225,22 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
     if isinstance(integrator, str):
         names = {kind.__name__.lower(): kind for kind in (Sobol, MonteCarlo, Ladder, Quadrature)}
         if integrator not in names:
-            raise ValueError(f"integrator must be one of {', '.join(names)}, or an object of mixable.integrals, got {integrator!r}")
+            raise ValueError(
+                f"integrator must be one of {', '.join(names)}, or an object of mixable.integrals, "
+                f"got {integrator!r}"
+            )
         return names[integrator]()
     if isinstance(integrator, type) or not hasattr(integrator, "rungs"):
-        raise TypeError(f"integrator must be a name or an object of mixable.integrals, got {integrator!r:.80}")
+        raise TypeError(
+            f"integrator must be a name or an object of mixable.integrals, got {integrator!r:.80}"
+        )
     return integrator
 
 
 def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> list[Rung]:
-    """Return the rungs of an integrator for `n_classes`, checked: the compiled core takes them at their word."""
+    """Return the rungs of an integrator for `n_classes`, checked: the compiled core takes them at
+    their word.
+    """
     k = n_classes - 1
     chosen = choose(integrator, n_classes)
     if isinstance(chosen, Ladder) and k > 1:
@@ -225,17 +250,32 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
         raise ValueError("integrator has no rungs")
     for i, rung in enumerate(rungs):
         if rung.kind not in ("taylor", "symmetric", "random"):
-            raise ValueError(f'integrator: rung {i} is of kind {rung.kind!r}, not "taylor", "symmetric" or "random"')
+            raise ValueError(
+                f'integrator: rung {i} is of kind {rung.kind!r}, not "taylor", "symmetric" or '
+                '"random"'
+            )
         _validate.real(rung.reach, f"integrator: the reach of rung {i}", least=0, infinite=True)
         if rung.kind != "taylor":
-            _validate.claim(16.0 * n_classes * _validate.count(rung.m, f"integrator: m of rung {i}"), f"rung {i} of the integrator")
+            _validate.claim(
+                16.0 * n_classes * _validate.count(rung.m, f"integrator: m of rung {i}"),
+                f"rung {i} of the integrator",
+            )
         if rung.kind == "symmetric":
-            points, weights = np.asarray(rung.points, dtype=np.float64), np.asarray(rung.weights, dtype=np.float64)
+            points, weights = (
+                np.asarray(rung.points, dtype=np.float64),
+                np.asarray(rung.weights, dtype=np.float64),
+            )
             if points.shape != (k, rung.m) or weights.shape != (rung.m,):
-                raise ValueError(f"integrator: rung {i} must have points ({k}, {rung.m}) and weights ({rung.m},)")
+                raise ValueError(
+                    f"integrator: rung {i} must have points ({k}, {rung.m}) and weights ({rung.m},)"
+                )
             if not (np.isfinite(points).all() and abs(2 * weights.sum() - 1) < 1e-9):
-                raise ValueError(f"integrator: the points of rung {i} must be finite, and its weights sum to 1/2")
-            rungs[i] = rung._replace(points=np.ascontiguousarray(points), weights=np.ascontiguousarray(weights))
+                raise ValueError(
+                    f"integrator: the points of rung {i} must be finite, and its weights sum to 1/2"
+                )
+            rungs[i] = rung._replace(
+                points=np.ascontiguousarray(points), weights=np.ascontiguousarray(weights)
+            )
     return rungs
 
 
@@ -245,7 +285,13 @@ def _cubature_rung(k: int, reach: float) -> Rung:
     axes = np.sqrt(3.0) * np.eye(k)
     i, j = np.triu_indices(k, 1)
     pairs = np.concatenate([axes[:, i] + axes[:, j], axes[:, i] - axes[:, j]], axis=1)
-    weights = np.concatenate([[(1 + (k * k - 7 * k) / 18) / 2], np.full(k, (4 - k) / 18), np.full(pairs.shape[1], 1 / 36)])
+    weights = np.concatenate(
+        [
+            [(1 + (k * k - 7 * k) / 18) / 2],
+            np.full(k, (4 - k) / 18),
+            np.full(pairs.shape[1], 1 / 36),
+        ]
+    )
     points = np.ascontiguousarray(np.concatenate([centre, axes, pairs], axis=1))
     return Rung("symmetric", reach, points.shape[1], points, weights)
 
@@ -253,8 +299,9 @@ def _cubature_rung(k: int, reach: float) -> Rung:
 def _trapezoid_rung(logit_sd: float) -> Rung:
     """Trapezoid rule for N(0, 1), good for a logit difference of at most this standard deviation.
 
-    The integrand sigmoid(a + s z) phi(z) is analytic up to |Im z| = Y = pi / s, where phi is exp(Y^2 / 2) times larger than on the
-    line, so the error is of order exp(Y^2 / 2 - 2 pi Y / h): 1e-11 at the step h below. Cut at |z| = 6.8, which leaves 1e-11 too.
+    The integrand sigmoid(a + s z) phi(z) is analytic up to |Im z| = Y = pi / s, where phi is
+    exp(Y^2 / 2) times larger than on the line, so the error is of order exp(Y^2 / 2 - 2 pi Y / h):
+    1e-11 at the step h below. Cut at |z| = 6.8, which leaves 1e-11 too.
     """
     strip = np.pi / logit_sd
     h = 2 * np.pi * strip / (25.3 + strip**2 / 2)
@@ -265,4 +312,6 @@ def _trapezoid_rung(logit_sd: float) -> Rung:
 
 
 def _sobol_rung(k: int, m: int, seed: int, reach: float) -> Rung:
-    return Rung("symmetric", reach, m // 2, matched_sobol(k, m // 2, seed), np.full(m // 2, 1.0 / m))
+    return Rung(
+        "symmetric", reach, m // 2, matched_sobol(k, m // 2, seed), np.full(m // 2, 1.0 / m)
+    )

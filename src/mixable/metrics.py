@@ -1,8 +1,10 @@
-"""How good forecasts are: log loss, Brier score, accuracy, calibration; of a whole table at once, or as a stream goes by.
+"""How good forecasts are: log loss, Brier score, accuracy, calibration; of a whole table at once,
+or as a stream goes by.
 
-Log loss and accuracy of tables are scikit-learn's business too (`sklearn.metrics.log_loss`, `accuracy_score`); what is here also takes
-labels that the forecaster had never met, whose probability is 0: they cost -ln(2.2e-16) = 36 nats, as much as certainty of something
-else, and never nothing.
+Log loss and accuracy of tables are scikit-learn's business too (`sklearn.metrics.log_loss`,
+`accuracy_score`); what is here also takes labels that the forecaster had never met, whose
+probability is 0: they cost -ln(2.2e-16) = 36 nats, as much as certainty of something else, and
+never nothing.
 
 >>> p = np.array([[0.8, 0.2], [0.4, 0.6], [0.9, 0.1]])
 >>> y = [0, 1, 1]
@@ -31,7 +33,9 @@ LEAST = float(np.finfo(np.float64).eps)
 
 
 class Bin(NamedTuple):
-    """One row of a reliability table: how sure the forecasts were that fell between `low` and `high`, and how often they were right."""
+    """One row of a reliability table: how sure the forecasts were that fell between `low` and
+    `high`, and how often they were right.
+    """
 
     low: float
     high: float
@@ -60,8 +64,17 @@ class Scores:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         count = state["_count"]
-        n, bins = _validate.count(state["n"], "n", least=0, most=2**53), _validate.count(state["bins"], "bins")
-        if not isinstance(count, np.ndarray) or count.dtype.kind != "i" or count.shape != (bins,) or (count < 0).any() or count.sum() != n:
+        n, bins = (
+            _validate.count(state["n"], "n", least=0, most=2**53),
+            _validate.count(state["bins"], "bins"),
+        )
+        if (
+            not isinstance(count, np.ndarray)
+            or count.dtype.kind != "i"
+            or count.shape != (bins,)
+            or (count < 0).any()
+            or count.sum() != n
+        ):
             raise ValueError(f"the saved counts must be those of {n} forecasts in {bins} bins")
         self.__init__(bins)  # type: ignore[misc]
         self.n, self._count = n, count
@@ -74,7 +87,8 @@ class Scores:
             setattr(self, name, values)
 
     def update(self, p: ArrayLike | Mapping[Any, float], y: Hashable, weight: float = 1.0) -> None:
-        """Count one forecast: probabilities (K,) and a label 0..K-1, or a dictionary of probabilities and a label of any kind.
+        """Count one forecast: probabilities (K,) and a label 0..K-1, or a dictionary of
+        probabilities and a label of any kind.
 
         A label without a probability is one that the forecaster did not know.
         """
@@ -90,15 +104,24 @@ class Scores:
             position = _validate.label(y, 2**62)
             position = position if position < len(values) else -1
         if not _are_probabilities(values[None, :])[0]:
-            raise ValueError("p must be probabilities that sum to 1, or all 0 if no class was known")
+            raise ValueError(
+                "p must be probabilities that sum to 1, or all 0 if no class was known"
+            )
         self._add(values[None, :], np.array([position]), np.array([weight]))
 
     def update_many(
-        self, p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, *, classes: Sequence[Hashable] | None = None
+        self,
+        p: ArrayLike,
+        y: ArrayLike,
+        weight: ArrayLike | None = None,
+        *,
+        classes: Sequence[Hashable] | None = None,
     ) -> None:
-        """Count the forecasts (n, K) of n labels 0..K-1, or of the labels that `classes` says the columns are for.
+        """Count the forecasts (n, K) of n labels 0..K-1, or of the labels that `classes` says the
+        columns are for.
 
-        Other labels count as unknown to the forecaster, and a row of zeros as that of one who knew none.
+        Other labels count as unknown to the forecaster, and a row of zeros as that of one who knew
+        none.
         """
         values, positions = _table(p, y, classes)
         weights = _validate.weights(weight, len(values))
@@ -137,7 +160,9 @@ class Scores:
 
     @property
     def calibration_error(self) -> float:
-        """Expected calibration error: the mean distance between how sure the forecasts of a bin were and how often they were right."""
+        """Expected calibration error: the mean distance between how sure the forecasts of a bin
+        were and how often they were right.
+        """
         return self._mean(float(np.abs(self._sure - self._right).sum()))
 
     def _mean(self, total: float) -> float:
@@ -164,38 +189,73 @@ def _added(total: float, values: Array) -> float:
 
 
 def scores(
-    p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, classes: Sequence[Hashable] | None = None, bins: int = 10
+    p: ArrayLike,
+    y: ArrayLike,
+    *,
+    weight: ArrayLike | None = None,
+    classes: Sequence[Hashable] | None = None,
+    bins: int = 10,
 ) -> Scores:
-    """All scores of a table of probabilities (n, K) and labels (n,), 0..K-1 or among `classes`, as in `Scores.update_many`."""
+    """All scores of a table of probabilities (n, K) and labels (n,), 0..K-1 or among `classes`, as
+    in `Scores.update_many`.
+    """
     out = Scores(bins)
     out.update_many(p, y, weight, classes=classes)
     return out
 
 
-def log_loss(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, *, classes: Sequence[Hashable] | None = None) -> float:
+def log_loss(
+    p: ArrayLike,
+    y: ArrayLike,
+    weight: ArrayLike | None = None,
+    *,
+    classes: Sequence[Hashable] | None = None,
+) -> float:
     """Mean log loss in nats. See also `losses.log_loss`, which has one for each row."""
     return scores(p, y, weight=weight, classes=classes).log_loss
 
 
-def brier(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, *, classes: Sequence[Hashable] | None = None) -> float:
+def brier(
+    p: ArrayLike,
+    y: ArrayLike,
+    weight: ArrayLike | None = None,
+    *,
+    classes: Sequence[Hashable] | None = None,
+) -> float:
     """Mean Brier score."""
     return scores(p, y, weight=weight, classes=classes).brier
 
 
-def accuracy(p: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, *, classes: Sequence[Hashable] | None = None) -> float:
+def accuracy(
+    p: ArrayLike,
+    y: ArrayLike,
+    weight: ArrayLike | None = None,
+    *,
+    classes: Sequence[Hashable] | None = None,
+) -> float:
     """How often the most probable label was right."""
     return scores(p, y, weight=weight, classes=classes).accuracy
 
 
 def calibration_error(
-    p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, classes: Sequence[Hashable] | None = None, bins: int = 10
+    p: ArrayLike,
+    y: ArrayLike,
+    *,
+    weight: ArrayLike | None = None,
+    classes: Sequence[Hashable] | None = None,
+    bins: int = 10,
 ) -> float:
     """Expected calibration error."""
     return scores(p, y, weight=weight, classes=classes, bins=bins).calibration_error
 
 
 def reliability(
-    p: ArrayLike, y: ArrayLike, *, weight: ArrayLike | None = None, classes: Sequence[Hashable] | None = None, bins: int = 10
+    p: ArrayLike,
+    y: ArrayLike,
+    *,
+    weight: ArrayLike | None = None,
+    classes: Sequence[Hashable] | None = None,
+    bins: int = 10,
 ) -> list[Bin]:
     """Reliability table."""
     return scores(p, y, weight=weight, classes=classes, bins=bins).reliability()
@@ -204,14 +264,24 @@ def reliability(
 def _are_probabilities(p: Array) -> NDArray[np.bool_]:
     """Which rows are probabilities: all at least 0, and their sum 1, or 0 where no class was known."""
     total = p.sum(axis=1)
-    return np.asarray(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & ((np.abs(total - 1) < 1e-6) | (total == 0)))
+    return np.asarray(
+        np.isfinite(p).all(axis=1)
+        & (p >= 0).all(axis=1)
+        & ((np.abs(total - 1) < 1e-6) | (total == 0))
+    )
 
 
-def _table(p: ArrayLike, y: ArrayLike, classes: Sequence[Hashable] | None) -> tuple[Array, NDArray[np.int_]]:
-    """Check a table of probabilities, and find the columns of the labels; -1 for those that have none."""
+def _table(
+    p: ArrayLike, y: ArrayLike, classes: Sequence[Hashable] | None
+) -> tuple[Array, NDArray[np.int_]]:
+    """Check a table of probabilities, and find the columns of the labels; -1 for those that have
+    none.
+    """
     values = _validate.as_floats(p, "p")
     if values.ndim != 2 or not len(values):
-        raise ValueError(f"p must be a table (n, K) with at least one row, got shape {values.shape}")
+        raise ValueError(
+            f"p must be a table (n, K) with at least one row, got shape {values.shape}"
+        )
     bad = np.flatnonzero(~_are_probabilities(values))
     if len(bad):
         raise ValueError(f"p[{bad[0]}] is not a row of probabilities that sum to 1, nor all 0")
@@ -221,7 +291,9 @@ def _table(p: ArrayLike, y: ArrayLike, classes: Sequence[Hashable] | None) -> tu
         return values, np.where(labels < K, labels, -1)
     columns = {label: column for column, label in enumerate(_plain(classes, "classes"))}
     if len(columns) != K or len(classes) != K:
-        raise ValueError(f"classes must be the {K} different labels of the columns of p, got {classes!r:.80}")
+        raise ValueError(
+            f"classes must be the {K} different labels of the columns of p, got {classes!r:.80}"
+        )
     given = _plain(y, "y")
     if len(given) != n:
         raise ValueError(f"y must have {n} labels to go with p, got {len(given)}")

@@ -1,6 +1,8 @@
-"""Any forecasters, combined by Vovk's aggregating algorithm: never much worse than the best of them, whichever that turns out to be.
+"""Any forecasters, combined by Vovk's aggregating algorithm: never much worse than the best of
+them, whichever that turns out to be.
 
-Vovk, V. (1990). Aggregating strategies. COLT. Vovk, V. (2001). Competitive on-line statistics. International Statistical Review 69.
+Vovk, V. (1990). Aggregating strategies. COLT. Vovk, V. (2001). Competitive on-line statistics.
+International Statistical Review 69.
 Herbster, M. and Warmuth, M. (1998). Tracking the best expert. Machine Learning 32.
 """
 
@@ -21,20 +23,24 @@ Array = NDArray[np.float64]
 class Mixture:
     """Experts with the same output, weighed by how well they have foretold.
 
-    N experts of probabilities are averaged, with weights proportional to exp(-their log loss): the loss in all is at most that of the
-    best expert + ln N. Experts of numbers (those without `n_classes`) are combined for the squared loss; targets must then be at most
-    `target_bound` = Y in size, and the price is 2 Y^2 ln N. With a share s, the loss is at most that of the best sequence of experts
-    with k switches, + ln N + k ln((N - 1) / s) - (n - k - 1) ln(1 - s), times 2 Y^2 for squared loss. (For examples of weight at most 1.)
+    N experts of probabilities are averaged, with weights proportional to exp(-their log loss): the
+    loss in all is at most that of the best expert + ln N. Experts of numbers (those without
+    `n_classes`) are combined for the squared loss; targets must then be at most `target_bound` = Y
+    in size, and the price is 2 Y^2 ln N. With a share s, the loss is at most that of the best
+    sequence of experts with k switches, + ln N + k ln((N - 1) / s) - (n - k - 1) ln(1 - s), times 2
+    Y^2 for squared loss. (For examples of weight at most 1.)
 
-    The experts learn as they would by themselves. They belong to the mixture from now on: don't teach them apart from it. (Should an
-    expert refuse an example on grounds of its own, say a weight of 1e300, those before it have learned it.)
+    The experts learn as they would by themselves. They belong to the mixture from now on: don't
+    teach them apart from it. (Should an expert refuse an example on grounds of its own, say a
+    weight of 1e300, those before it have learned it.)
 
     Parameters
     ----------
     experts
         Forecasters with `predict` and `learn`, of the same number of features and classes.
     share
-        The share of the weight that moves on, evenly to the other experts, at each step. 0 is Bayes' rule.
+        The share of the weight that moves on, evenly to the other experts, at each step. 0 is
+        Bayes' rule.
     target_bound
         Y, for experts of numbers. Their predictions are clipped to it.
     history
@@ -49,7 +55,14 @@ class Mixture:
     ((3, 3), 1.0)
     """
 
-    def __init__(self, experts: Sequence[Any], share: float = 0.0, *, target_bound: float | None = None, history: bool = False) -> None:
+    def __init__(
+        self,
+        experts: Sequence[Any],
+        share: float = 0.0,
+        *,
+        target_bound: float | None = None,
+        history: bool = False,
+    ) -> None:
         self.experts = list(experts)
         self.share = _validate.real(share, "share", least=0, most=0.5)
         if not self.experts:
@@ -60,10 +73,14 @@ class Mixture:
             sizes = [getattr(expert, name, None) for expert in self.experts]
             if len(set(sizes)) > 1:
                 raise ValueError(f"experts must have the same {name}, got {sizes}")
-        self.target_bound = None if target_bound is None else _validate.scale(target_bound, "target_bound")
+        self.target_bound = (
+            None if target_bound is None else _validate.scale(target_bound, "target_bound")
+        )
         if (self.n_classes is None) == (target_bound is None):
             raise ValueError(
-                "experts of numbers need a target_bound" if target_bound is None else "experts of probabilities need no target_bound"
+                "experts of numbers need a target_bound"
+                if target_bound is None
+                else "experts of probabilities need no target_bound"
             )
         self._log_weights = np.full(len(self.experts), -np.log(len(self.experts)))
         self._history = [self.weights] if history else None
@@ -71,17 +88,27 @@ class Mixture:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         experts, history = list(state["experts"]), state["_history"]
-        if not all(callable(getattr(expert, verb, None)) for expert in experts for verb in ("predict", "learn")):
+        if not all(
+            callable(getattr(expert, verb, None))
+            for expert in experts
+            for verb in ("predict", "learn")
+        ):
             raise TypeError("an expert of the saved mixture is not a forecaster")
-        self.__init__(experts, state["share"], target_bound=state["target_bound"], history=history is not None)  # type: ignore[misc]
+        self.__init__(
+            experts, state["share"], target_bound=state["target_bound"], history=history is not None
+        )  # type: ignore[misc]
         N, steps = len(experts), _validate.count(state["_steps"], "steps", least=0, most=2**53)
         log_weights = _validate.saved(state["_log_weights"], (N,), "weights")
         if abs(float(_log_sum(log_weights))) > 1e-6:
             raise ValueError("the saved weights do not sum to 1")
         if history is not None:
-            self._history = [_validate.saved(weights, (N,), "history", most=1 + 1e-6) for weights in history]
+            self._history = [
+                _validate.saved(weights, (N,), "history", most=1 + 1e-6) for weights in history
+            ]
             if len(self._history) != steps + 1:
-                raise ValueError(f"the saved mixture has {steps} steps and {len(self._history)} past weights")
+                raise ValueError(
+                    f"the saved mixture has {steps} steps and {len(self._history)} past weights"
+                )
         self._log_weights, self._steps = log_weights, steps
 
     @property
@@ -106,7 +133,9 @@ class Mixture:
 
     @property
     def weight_history(self) -> Array:
-        """The weights before the first step and after each, (steps + 1, experts); needs `history=True`."""
+        """The weights before the first step and after each, (steps + 1, experts); needs
+        `history=True`.
+        """
         if self._history is None:
             raise ValueError("past weights are kept only with history=True")
         return np.array(self._history)
@@ -114,33 +143,45 @@ class Mixture:
     @property
     def coef(self) -> Array:
         """The experts' coefficients, averaged by weight."""
-        return np.asarray(sum(w * expert.coef for w, expert in zip(self.weights, self.experts, strict=True)))
+        return np.asarray(
+            sum(w * expert.coef for w, expert in zip(self.weights, self.experts, strict=True))
+        )
 
     def predict(self, x: ArrayLike) -> Any:
-        """The mixture's forecast of one input (n_features,), or one for each row of a table: probabilities or numbers, as the experts'."""
+        """The mixture's forecast of one input (n_features,), or one for each row of a table:
+        probabilities or numbers, as the experts'.
+        """
         forecasts = self._forecasts(_validate.inputs(x, self.n_features))
         mixed = self._mix(forecasts)
         return float(mixed) if mixed.ndim == 0 else mixed
 
     def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), outcome y, its loss multiplied by `weight`."""
-        row, outcome, weight = _validate.row(x, self.n_features), self._outcome(y), _validate.weight(weight)
+        row, outcome, weight = (
+            _validate.row(x, self.n_features),
+            self._outcome(y),
+            _validate.weight(weight),
+        )
         forecasts = self._forecasts(row)
         for expert in self.experts:
             expert.learn(row, outcome, weight)
         self._reweigh(forecasts, outcome, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Forecasts of each row of X (n, n_features), made before its outcome y (n,) is learned: the loop of `predict` and `learn`, faster.
+        """Forecasts of each row of X (n, n_features), made before its outcome y (n,) is learned:
+        the loop of `predict` and `learn`, faster.
 
-        The mixture's arguments are checked first; each expert goes through the whole stream by itself, since none depends on another.
+        The mixture's arguments are checked first; each expert goes through the whole stream by
+        itself, since none depends on another.
         """
         table = _validate.table(X, self.n_features)
         weights = _validate.weights(weight, len(table))
         outcomes = self._outcomes(y, len(table))
         with np.errstate(over="ignore"):
             longest = table[(table * table).sum(axis=1).argmax()]
-        self._forecasts(longest)  # an input that is too large for one of them is refused before any has learned
+        self._forecasts(
+            longest
+        )  # an input that is too large for one of them is refused before any has learned
         if not all(hasattr(expert, "run") for expert in self.experts):
             return self._loop(table, outcomes, weights)
         each = np.array([expert.run(table, outcomes, weights) for expert in self.experts])
@@ -182,7 +223,9 @@ class Mixture:
 
     @property
     def _rate(self) -> float:
-        """The learning rate at which the loss is mixable: 1 for log loss, 1 / (2 Y^2) for squared loss."""
+        """The learning rate at which the loss is mixable: 1 for log loss, 1 / (2 Y^2) for squared
+        loss.
+        """
         return 1.0 if self.target_bound is None else 1.0 / (2.0 * self.target_bound**2)
 
     def _outcome(self, y: Any) -> Any:
@@ -202,19 +245,25 @@ class Mixture:
     def _check_size(self, targets: Array, place: str) -> None:
         for position in np.flatnonzero(np.abs(targets) > self.target_bound)[:1]:
             raise ValueError(
-                f"{place.format(position)} is {targets[position]}; targets are at most target_bound = {self.target_bound:g} in size"
+                f"{place.format(position)} is {targets[position]}; targets are at most "
+                f"target_bound = {self.target_bound:g} in size"
             )
 
     def _forecasts(self, x: Array) -> Array:
         return np.array([expert.predict(x) for expert in self.experts])
 
     def _mix(self, forecasts: Array) -> Array:
-        """One forecast from those of all experts (first axis). For squared loss (g(-Y) - g(Y)) / (4 Y), g(y) the mixture's loss at y."""
+        """One forecast from those of all experts (first axis). For squared loss (g(-Y) - g(Y)) / (4
+        Y), g(y) the mixture's loss at y.
+        """
         if self.target_bound is None:
             return np.tensordot(self.weights, forecasts, axes=1)
         Y, rate = self.target_bound, self._rate
         log_weights = self._log_weights.reshape(-1, *[1] * (forecasts.ndim - 1))
-        low, high = (-_log_sum(log_weights - rate * (end - np.clip(forecasts, -Y, Y)) ** 2) / rate for end in (-Y, Y))
+        low, high = (
+            -_log_sum(log_weights - rate * (end - np.clip(forecasts, -Y, Y)) ** 2) / rate
+            for end in (-Y, Y)
+        )
         return np.asarray((low - high) / (4 * Y))
 
     def _reweigh(self, forecasts: Array, y: Any, weight: float) -> None:

@@ -1,7 +1,9 @@
-"""Saving and loading: safetensors with a description in JSON. Loading runs no code from the file, and checks it first.
+"""Saving and loading: safetensors with a description in JSON. Loading runs no code from the file,
+and checks it first.
 
-A file holds the tensors of a model and, as metadata, `format` (the version of this layout), `class`, `library` (the version that wrote
-it), `model` (everything else, as JSON in which tensors are referred to by name) and `checksum` (of all that).
+A file holds the tensors of a model and, as metadata, `format` (the version of this layout),
+`class`, `library` (the version that wrote it), `model` (everything else, as JSON in which tensors
+are referred to by name) and `checksum` (of all that).
 """
 
 from __future__ import annotations
@@ -39,10 +41,17 @@ HOMES = {
 OLD_NAMES = {"Engine": "Learner"}
 
 # What is only ever part of a model.
-PARTS = {"Learner", "Design", "KernelPlan", *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses"))}
+PARTS = {
+    "Learner",
+    "Design",
+    "KernelPlan",
+    *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses")),
+}
 
 SPARE_MEMORY = 2**28
-"""Bytes that a model may need beyond 64 times the length of its file. Posteriors do not count: their arrays are in the file."""
+"""Bytes that a model may need beyond 64 times the length of its file. Posteriors do not count:
+their arrays are in the file.
+"""
 
 
 class DamagedFileError(ValueError):
@@ -56,8 +65,8 @@ class UnknownFormatError(ValueError):
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a forecaster, mixture or estimator to a file, all or nothing.
 
-    The file is written under another name, brought to the disk, and renamed: whatever happens on the way, `path` holds either the old
-    model or the new one. Saving changes nothing in the model.
+    The file is written under another name, brought to the disk, and renamed: whatever happens on
+    the way, `path` holds either the old model or the new one. Saving changes nothing in the model.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -76,11 +85,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote. It goes on with the same bits as if it had never been saved.
 
-    Raises `DamagedFileError` for a file that is cut short, changed, or something else, and `UnknownFormatError` for one that a later
-    version wrote (both are ValueErrors).
+    Raises `DamagedFileError` for a file that is cut short, changed, or something else, and
+    `UnknownFormatError` for one that a later version wrote (both are ValueErrors).
     """
     # Without waiting: a pipe would otherwise not be opened until someone writes to it.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    )
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(f"{os.fspath(path)!r} is not a file")
@@ -93,7 +104,9 @@ def to_bytes(model: Any) -> bytes:
 
     name = _class_name(model)
     if name is None or name in PARTS:
-        raise TypeError(f"{type(model).__name__} cannot be saved: it is not a model of this library")
+        raise TypeError(
+            f"{type(model).__name__} cannot be saved: it is not a model of this library"
+        )
     tensors: dict[str, np.ndarray[Any, Any]] = {}
     text = json.dumps(_encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
     metadata = {"format": str(FORMAT), "class": name, "library": _library_version(), "model": text}
@@ -102,7 +115,9 @@ def to_bytes(model: Any) -> bytes:
 
 
 def _in_order(data: bytes) -> bytes:
-    """The same file with its header sorted: safetensors writes metadata in an order of chance, and equal models are to give equal files."""
+    """The same file with its header sorted: safetensors writes metadata in an order of chance, and
+    equal models are to give equal files.
+    """
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)  # so that tensors are aligned
@@ -115,12 +130,19 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     from safetensors.numpy import load as load_tensors
 
     if data[:1] == b"\x80" and data[8:9] != b"{":
-        raise DamagedFileError(f"{where} is a pickle, not a saved model; it was not opened, since loading a pickle runs code")
+        raise DamagedFileError(
+            f"{where} is a pickle, not a saved model; it was not opened, since loading a pickle "
+            "runs code"
+        )
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or data[8:9] != b"{":
-        raise DamagedFileError(f"{where} is not a saved model: it does not begin like a safetensors file")
+        raise DamagedFileError(
+            f"{where} is not a saved model: it does not begin like a safetensors file"
+        )
     if len(data) < 8 + size:
-        raise DamagedFileError(f"{where} is cut short: its header alone has {size} bytes, and the file {len(data)}")
+        raise DamagedFileError(
+            f"{where} is cut short: its header alone has {size} bytes, and the file {len(data)}"
+        )
     try:
         header = json.loads(data[8 : 8 + size])
         metadata = dict(header.get("__metadata__", {}))
@@ -130,7 +152,8 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
         raise DamagedFileError(f"{where} is a safetensors file, but not one that mixable wrote")
     if str(metadata["format"]) not in map(str, range(1, FORMAT + 1)):
         raise UnknownFormatError(
-            f"{where} has format {metadata['format']!s:.20}, and this version of mixable ({_library_version()}) reads up to {FORMAT}; "
+            f"{where} has format {metadata['format']!s:.20}, and this version of mixable "
+            f"({_library_version()}) reads up to {FORMAT}; "
             f"it was written by version {metadata.get('library', '?')}"
         )
     try:
@@ -143,27 +166,40 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise DamagedFileError(f"{where} is damaged: its checksum does not fit its contents")
     if metadata.get("class") in PARTS:
-        raise DamagedFileError(f"{where} holds a {metadata['class']}, which is a part of a model and not one")
+        raise DamagedFileError(
+            f"{where} holds a {metadata['class']}, which is a part of a model and not one"
+        )
     allowed = _validate.allowance.set(SPARE_MEMORY + 64.0 * len(data))
     try:
         model = _decode(json.loads(metadata["model"]), tensors)
         if tensors:
-            raise DamagedFileError(f"{where} is damaged: nothing refers to its {next(iter(tensors))!r:.80}")
+            raise DamagedFileError(
+                f"{where} is damaged: nothing refers to its {next(iter(tensors))!r:.80}"
+            )
     except (DamagedFileError, MemoryError):
         raise
     except Exception as error:
-        raise DamagedFileError(f"{where} is damaged: what it describes is not a model: {error!s:.500}") from error
+        raise DamagedFileError(
+            f"{where} is damaged: what it describes is not a model: {error!s:.500}"
+        ) from error
     finally:
         _validate.allowance.reset(allowed)
     if _class_name(model) != metadata.get("class"):
-        raise DamagedFileError(f"{where} is damaged: it should hold a {metadata.get('class')}, and holds a {type(model).__name__}")
+        raise DamagedFileError(
+            f"{where} is damaged: it should hold a {metadata.get('class')}, and holds a "
+            f"{type(model).__name__}"
+        )
     return model
 
 
 def _end_of_tensors(header: dict[str, Any]) -> int:
     """Where the last tensor ends, after the header; 0 if the header does not say."""
     try:
-        return max(int(entry["data_offsets"][1]) for name, entry in header.items() if name != "__metadata__")
+        return max(
+            int(entry["data_offsets"][1])
+            for name, entry in header.items()
+            if name != "__metadata__"
+        )
     except (LookupError, TypeError, ValueError):
         return 0
 
@@ -213,7 +249,10 @@ def _encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
     if isinstance(value, dict):
         return {
             "dict": [
-                [_encode(k, tensors, path), _encode(v, tensors, f"{path}.{k if isinstance(k, str) else i}")]
+                [
+                    _encode(k, tensors, path),
+                    _encode(v, tensors, f"{path}.{k if isinstance(k, str) else i}"),
+                ]
                 for i, (k, v) in enumerate(value.items())
             ]
         }
@@ -235,9 +274,20 @@ def _encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
 
 def _state(value: Any) -> dict[str, Any]:
     """The attributes of an object, or what it wants to be remembered by."""
-    own = next((kind.__dict__["__getstate__"] for kind in type(value).__mro__[:-1] if "__getstate__" in kind.__dict__), None)
+    own = next(
+        (
+            kind.__dict__["__getstate__"]
+            for kind in type(value).__mro__[:-1]
+            if "__getstate__" in kind.__dict__
+        ),
+        None,
+    )
     state = own(value) if own else dict(vars(value))
-    return {name: item for name, item in state.items() if name not in ("_sklearn_version", "_metadata_request")}
+    return {
+        name: item
+        for name, item in state.items()
+        if name not in ("_sklearn_version", "_metadata_request")
+    }
 
 
 def _decode(value: Any, tensors: dict[str, Any]) -> Any:
@@ -248,7 +298,9 @@ def _decode(value: Any, tensors: dict[str, Any]) -> Any:
     if "scalar" in value:
         dtype, number = np.dtype(value["dtype"]), _decode(value["scalar"], tensors)
         if dtype.kind not in "fiub" or not isinstance(number, (bool, int, float)):
-            raise DamagedFileError(f"the file holds a {value['dtype']!r:.80}, which is not a number")
+            raise DamagedFileError(
+                f"the file holds a {value['dtype']!r:.80}, which is not a number"
+            )
         return dtype.type(number)
     if "int" in value:
         return int(value["int"], 0)
@@ -259,13 +311,17 @@ def _decode(value: Any, tensors: dict[str, Any]) -> Any:
     if "dict" in value:
         return {_decode(k, tensors): _decode(v, tensors) for k, v in value["dict"]}
     if "tensor" in value:
-        return tensors.pop(value["tensor"]).copy()  # once: a file that names one often could take any amount of memory
+        return tensors.pop(
+            value["tensor"]
+        ).copy()  # once: a file that names one often could take any amount of memory
     if "array" in value:
         return _array(_decode(value["array"], tensors), value["dtype"])
     name = str(value.get("class") or value.get("object"))
     name = OLD_NAMES.get(name, name)
     if name not in HOMES:
-        raise DamagedFileError(f"the file holds a {name!r}, which this version of mixable does not know")
+        raise DamagedFileError(
+            f"the file holds a {name!r}, which this version of mixable does not know"
+        )
     kind: Any = getattr(import_module(HOMES[name]), name.removeprefix("river."))
     if "class" in value:
         return kind

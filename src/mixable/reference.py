@@ -1,9 +1,12 @@
-"""Section 3 of the paper for any loss, in plain NumPy: the executable specification that the compiled core is tested against.
+"""Section 3 of the paper for any loss, in plain NumPy: the executable specification that the
+compiled core is tested against.
 
-Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass logistic regression. NeurIPS.
+Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass
+logistic regression. NeurIPS.
 
-The letters are the paper's: Theta is (n_outputs, n_features), theta its rows one after the other, Phi(x) the matrix with
-``Phi(x)^T theta = Theta x``, A and b the quadratic ``L~(theta) = theta^T A theta + b^T theta + const``.
+The letters are the paper's: Theta is (n_outputs, n_features), theta its rows one after the other,
+Phi(x) the matrix with ``Phi(x)^T theta = Theta x``, A and b the quadratic ``L~(theta) = theta^T A
+theta + b^T theta + const``.
 """
 
 from __future__ import annotations
@@ -21,12 +24,16 @@ Array = NDArray[np.float64]
 
 
 class SurrogateForecaster:
-    """What forecasters for a loss of any kind share. Subclasses say how the Gaussian looks along an input, and how it learns."""
+    """What forecasters for a loss of any kind share. Subclasses say how the Gaussian looks along an
+    input, and how it learns.
+    """
 
     def _begin(self, loss: Loss, n_features: int, lam: float, beta: float, alpha: float) -> None:
         """Check and keep what all have."""
         if not isinstance(loss, Loss):
-            raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}")
+            raise TypeError(
+                f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}"
+            )
         self.loss = loss
         self.n_features = _validate.count(n_features, "n_features")
         self.lam = _validate.regulariser(lam)
@@ -36,9 +43,12 @@ class SurrogateForecaster:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what was saved, once it is known to be sound."""
-        parameters = {name: value for name, value in state.items() if name[0] != "_" and name != "steps"}
+        parameters = {
+            name: value for name, value in state.items() if name[0] != "_" and name != "steps"
+        }
         self._check_sizes(state)
-        self.__init__(**parameters)  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
+        # The parameters are those of the subclass's own __init__.
+        self.__init__(**parameters)  # type: ignore[misc]
         self.steps = _validate.count(state["steps"], "steps", least=0, most=2**53)
         self._restore(state)
 
@@ -90,18 +100,23 @@ class SurrogateForecaster:
         return np.array(predictions)
 
     def _project(self, x: Array) -> tuple[Array, Array, Any]:
-        """Mean and width (over 2 alpha) of the linear predictions, and whatever `_absorb` wants to know of x."""
+        """Mean and width (over 2 alpha) of the linear predictions, and whatever `_absorb` wants to
+        know of x.
+        """
         raise NotImplementedError
 
     def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:
-        """Move theta by the gradient g of the loss at z = Theta x, and add the surrogate with Hessian beta H."""
+        """Move theta by the gradient g of the loss at z = Theta x, and add the surrogate with
+        Hessian beta H.
+        """
         raise NotImplementedError
 
     def _leader(self, m: Array, G: Array, y: Any, weight: float) -> Array:
         """Linear predictions z of the theta that minimises L~ + weight * loss, Eq. (2).
 
-        The minimiser is theta - A^-1 Phi v / 2 with v the weighted gradient at z = m - G v / 2, a problem in n_outputs
-        dimensions: damped Newton on ``v^T G v / 4 + weight * loss(m - G v / 2)``.
+        The minimiser is theta - A^-1 Phi v / 2 with v the weighted gradient at z = m - G v / 2, a
+        problem in n_outputs dimensions: damped Newton on ``v^T G v / 4 + weight * loss(m - G v /
+        2)``.
         """
         eye = np.eye(len(m))
         v = np.zeros(len(m))
@@ -116,7 +131,9 @@ class SurrogateForecaster:
             step = np.linalg.solve(eye + 0.5 * weight * self.loss.hessian(z, y) @ G, residual)
             slope = -0.5 * residual @ G @ step
             fraction = 1.0
-            while (trial := objective(v + fraction * step)) > value + 1e-4 * fraction * slope + 1e-14 * abs(value) and fraction > 1e-12:
+            while (
+                trial := objective(v + fraction * step)
+            ) > value + 1e-4 * fraction * slope + 1e-14 * abs(value) and fraction > 1e-12:
                 fraction /= 2
             v, value = v + fraction * step, trial
             if np.abs(step).max() <= 1e-13 * np.abs(v).max():
@@ -127,7 +144,10 @@ class SurrogateForecaster:
 def check_finite(*arrays: Array) -> None:
     """Refuse what is beyond double precision, before anything has changed."""
     if not all(np.isfinite(array).all() for array in arrays):
-        raise ValueError("this input or example is beyond double precision: it, or what was learned, is too large")
+        raise ValueError(
+            "this input or example is beyond double precision: it, or what was learned, is too "
+            "large"
+        )
 
 
 class GenericGAF(SurrogateForecaster):
@@ -142,7 +162,8 @@ class GenericGAF(SurrogateForecaster):
     lam
         Regularisation, A_0 = lam I.
     beta
-        Curvature of the surrogates, Eq. (3); (A3) holds for the loss's constant, larger values are practice.
+        Curvature of the surrogates, Eq. (3); (A3) holds for the loss's constant, larger values are
+        practice.
     alpha
         Mixability: the posterior is N(theta, (2 alpha A)^-1). Infinity predicts with theta itself.
     drift
@@ -157,7 +178,16 @@ class GenericGAF(SurrogateForecaster):
     array([0.66666667])
     """
 
-    def __init__(self, loss: Loss, n_features: int, *, lam: float = 1.0, beta: float = 1.0, alpha: float = 1.0, drift: float = 0.0) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        n_features: int,
+        *,
+        lam: float = 1.0,
+        beta: float = 1.0,
+        alpha: float = 1.0,
+        drift: float = 0.0,
+    ) -> None:
         self._begin(loss, n_features, lam, beta, alpha)
         self.drift = _validate.drift(drift, self.lam)
         dim = self.n_features * loss.n_outputs
@@ -172,12 +202,18 @@ class GenericGAF(SurrogateForecaster):
 
     def _restore(self, state: dict[str, Any]) -> None:
         A = state["_A"]
-        scaled = A / np.sqrt(np.outer(np.diag(A), np.diag(A))) if (np.diag(A) > 0).all() else -np.eye(len(A))
+        scaled = (
+            A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
+            if (np.diag(A) > 0).all()
+            else -np.eye(len(A))
+        )
         # Rounding may leave an honest one a little less than positive definite.
         if np.abs(scaled - scaled.T).max() > 1e-6 or np.linalg.eigvalsh(scaled)[0] < -0.1:
             raise ValueError("the saved A is not positive definite")
         self._A = A
-        self._b, self._theta = (_validate.saved(state[name], (len(A),), name) for name in ("_b", "_theta"))
+        self._b, self._theta = (
+            _validate.saved(state[name], (len(A),), name) for name in ("_b", "_theta")
+        )
 
     @property
     def coef(self) -> Array:
@@ -189,7 +225,9 @@ class GenericGAF(SurrogateForecaster):
         return self._A.copy()
 
     def linear_term(self) -> Array:
-        """b_t: the surrogate objective is theta^T A theta + b^T theta + const, so 2 A theta + b = 0."""
+        """b_t: the surrogate objective is theta^T A theta + b^T theta + const, so 2 A theta + b =
+        0.
+        """
         return self._b.copy()
 
     def _project(self, x: Array) -> tuple[Array, Array, Any]:
@@ -199,9 +237,15 @@ class GenericGAF(SurrogateForecaster):
 
     def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:
         Phi, P = projected
-        theta, A, b = self._theta - 0.5 * P @ g, self._A + 0.5 * self.beta * Phi @ H @ Phi.T, self._b + Phi @ (g - self.beta * H @ z)
+        theta, A, b = (
+            self._theta - 0.5 * P @ g,
+            self._A + 0.5 * self.beta * Phi @ H @ Phi.T,
+            self._b + Phi @ (g - self.beta * H @ z),
+        )
         if self.drift:
-            A = np.asarray(np.linalg.inv(np.linalg.inv(A) + self.drift * np.eye(len(A))), dtype=np.float64)
+            A = np.asarray(
+                np.linalg.inv(np.linalg.inv(A) + self.drift * np.eye(len(A))), dtype=np.float64
+            )
             b = -2 * A @ theta
         check_finite(theta, A, b)
         self._theta, self._A, self._b = theta, A, b

@@ -1,4 +1,6 @@
-"""Regret against the best linear model of bounded norm in hindsight, with a certificate of how nearly it is the best."""
+"""Regret against the best linear model of bounded norm in hindsight, with a certificate of how
+nearly it is the best.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,20 @@ class Hindsight(NamedTuple):
 
 
 def best_in_hindsight(
-    X: ArrayLike, y: ArrayLike, radius: float, *, loss: str = "logistic", n_classes: int | None = None, tolerance: float = 1e-9
+    X: ArrayLike,
+    y: ArrayLike,
+    radius: float,
+    *,
+    loss: str = "logistic",
+    n_classes: int | None = None,
+    tolerance: float = 1e-9,
 ) -> Hindsight:
     """Least cumulative loss of a linear model with weights of norm at most `radius`.
 
-    The multiplier nu of the constraint is found by bisection, each model by Newton from the last. The gap is the Frank-Wolfe duality gap
-    ``<g, theta> + radius |g|`` with g the gradient of the loss: a proof, whatever the path; or the loss
-    itself, if that is smaller, since no loss is negative.
+    The multiplier nu of the constraint is found by bisection, each model by Newton from the last.
+    The gap is the Frank-Wolfe duality gap ``<g, theta> + radius |g|`` with g the gradient of the
+    loss: a proof, whatever the path; or the loss itself, if that is smaller, since no loss is
+    negative.
 
     Parameters
     ----------
@@ -72,12 +81,16 @@ def best_in_hindsight(
         g = Q.T @ (residual.T @ values)
         return V, value, _gap(value, g, V, radius)
 
-    # |V(nu)| falls in nu. Come down from a large nu, each fit warm from the last, until the ball is left or nu is negligible (then the
-    # constraint is not active); then bisect for the nu at which the norm equals the radius.
+    # |V(nu)| falls in nu. Come down from a large nu, each fit warm from the last, until the ball is
+    # left or nu is negligible (then the constraint is not active); then bisect for the nu at which
+    # the norm equals the radius.
     V = np.zeros((K - 1, values.shape[1]))
     best = certified(V)
-    # The multiplier is half the gradient's norm over the radius, and a gradient is at most the sum of sqrt(2) |x|.
-    high = max(float((values**2).sum()), float(np.linalg.norm(values, axis=1).sum()) / radius) + 1e-300
+    # The multiplier is half the gradient's norm over the radius, and a gradient is at most the sum
+    # of sqrt(2) |x|.
+    high = (
+        max(float((values**2).sum()), float(np.linalg.norm(values, axis=1).sum()) / radius) + 1e-300
+    )
     low, negligible = 0.0, 1e-30 * high
     for _ in range(120):
         nu = high / 10 if low == 0.0 else float(np.sqrt(low * high))
@@ -89,7 +102,11 @@ def best_in_hindsight(
             low = nu
         else:
             high = nu
-        if best[2] <= tolerance * max(1.0, best[1]) or high < negligible or (low > 0.0 and high / low < 1 + 1e-14):
+        if (
+            best[2] <= tolerance * max(1.0, best[1])
+            or high < negligible
+            or (low > 0.0 and high / low < 1 + 1e-14)
+        ):
             break
     return _warned(Hindsight(np.asarray(Q @ best[0]), best[1], best[2]), tolerance)
 
@@ -109,13 +126,19 @@ def _count_classes(y: ArrayLike, n_classes: int | None) -> int:
         return _validate.count(n_classes, "n_classes", least=2)
     given = np.asarray(y)
     if given.dtype.kind not in "iub" or given.ndim != 1:
-        raise TypeError(f"y must be a column of integer labels, got dtype {given.dtype}, shape {given.shape}")
+        raise TypeError(
+            f"y must be a column of integer labels, got dtype {given.dtype}, shape {given.shape}"
+        )
     return max(int(given.max(initial=1)) + 1, 2)
 
 
 def _warned(found: Hindsight, tolerance: float) -> Hindsight:
     if not found.gap <= tolerance * max(1.0, found.loss):
-        warnings.warn(f"the best model is only known to within {found.gap:.3g} nats", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            f"the best model is only known to within {found.gap:.3g} nats",
+            RuntimeWarning,
+            stacklevel=3,
+        )
     return found
 
 
@@ -125,7 +148,9 @@ def _gap(loss: float, g: Array, theta: Array, radius: float) -> float:
 
 
 def _best_squared(X: Array, y: Array, radius: float) -> Hindsight:
-    """By the singular values s of X: the coefficients are b s / (s^2 + nu), nu = 0 or the root of their norm = radius."""
+    """By the singular values s of X: the coefficients are b s / (s^2 + nu), nu = 0 or the root of
+    their norm = radius.
+    """
     left, s, right = np.linalg.svd(X, full_matrices=False)
     b = left.T @ y
     kept = s > np.finfo(float).eps * max(X.shape) * s.max(initial=0.0)
@@ -151,7 +176,9 @@ def _best_squared(X: Array, y: Array, radius: float) -> Hindsight:
 
 
 class Curve(NamedTuple):
-    """Regret (m,) at times (m,), the loss (m,) of the best model for each of these prefixes, and the gap (m,) it is known to."""
+    """Regret (m,) at times (m,), the loss (m,) of the best model for each of these prefixes, and
+    the gap (m,) it is known to.
+    """
 
     times: NDArray[np.int_]
     regret: Array
@@ -169,7 +196,8 @@ def curve(
     loss: str = "logistic",
     n_classes: int | None = None,
 ) -> Curve:
-    """Regret along a stream: cumulative loss of a forecaster minus that of the best model for the prefix, at each of `times`.
+    """Regret along a stream: cumulative loss of a forecaster minus that of the best model for the
+    prefix, at each of `times`.
 
     Parameters
     ----------
@@ -193,14 +221,32 @@ def curve(
     table, outcomes = _inputs(X), np.asarray(y)
     n = len(table)
     if incurred.shape != (n,) or outcomes.shape != (n,):
-        raise ValueError(f"losses and y must have the same length as X, shape ({n},), got {incurred.shape} and {outcomes.shape}")
+        raise ValueError(
+            f"losses and y must have the same length as X, shape ({n},), got {incurred.shape} and "
+            f"{outcomes.shape}"
+        )
     if not np.isfinite(incurred).all():
         first = int(np.flatnonzero(~np.isfinite(incurred))[0])
         raise ValueError(f"losses[{first}] is {incurred[first]}")
-    chosen = np.unique(np.geomspace(1, n, 20).astype(np.int_)) if times is None else np.asarray(times)
-    if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or not len(chosen) or chosen.min() < 1 or chosen.max() > n:
+    chosen = (
+        np.unique(np.geomspace(1, n, 20).astype(np.int_)) if times is None else np.asarray(times)
+    )
+    if (
+        chosen.dtype.kind not in "iu"
+        or chosen.ndim != 1
+        or not len(chosen)
+        or chosen.min() < 1
+        or chosen.max() > n
+    ):
         raise ValueError(f"times must be integers between 1 and {n}")
     K = _count_classes(outcomes, n_classes) if loss == "logistic" else None
-    found = [best_in_hindsight(table[:t], outcomes[:t], radius, loss=loss, n_classes=K) for t in chosen]
+    found = [
+        best_in_hindsight(table[:t], outcomes[:t], radius, loss=loss, n_classes=K) for t in chosen
+    ]
     best = np.array([model.loss for model in found])
-    return Curve(chosen, np.asarray(np.cumsum(incurred)[chosen - 1] - best), best, np.array([model.gap for model in found]))
+    return Curve(
+        chosen,
+        np.asarray(np.cumsum(incurred)[chosen - 1] - best),
+        best,
+        np.array([model.gap for model in found]),
+    )

@@ -1,4 +1,5 @@
-"""Estimators for river (https://riverml.xyz): dictionaries in, dictionaries out. This module alone imports river.
+"""Estimators for river (https://riverml.xyz): dictionaries in, dictionaries out. This module alone
+imports river.
 
 New features, missing features and new classes may turn up at any time.
 
@@ -21,7 +22,9 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "river":
         raise
-    raise ModuleNotFoundError('mixable.river needs river: pip install "mixable[river]"', name="river") from None
+    raise ModuleNotFoundError(
+        'mixable.river needs river: pip install "mixable[river]"', name="river"
+    ) from None
 
 from mixable import _validate
 from mixable.learner import Design, KernelPlan, NamedLearner, label
@@ -51,8 +54,9 @@ class _Estimator(NamedLearner):
 class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     """Probabilities you can bet on, one dictionary at a time; nothing to tune.
 
-    Parameters left at None are mixed over (`mixable.AutoGAF`); given ones are fixed. Features are scaled as they come, so that no
-    `preprocessing.StandardScaler` is needed. A missing feature counts as its running mean; new features and new classes are taken in.
+    Parameters left at None are mixed over (`mixable.AutoGAF`); given ones are fixed. Features are
+    scaled as they come, so that no `preprocessing.StandardScaler` is needed. A missing feature
+    counts as its running mean; new features and new classes are taken in.
 
     Parameters
     ----------
@@ -65,17 +69,20 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     drift
         Process noise, likewise.
     forecaster
-        Another multiclass forecaster class of the package to be used instead, with those of the four that are given.
+        Another multiclass forecaster class of the package to be used instead, with those of the
+        four that are given.
     standardize
         Whether to scale each feature by its running mean and standard deviation.
     fit_intercept
         Whether to add a constant feature.
     kernel
-        None for a linear model, "rbf" for kernel features beside the linear ones; this and the next three as in `mixable.GAFClassifier`.
+        None for a linear model, "rbf" for kernel features beside the linear ones; this and the next
+        three as in `mixable.GAFClassifier`.
     n_components
         Number of kernel features.
     gamma
-        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of columns of the first row.
+        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of
+        columns of the first row.
     method
         "fourier" or "nystroem".
 
@@ -148,9 +155,11 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
 
 class GAFRegressor(_Estimator, base.MiniBatchRegressor):
-    """Linear regression, one dictionary at a time; nothing to tune, and honest about its uncertainty.
+    """Linear regression, one dictionary at a time; nothing to tune, and honest about its
+    uncertainty.
 
-    `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their running mean, new ones are taken in.
+    `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their
+    running mean, new ones are taken in.
 
     Parameters
     ----------
@@ -163,11 +172,13 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     fit_intercept
         Whether to add a constant feature.
     kernel
-        None for a linear model, "rbf" for kernel features beside the linear ones; this and the next three as in `mixable.GAFRegressor`.
+        None for a linear model, "rbf" for kernel features beside the linear ones; this and the next
+        three as in `mixable.GAFRegressor`.
     n_components
         Number of kernel features.
     gamma
-        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of columns of the first row.
+        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of
+        columns of the first row.
     method
         "fourier" or "nystroem".
 
@@ -216,8 +227,12 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
             return 0.0
         return float(self._learner.predict(self._columns.row(x)))
 
-    def predict_interval_one(self, x: dict[Hashable, Any], level: float = 0.9) -> tuple[float, float]:
-        """The interval that holds the target with probability `level`; all numbers before anything was learned."""
+    def predict_interval_one(
+        self, x: dict[Hashable, Any], level: float = 0.9
+    ) -> tuple[float, float]:
+        """The interval that holds the target with probability `level`; all numbers before anything
+        was learned.
+        """
         if self._learner is None:
             return -math.inf, math.inf
         return self._learner.interval(self._columns.row(x), level)

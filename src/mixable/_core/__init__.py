@@ -19,13 +19,21 @@ def _choose() -> str:
         able = [f"v{i}" for i in range(2, level + 1)]
     wanted = os.environ.get("MIXABLE_ISA", "")
     if wanted and wanted not in builds:
-        raise ImportError(f"MIXABLE_ISA={wanted!r} names no build of mixable; this installation has {', '.join(builds)}")
+        raise ImportError(
+            f"MIXABLE_ISA={wanted!r} names no build of mixable; this installation has "
+            f"{', '.join(builds)}"
+        )
     if wanted and wanted not in able:
-        raise ImportError(f"MIXABLE_ISA={wanted!r}, but this machine can run only {', '.join(able) or 'none of the builds'}")
+        raise ImportError(
+            f"MIXABLE_ISA={wanted!r}, but this machine can run only "
+            f"{', '.join(able) or 'none of the builds'}"
+        )
     if not able:
         raise ImportError("this machine's processor is older than x86-64-v2, which mixable needs")
     return wanted or able[-1]
 
 
 _module = importlib.import_module(f"mixable._core._{_choose()}")
-globals().update({name: getattr(_module, name) for name in dir(_module) if not name.startswith("_")})
+globals().update(
+    {name: getattr(_module, name) for name in dir(_module) if not name.startswith("_")}
+)

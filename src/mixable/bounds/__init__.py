@@ -1,20 +1,34 @@
-"""Regret bounds and costs of the paper (Theorem 1, Corollary 2, Proposition 3, Table 1) as functions of the sizes.
+"""Regret bounds and costs of the paper (Theorem 1, Corollary 2, Proposition 3, Table 1) as
+functions of the sizes.
 
-Regret is in nats, summed over n examples, against every comparator of norm at most B = `radius` on inputs of norm at most R = `bound`.
-K = `n_classes`, d = `n_features`; multiclass norms are Frobenius norms of the K x d matrix. The constants are those proved where the
-source gives them; `foster` is of the stated order with constant 5. Costs are orders of magnitude of arithmetic operations, constants 1.
+Regret is in nats, summed over n examples, against every comparator of norm at most B = `radius` on
+inputs of norm at most R = `bound`. K = `n_classes`, d = `n_features`; multiclass norms are
+Frobenius norms of the K x d matrix. The constants are those proved where the source gives them;
+`foster` is of the stated order with constant 5. Costs are orders of magnitude of arithmetic
+operations, constants 1.
 
-A bound is for one forecaster. Where there is a choice of lam, or between the paper's constants and the tight ones, the functions take
-the least and return a `Bound`, a number that says which it was.
+A bound is for one forecaster. Where there is a choice of lam, or between the paper's constants and
+the tight ones, the functions take the least and return a `Bound`, a number that says which it was.
 
-Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass logistic regression. NeurIPS.
+Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass
+logistic regression. NeurIPS.
 """
 
 from mixable.bounds.common import Bound
 from mixable.bounds.mixtures import adaptive, auto_gaf, doubling_radii
 from mixable.bounds.neighbours import aioli, folklore, foster, ogd, ons, vaw
 from mixable.bounds.table import Row, table1
-from mixable.bounds.theorem import MonteCarloBound, corollary2, dimension, gaf, points, proposition3, squared, theorem1, theory_lam
+from mixable.bounds.theorem import (
+    MonteCarloBound,
+    corollary2,
+    dimension,
+    gaf,
+    points,
+    proposition3,
+    squared,
+    theorem1,
+    theory_lam,
+)
 
 __all__ = [
     "Bound",

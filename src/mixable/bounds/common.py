@@ -32,7 +32,9 @@ class Bound(float):
         return f"Bound({float(self):.4g}, lam={self.lam:.3g}, constants={self.constants!r})"
 
 
-def check(n: int, n_features: int = 1, n_classes: int = 2, radius: float = 1.0, bound: float = 1.0) -> None:
+def check(
+    n: int, n_features: int = 1, n_classes: int = 2, radius: float = 1.0, bound: float = 1.0
+) -> None:
     """Raise ValueError or TypeError for sizes that mean nothing."""
     _validate.count(n, "n", least=0)
     _validate.count(n_features, "n_features")
@@ -53,7 +55,9 @@ def power(*factors: tuple[float, float]) -> float:
     return math.exp(logarithm) if logarithm < 709 else math.inf
 
 
-def at_lam(lam: float | None, radius: float, a: float, b: float, c: float, *, least: float = 0.0) -> Bound:
+def at_lam(
+    lam: float | None, radius: float, a: float, b: float, c: float, *, least: float = 0.0
+) -> Bound:
     """``lam B^2 + (a + b/lam) ln(1 + c/lam)``, the form of all bounds with a lam.
 
     None is the lam >= `least` where it is smallest: the function is convex, since a + b/lam and the

@@ -17,8 +17,8 @@ def vaw(
     target_bound: float,
     lam: float | None = None,
 ) -> Bound:
-    """The classical bound of VAW, sharper than `squared`: ``lam B^2 + Y^2 d ln(1 + n R^2 / (lam d))``
-    (Cesa-Bianchi and Lugosi 2006, Theorem 11.8), for any lam; None takes the least, which is
+    """The classical bound of VAW, sharper than `squared`: ``lam B^2 + Y^2 d ln(1 + n R^2 / (lam
+    d))`` (Cesa-Bianchi and Lugosi 2006, Theorem 11.8), for any lam; None takes the least, which is
     `VAW.from_theory` with horizon = n.
     """
     check(n, n_features, 2, radius, bound)
@@ -27,16 +27,26 @@ def vaw(
 
 
 def ogd(n: int, n_features: int, n_classes: int, radius: float, bound: float) -> float:
-    """``3 B G sqrt(n)``, G = sqrt(2) R (Zinkevich 2003): the diameter is 2 B and the step B / (G sqrt(t))."""
+    """``3 B G sqrt(n)``, G = sqrt(2) R (Zinkevich 2003): the diameter is 2 B and the step B / (G
+    sqrt(t)).
+    """
     check(n, n_features, n_classes, radius, bound)
     return 3 * radius * math.sqrt(2) * bound * math.sqrt(n)
 
 
 def ons(n: int, n_features: int, n_classes: int, radius: float, bound: float) -> float:
-    """``5 (1/a + 2 G B) (K-1) d ln(n)`` (Hazan, Agarwal and Kale 2007), a = exp(-sqrt(2) B R) / (K - 1) the exp-concavity on the ball."""
+    """``5 (1/a + 2 G B) (K-1) d ln(n)`` (Hazan, Agarwal and Kale 2007), a = exp(-sqrt(2) B R) / (K
+    - 1) the exp-concavity on the ball.
+    """
     check(n, n_features, n_classes, radius, bound)
     inverse = (n_classes - 1) * power((math.e, math.sqrt(2) * radius * bound))
-    return 5 * (inverse + 2 * math.sqrt(2) * bound * radius) * (n_classes - 1) * n_features * math.log(max(n, 2))
+    return (
+        5
+        * (inverse + 2 * math.sqrt(2) * bound * radius)
+        * (n_classes - 1)
+        * n_features
+        * math.log(max(n, 2))
+    )
 
 
 def foster(n: int, n_features: int, n_classes: int, radius: float, bound: float) -> float:
@@ -48,8 +58,8 @@ def foster(n: int, n_features: int, n_classes: int, radius: float, bound: float)
 
 def aioli(n: int, n_features: int, radius: float, bound: float, lam: float | None = None) -> Bound:
     """Binary, `radius` of the margin weights (Jezequel et al. 2020), for any lam:
-    ``lam B^2 + (1 + B R + R^2/(8 lam)) d ln(1 + n R^2 / (8 lam d (1 + B R)))``. None takes the least,
-    which is `AIOLI.from_theory` with horizon = n.
+    ``lam B^2 + (1 + B R + R^2/(8 lam)) d ln(1 + n R^2 / (8 lam d (1 + B R)))``. None takes the
+    least, which is `AIOLI.from_theory` with horizon = n.
     """
     check(n, n_features, 2, radius, bound)
     scale, d = 1 + radius * bound, n_features

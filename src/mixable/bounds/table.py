@@ -11,7 +11,9 @@ from mixable.bounds.theorem import gaf, points
 
 
 class Row(NamedTuple):
-    """One algorithm of Table 1: its regret bound, its total cost in operations, a remark, and the forecaster covered."""
+    """One algorithm of Table 1: its regret bound, its total cost in operations, a remark, and the
+    forecaster covered.
+    """
 
     algorithm: str
     regret: float
@@ -49,7 +51,8 @@ def table1(n: int, n_features: int, n_classes: int, radius: float, bound: float 
             foster(*arguments),
             power((B, 6), (n, 25), (B * n + d * K, 12)),
             "d K log(B n); constant 5 assumed",
-            "none: Foster samples with far fewer moves than the paper's, and the constant is assumed",
+            "none: Foster samples with far fewer moves than the paper's, and the constant is "
+            "assumed",
         ),
         Row(
             "GAF",
@@ -94,6 +97,8 @@ def _covered_gaf(n: int, n_classes: int, exact: Bound) -> str:
         return f"{made}; by quadrature, exact to 1e-10; its mu = 1/n adds 2 nats"
     m = points(n, n_classes, exact / 10)
     return (
-        f"{made}; with exact expectations only. Not with the default 128 Sobol points, nor any other "
-        f"number. MonteCarlo(m) by Proposition 3: a tenth more with probability 95% takes m = {m:.1g}, with its mu"
+        f"{made}; with exact expectations only. Not with the default 128 Sobol points, nor any "
+        "other "
+        "number. MonteCarlo(m) by Proposition 3: a tenth more with probability 95% takes m = "
+        f"{m:.1g}, with its mu"
     )

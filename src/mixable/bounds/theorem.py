@@ -15,7 +15,9 @@ def theory_lam(dim: int, constants: Constants) -> float:
     return max(4, dim) * constants.zeta / constants.alpha
 
 
-def theorem1(n: int, dim: int, constants: Constants, radius: float, lam: float | None = None) -> Bound:
+def theorem1(
+    n: int, dim: int, constants: Constants, radius: float, lam: float | None = None
+) -> Bound:
     """Regret of GAF for any loss, in `dim` dimensions (Theorem 1).
 
     ``lam B^2 + (dim / alpha) (1/2 + 2 sqrt(3) / beta) ln(1 + n beta gamma / (2 lam))``, for any
@@ -31,7 +33,9 @@ def theorem1(n: int, dim: int, constants: Constants, radius: float, lam: float |
 
 
 def dimension(n_features: int, n_classes: int, constants: str) -> int:
-    """Number of weights that the proof counts: K d with the paper's constants, (K-1) d with the tight."""
+    """Number of weights that the proof counts: K d with the paper's constants, (K-1) d with the
+    tight.
+    """
     return n_features * (n_classes if constants == "paper" else n_classes - 1)
 
 
@@ -47,8 +51,8 @@ def gaf(
     """Theorem 1 for multiclass logistic regression: GAF with exact expectations and mu = 0.
 
     None takes the set of constants, and the lam, with the least bound. The forecaster is
-    ``GAF.from_theory(..., horizon=n, constants=value.constants)``, whose mu = 1/n costs 2 nats more.
-    For two classes its expectations are exact (to 1e-10); for more, `proposition3` covers
+    ``GAF.from_theory(..., horizon=n, constants=value.constants)``, whose mu = 1/n costs 2 nats
+    more. For two classes its expectations are exact (to 1e-10); for more, `proposition3` covers
     `MonteCarlo`, and nothing covers `Sobol`.
 
     >>> gaf(10**6, 100, 10, 0.5, 1.0, constants="paper")
@@ -95,9 +99,9 @@ def proposition3(
 ) -> MonteCarloBound:
     """Efficient-GAF, `MonteCarlo` with m points per prediction (Proposition 3, corrected).
 
-    With probability 1 - delta, Theorem 1's bound plus ``n eps + 2 mu n``, where
-    ``eps = sqrt(K log(n K / delta) / (mu m))``. The paper has log(n / delta): it fixes y_t before the
-    forecast, but who sees the forecast first chooses among K labels, and all of them must do well.
+    With probability 1 - delta, Theorem 1's bound plus ``n eps + 2 mu n``, where ``eps = sqrt(K
+    log(n K / delta) / (mu m))``. The paper has log(n / delta): it fixes y_t before the forecast,
+    but who sees the forecast first chooses among K labels, and all of them must do well.
 
     The default mu = (K log(n K / delta) / m)^(1/3) makes eps = mu. The proof needs eps <= 1/2; with
     fewer points than that nothing is guaranteed, and the regret returned is infinite. In practice
@@ -122,7 +126,8 @@ def proposition3(
 
 
 def points(n: int, n_classes: int, more: float, delta: float = 0.05) -> float:
-    """The m for which Proposition 3 adds `more` nats to Theorem 1: ``K log(n K / delta) (3 n / more)^3``.
+    """The m for which Proposition 3 adds `more` nats to Theorem 1: ``K log(n K / delta) (3 n /
+    more)^3``.
 
     >>> m = points(10_000, 4, more=10.0)
     >>> bounds = proposition3(10_000, 18, 4, 5.0, 1.0, m=m).regret, gaf(10_000, 18, 4, 5.0, 1.0)
@@ -133,11 +138,15 @@ def points(n: int, n_classes: int, more: float, delta: float = 0.05) -> float:
 
 
 def _tail(n: int, n_classes: int, delta: float) -> float:
-    """``K log(n K / delta)``: smoothed probabilities are mu/K or more, and n K of them must do well."""
+    """``K log(n K / delta)``: smoothed probabilities are mu/K or more, and n K of them must do
+    well.
+    """
     return n_classes * math.log(max(n, 1) * n_classes / delta)
 
 
 def squared(n: int, n_features: int, radius: float, bound: float, target_bound: float) -> Bound:
-    """Theorem 1 for the squared loss (Section 4.1), with gamma = 2 R^2; any zeta and lam above 0 will do."""
+    """Theorem 1 for the squared loss (Section 4.1), with gamma = 2 R^2; any zeta and lam above 0
+    will do.
+    """
     constants = Squared(target_bound=target_bound).constants(radius, bound, n_features)
     return theorem1(n, n_features, constants._replace(zeta=0.0), radius)

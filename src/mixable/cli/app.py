@@ -37,7 +37,12 @@ def print_version(wanted: bool) -> None:
 
 @app.callback()
 def common(
-    version: Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
 ) -> None:
     """Online probabilistic prediction with a bound on the regret."""
 
@@ -53,9 +58,13 @@ def bound(
     d: Annotated[int, typer.Option(min=1, help="Number of features.")],
     classes: Annotated[int, typer.Option(min=2, help="Number of classes K.")],
     radius: Annotated[float, typer.Option(callback=positive, help="Norm B of the comparators.")],
-    input_bound: Annotated[float, typer.Option("--bound", callback=positive, help="Norm R of the inputs.")] = 1.0,
+    input_bound: Annotated[
+        float, typer.Option("--bound", callback=positive, help="Norm R of the inputs.")
+    ] = 1.0,
 ) -> None:
-    """Print Table 1 of the paper with numbers in it: regret bounds at their least lam, total costs, and the forecasters covered."""
+    """Print Table 1 of the paper with numbers in it: regret bounds at their least lam, total costs,
+    and the forecasters covered.
+    """
     table = Table(
         title=f"n = {n:,}, d = {d}, K = {classes}, B = {radius:g}, R = {input_bound:g}; predicting 1/K costs at most n log K in all"
     )
@@ -63,7 +72,13 @@ def bound(
         table.add_column(name, justify="left" if name in ("algorithm", "") else "right")
     rows = bounds.table1(n, d, classes, radius, input_bound)
     for row in rows:
-        table.add_row(row.algorithm, f"{row.regret:,.4g}", f"{row.regret / n:.3g}", f"{row.cost:.2g}", row.remark)
+        table.add_row(
+            row.algorithm,
+            f"{row.regret:,.4g}",
+            f"{row.regret / n:.3g}",
+            f"{row.cost:.2g}",
+            row.remark,
+        )
     console = for_tables()
     console.print(table)
     console.print("Which forecaster each bound covers:")
@@ -73,21 +88,49 @@ def bound(
 
 @app.command()
 def table1(
-    only: Annotated[str | None, typer.Option(help=f"By commas: {', '.join(growth.ALGORITHMS)}.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help=f"By commas: {', '.join(growth.ALGORITHMS)}.")
+    ] = None,
 ) -> None:
-    """Measure Table 1 of the paper: how time per step grows with d and K, and regret with n and B; beside what the paper says."""
+    """Measure Table 1 of the paper: how time per step grows with d and K, and regret with n and B;
+    beside what the paper says.
+    """
     names = list(growth.ALGORITHMS) if only is None else [name.strip() for name in only.split(",")]
     for name in names:
         if name not in growth.ALGORITHMS:
-            raise typer.BadParameter(f"no algorithm is called {name!r}; there are {', '.join(growth.ALGORITHMS)}")
-    table = Table(title="exponents fitted to measurements; regret on streams whose best model has norm B")
-    for heading in ("algorithm", "time in d", "in K", "paper: time per step", "regret in n", "in B", "paper: regret"):
-        table.add_column(heading, justify="right" if heading.startswith(("time", "in", "regret")) else "left")
+            raise typer.BadParameter(
+                f"no algorithm is called {name!r}; there are {', '.join(growth.ALGORITHMS)}"
+            )
+    table = Table(
+        title="exponents fitted to measurements; regret on streams whose best model has norm B"
+    )
+    for heading in (
+        "algorithm",
+        "time in d",
+        "in K",
+        "paper: time per step",
+        "regret in n",
+        "in B",
+        "paper: regret",
+    ):
+        table.add_column(
+            heading, justify="right" if heading.startswith(("time", "in", "regret")) else "left"
+        )
     console = Console(stderr=True)
-    for name in track(names, description="algorithms", console=console, disable=not console.is_terminal):
+    for name in track(
+        names, description="algorithms", console=console, disable=not console.is_terminal
+    ):
         got = growth.measure(name)
         exponents = [f"{value:.2f}" for value in got[1:5]]
-        table.add_row(name, exponents[0], exponents[1], got.paper_time, exponents[2], exponents[3], got.paper_regret)
+        table.add_row(
+            name,
+            exponents[0],
+            exponents[1],
+            got.paper_time,
+            exponents[2],
+            exponents[3],
+            got.paper_regret,
+        )
     for_tables().print(table)
 
 
@@ -97,12 +140,21 @@ def hard_regime(
     largest: Annotated[int, typer.Option(min=100, help="Largest n.")] = 100_000,
     seeds: Annotated[int, typer.Option(min=1, help="Streams to average over, for each chi.")] = 3,
 ) -> None:
-    """Plot regret against n where proper forecasters must pay (Hazan, Koren and Levy 2014), for several eps and both sets of constants."""
-    sizes = [n for n in (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000) if n <= largest]
+    """Plot regret against n where proper forecasters must pay (Hazan, Koren and Levy 2014), for
+    several eps and both sets of constants.
+    """
+    sizes = [
+        n
+        for n in (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+        if n <= largest
+    ]
     console = Console(stderr=True)
     results: list[hard.Result] = []
     for eps, n in track(
-        [(eps, n) for eps in hard.EPS for n in sizes], description="streams", console=console, disable=not console.is_terminal
+        [(eps, n) for eps in hard.EPS for n in sizes],
+        description="streams",
+        console=console,
+        disable=not console.is_terminal,
     ):
         results += hard.regrets(n, eps, seeds)
     try:
@@ -110,12 +162,18 @@ def hard_regime(
         hard.plot(results, out / "hard-regime.png")
     except OSError as error:
         raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
-    table = Table(title=f"regret (nats) at n = {sizes[-1]:,}, the worse chi, mean of {seeds} streams")
+    table = Table(
+        title=f"regret (nats) at n = {sizes[-1]:,}, the worse chi, mean of {seeds} streams"
+    )
     table.add_column("forecaster")
     for eps in hard.EPS:
         table.add_column(f"eps = {eps:g}", justify="right")
     for name in hard.FORECASTERS:
-        last = {result.eps: result.regret for result in results if result.forecaster == name and result.n == sizes[-1]}
+        last = {
+            result.eps: result.regret
+            for result in results
+            if result.forecaster == name and result.n == sizes[-1]
+        }
         table.add_row(name, *(f"{last[eps]:.1f}" for eps in hard.EPS))
     for_tables().print(table)
     print(f"picture: {out / 'hard-regime.png'}")
@@ -126,11 +184,19 @@ def kernels(
     out: Annotated[Path, typer.Option(help="Folder for kernels.png.")] = Path("kernels"),
     largest: Annotated[int, typer.Option(min=10, help="Most features.")] = 1600,
     n: Annotated[
-        int, typer.Option(min=50, help="Examples of each stream, at most; the exact forecaster needs of the order of n^3.")
+        int,
+        typer.Option(
+            min=50,
+            help="Examples of each stream, at most; the exact forecaster needs of the order of n^3.",
+        ),
     ] = 1000,
-    seeds: Annotated[int, typer.Option(min=1, help="Draws of Fourier features to average over.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Draws of Fourier features to average over.")
+    ] = 3,
 ) -> None:
-    """Measure what random Fourier features and Nystroem lose to the exact kernel forecaster, as features grow in number."""
+    """Measure what random Fourier features and Nystroem lose to the exact kernel forecaster, as
+    features grow in number.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)  # before the runs, which take minutes
     except OSError as error:
@@ -140,8 +206,12 @@ def kernels(
     references: list[kernel_loss.Reference] = []
     results: list[kernel_loss.Result] = []
     total = len(kernel_loss.STREAMS) * (1 + len(sizes) * len(kernel_loss.METHODS))
-    runs = (each for name in kernel_loss.STREAMS for each in kernel_loss.measure(name, sizes, n, seeds))
-    for each in track(runs, total=total, description="runs", console=console, disable=not console.is_terminal):
+    runs = (
+        each for name in kernel_loss.STREAMS for each in kernel_loss.measure(name, sizes, n, seeds)
+    )
+    for each in track(
+        runs, total=total, description="runs", console=console, disable=not console.is_terminal
+    ):
         if isinstance(each, kernel_loss.Reference):
             references.append(each)
         else:
@@ -155,15 +225,33 @@ def kernels(
             title=f"{reference.stream}: loss {reference.exact:.4f} exactly ({reference.microseconds:,.0f} us per example), "
             f"linear {reference.linear:.4f}"
         )
-        for heading in ("features", *(name for method in kernel_loss.METHODS for name in (f"{method}: loss", "regret", "|dlogp|", "us"))):
+        for heading in (
+            "features",
+            *(
+                name
+                for method in kernel_loss.METHODS
+                for name in (f"{method}: loss", "regret", "|dlogp|", "us")
+            ),
+        ):
             table.add_column(heading, justify="right")
         for m in sizes:
             cells = []
             for each in results:
                 if (each.stream, each.n_components) == (reference.stream, m):
-                    cells += [f"{each.loss:.4f}", f"{each.regret:.2f}", f"{each.difference:.2g}", f"{each.microseconds:.0f}"]
+                    cells += [
+                        f"{each.loss:.4f}",
+                        f"{each.regret:.2f}",
+                        f"{each.difference:.2g}",
+                        f"{each.microseconds:.0f}",
+                    ]
             table.add_row(str(m), *cells)
         for_tables().print(table)
-        along = sorted({t for t in (50, 100, 200, 400) if t <= len(reference.dimension)} | {len(reference.dimension)})
-        print("effective dimension: " + ", ".join(f"{reference.dimension[t - 1]:.0f} after {t} examples" for t in along))
+        along = sorted(
+            {t for t in (50, 100, 200, 400) if t <= len(reference.dimension)}
+            | {len(reference.dimension)}
+        )
+        print(
+            "effective dimension: "
+            + ", ".join(f"{reference.dimension[t - 1]:.0f} after {t} examples" for t in along)
+        )
     print(f"picture: {out / 'kernels.png'}")

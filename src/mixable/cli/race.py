@@ -45,9 +45,13 @@ class Scale(str, Enum):
 
 def list_datasets() -> None:
     """List the embedded data sets: sizes and sources."""
-    table = Table(title="data sets that come with mixable (UCI Machine Learning Repository, CC BY 4.0)")
+    table = Table(
+        title="data sets that come with mixable (UCI Machine Learning Repository, CC BY 4.0)"
+    )
     for name in ("name", "rows", "features", "classes", "what it is"):
-        table.add_column(name, justify="right" if name in ("rows", "features", "classes") else "left")
+        table.add_column(
+            name, justify="right" if name in ("rows", "features", "classes") else "left"
+        )
     about = {
         "vehicle": "Statlog vehicle silhouettes (Turing Institute, Glasgow)",
         "shuttle": "Statlog shuttle (NASA); heavy tails, one class is 79% of all",
@@ -55,28 +59,52 @@ def list_datasets() -> None:
     }
     for name in sources.EMBEDDED:
         layout = sources.survey(name, None)
-        table.add_row(name, f"{layout.rows:,}", str(layout.n_features), str(len(layout.classes)), about[name])
+        table.add_row(
+            name, f"{layout.rows:,}", str(layout.n_features), str(len(layout.classes)), about[name]
+        )
     for_tables().print(table)
 
 
 def run_race(
     data: Annotated[
-        list[str], typer.Argument(help="Embedded names (see `mixable datasets`) or CSV, Parquet, JSON-lines, ARFF or LIBSVM files.")
+        list[str],
+        typer.Argument(
+            help="Embedded names (see `mixable datasets`) or CSV, Parquet, JSON-lines, ARFF or LIBSVM files."
+        ),
     ],
-    target: Annotated[str | None, typer.Option(help="The column to forecast; the last one if not given.")] = None,
-    forecasters: Annotated[str, typer.Option(help=f"Which, by commas: {', '.join(runs.FORECASTERS)}.")] = "auto,gaf,folklore,ons,ogd",
-    grid: Annotated[
-        str | None, typer.Option(help="Settings to try: paper, none, or a JSON file {forecaster: [{parameter: value}]}.")
+    target: Annotated[
+        str | None, typer.Option(help="The column to forecast; the last one if not given.")
     ] = None,
-    alphas: Annotated[str, typer.Option(help="Hedge widths of gaf in the grid, by commas; 1 is the paper's.")] = "1",
+    forecasters: Annotated[
+        str, typer.Option(help=f"Which, by commas: {', '.join(runs.FORECASTERS)}.")
+    ] = "auto,gaf,folklore,ons,ogd",
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            help="Settings to try: paper, none, or a JSON file {forecaster: [{parameter: value}]}."
+        ),
+    ] = None,
+    alphas: Annotated[
+        str, typer.Option(help="Hedge widths of gaf in the grid, by commas; 1 is the paper's.")
+    ] = "1",
     repeats: Annotated[int, typer.Option(min=1, help="Shuffled orders.")] = 5,
-    keep_order: Annotated[bool, typer.Option("--keep-order", help="One pass in the order of the file, read in chunks.")] = False,
-    scale: Annotated[Scale, typer.Option(help="causal: by what came before; zscore, libsvm ([-1, 1]): in hindsight.")] = Scale.causal,
+    keep_order: Annotated[
+        bool,
+        typer.Option("--keep-order", help="One pass in the order of the file, read in chunks."),
+    ] = False,
+    scale: Annotated[
+        Scale,
+        typer.Option(help="causal: by what came before; zscore, libsvm ([-1, 1]): in hindsight."),
+    ] = Scale.causal,
     jobs: Annotated[int, typer.Option(help="Processes; 0 is one per core.")] = 0,
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.local,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for results; what is finished there is not done again.")] = Path("race"),
-    seed: Annotated[int, typer.Option(min=0, help="The first order's seed; the others follow.")] = 0,
+    out: Annotated[
+        Path, typer.Option(help="Folder for results; what is finished there is not done again.")
+    ] = Path("race"),
+    seed: Annotated[
+        int, typer.Option(min=0, help="The first order's seed; the others follow.")
+    ] = 0,
 ) -> None:
     """Run forecasters side by side over streams, one pass each, and show who is ahead and when."""
     messages = Messages()
@@ -104,7 +132,9 @@ def run_race(
         raise typer.Exit(2) from None
 
     def settings(layout: sources.Layout, forecaster: str) -> list[tuple[tuple[str, float], ...]]:
-        rows = runs.settings(forecaster, chosen or ("paper" if layout.rows <= SMALL else "none"), widths)
+        rows = runs.settings(
+            forecaster, chosen or ("paper" if layout.rows <= SMALL else "none"), widths
+        )
         return [tuple(setting.items()) for setting in rows]
 
     for name in dict.fromkeys(data):
@@ -130,11 +160,17 @@ def run_race(
         for setting in settings(layout, forecaster)
     ]
     done = {task.key: result for task in tasks if (result := store.get(task.key)) is not None}
-    waiting = sorted((task for task in tasks if task.key not in done), key=lambda task: -task.layout.rows)  # the longest first
+    waiting = sorted(
+        (task for task in tasks if task.key not in done), key=lambda task: -task.layout.rows
+    )  # the longest first
     if done:
         messages.say(f"{len(done)} of {len(tasks)} runs were finished before")
     processes = jobs if jobs > 0 else os.cpu_count() or 1
-    finished = race.on_dask(waiting, scheduler or "") if engine is Engine.dask else race.local(waiting, processes)
+    finished = (
+        race.on_dask(waiting, scheduler or "")
+        if engine is Engine.dask
+        else race.local(waiting, processes)
+    )
     try:
         with _progress(messages, len(done), len(tasks)) as tick:
             for task, result in finished:
@@ -156,7 +192,9 @@ def run_race(
         "command": shlex.join(["mixable", *sys.argv[1:]]),
         "data": list(layouts),
         "forecasters": names,
-        "grid": chosen if isinstance(chosen, dict) else chosen or f"paper up to {SMALL} rows, else none",
+        "grid": chosen
+        if isinstance(chosen, dict)
+        else chosen or f"paper up to {SMALL} rows, else none",
         "alphas": [width if math.isfinite(width) else "inf" for width in widths],
         "seeds": seeds,
         "scale": scale.value,
@@ -167,7 +205,9 @@ def run_race(
     }
     write_whole(out / "race.json", json.dumps(described, indent=1).encode())
     race.table(results).write_parquet(out / "results.parquet")
-    drawn = figures.draw(standings, {name: len(layout.classes) for name, layout in layouts.items()}, out)
+    drawn = figures.draw(
+        standings, {name: len(layout.classes) for name, layout in layouts.items()}, out
+    )
     report.write(out / "report.html", standings, drawn, described)
     _show(standings, layouts)
     where = printable(str(out / "report.html"))
@@ -207,11 +247,18 @@ def _grid(grid: str | None) -> str | dict[str, list[dict[str, float]]] | None:
         return grid
     try:
         found = json.loads(Path(str(grid)).read_text())
-        chosen = {str(name): [{str(k): float(v) for k, v in setting.items()} for setting in settings] for name, settings in found.items()}
+        chosen = {
+            str(name): [{str(k): float(v) for k, v in setting.items()} for setting in settings]
+            for name, settings in found.items()
+        }
     except OSError as error:
-        raise sources.BadDataError(f"--grid {grid}: {error.strerror}; it is paper, none or a JSON file") from None
+        raise sources.BadDataError(
+            f"--grid {grid}: {error.strerror}; it is paper, none or a JSON file"
+        ) from None
     except (ValueError, AttributeError, TypeError):
-        raise sources.BadDataError(f'--grid {grid}: must hold {{"gaf": [{{"lam": 0.1, "beta": 1}}, ...], ...}}') from None
+        raise sources.BadDataError(
+            f'--grid {grid}: must hold {{"gaf": [{{"lam": 0.1, "beta": 1}}, ...], ...}}'
+        ) from None
     for name in chosen:
         runs.check_forecaster(name)
     return chosen
@@ -222,11 +269,19 @@ def _show(standings: list[race.Standing], layouts: dict[str, sources.Layout]) ->
         rows = [row for row in standings if row.data == name]
         repeats = len(rows[0].results)
         title = f"{printable(name)}: {layout.rows:,} rows, {layout.n_features} features, {len(layout.classes)} classes; "
-        table = Table(title=title + (f"{repeats} orders" if repeats > 1 else "one pass"), caption="; ".join(layout.remarks) or None)
+        table = Table(
+            title=title + (f"{repeats} orders" if repeats > 1 else "one pass"),
+            caption="; ".join(layout.remarks) or None,
+        )
         for heading in report.HEADINGS:
-            table.add_column(heading, justify="left" if heading in ("forecaster", "best setting") else "right")
+            table.add_column(
+                heading, justify="left" if heading in ("forecaster", "best setting") else "right"
+            )
         for row in rows:
             table.add_row(*report.cells(row))
         for_tables().print(table)
         if rows[0].regret is None:
-            print(f"regret skipped: {layout.rows:,} rows are too many to fit the best model in hindsight")
+            print(
+                f"regret skipped: {layout.rows:,} rows are too many to fit the best model in "
+                "hindsight"
+            )

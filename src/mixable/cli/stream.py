@@ -39,40 +39,80 @@ class Format(str, Enum):
 
 
 KINDS = {entry.short: entry.kind for entry in FORECASTERS if entry.streams}
-Forecaster = Enum("Forecaster", [(name, name) for name in KINDS], type=str)  # type: ignore[misc]  # read from the table
+# Read from the table.
+Forecaster = Enum("Forecaster", [(name, name) for name in KINDS], type=str)  # type: ignore[misc]
 
 
 def run_stream(
     model: Annotated[Path, typer.Option(help="The model file: made on first use, then continued.")],
     source: Annotated[
-        Path | None, typer.Argument(metavar="[IN]", help="CSV or JSON lines, also gzipped; standard input if not given.")
+        Path | None,
+        typer.Argument(
+            metavar="[IN]", help="CSV or JSON lines, also gzipped; standard input if not given."
+        ),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The column with the label; may be left out with --no-learn.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where answers go (.csv, .jsonl); standard output if not given.")] = None,
-    identifier: Annotated[str | None, typer.Option("--id", help="The column to echo; a late label finds its event by it.")] = None,
-    remember: Annotated[int, typer.Option(min=0, help="Events that may wait for a late label.")] = 10_000,
-    classes: Annotated[str | None, typer.Option(help="All labels, by commas; otherwise they are taken in as they come.")] = None,
-    features: Annotated[str | None, typer.Option(help="The features to use, by commas; otherwise all columns.")] = None,
-    learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Whether to learn; without, the model file stays as it is.")] = True,
+    target: Annotated[
+        str | None, typer.Option(help="The column with the label; may be left out with --no-learn.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where answers go (.csv, .jsonl); standard output if not given."),
+    ] = None,
+    identifier: Annotated[
+        str | None,
+        typer.Option("--id", help="The column to echo; a late label finds its event by it."),
+    ] = None,
+    remember: Annotated[
+        int, typer.Option(min=0, help="Events that may wait for a late label.")
+    ] = 10_000,
+    classes: Annotated[
+        str | None,
+        typer.Option(help="All labels, by commas; otherwise they are taken in as they come."),
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="The features to use, by commas; otherwise all columns.")
+    ] = None,
+    learn: Annotated[
+        bool,
+        typer.Option(
+            "--learn/--no-learn", help="Whether to learn; without, the model file stays as it is."
+        ),
+    ] = True,
     every: Annotated[int, typer.Option(min=1, help="Events between checkpoints.")] = 100_000,
     seconds: Annotated[float, typer.Option(min=0.0, help="Seconds between checkpoints.")] = 10.0,
-    rejects: Annotated[Path | None, typer.Option(help="Where bad events go, with line number and reason, as JSON lines.")] = None,
+    rejects: Annotated[
+        Path | None,
+        typer.Option(help="Where bad events go, with line number and reason, as JSON lines."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad event.")] = False,
-    metrics: Annotated[Path | None, typer.Option(help="A file to add counts and scores to, a line of JSON at each checkpoint.")] = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(help="A file to add counts and scores to, a line of JSON at each checkpoint."),
+    ] = None,
     from_start: Annotated[
         bool,
-        typer.Option("--from-start", help="Read IN from its beginning; left out, go on from the checkpoint."),
+        typer.Option(
+            "--from-start", help="Read IN from its beginning; left out, go on from the checkpoint."
+        ),
     ] = False,
     format_: Annotated[
-        Format, typer.Option("--format", help="Of the events; auto looks at the name of IN, then at its first line.")
+        Format,
+        typer.Option(
+            "--format", help="Of the events; auto looks at the name of IN, then at its first line."
+        ),
     ] = Format.auto,
-    forecaster: Annotated[Forecaster | None, typer.Option(help="auto mixes over whatever of the following is not given.")] = None,
+    forecaster: Annotated[
+        Forecaster | None,
+        typer.Option(help="auto mixes over whatever of the following is not given."),
+    ] = None,
     lam: Annotated[float | None, typer.Option(help="Regularisation.")] = None,
     beta: Annotated[float | None, typer.Option(help="Curvature.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Hedge width.")] = None,
     drift: Annotated[float | None, typer.Option(help="Process noise.")] = None,
 ) -> None:
-    """Forecast events from a file or a pipe, learn when labels come, and lose nothing when the machine dies."""
+    """Forecast events from a file or a pipe, learn when labels come, and lose nothing when the
+    machine dies.
+    """
     messages = Messages()
     say = messages.say
     try:
@@ -85,11 +125,30 @@ def run_stream(
         fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
         is_json = None if format_ is Format.auto else format_ is Format.json
         options = Options(
-            model, target, source, out, rejects, metrics, identifier, remember, learn, strict, from_start, every, seconds, is_json
+            model,
+            target,
+            source,
+            out,
+            rejects,
+            metrics,
+            identifier,
+            remember,
+            learn,
+            strict,
+            from_start,
+            every,
+            seconds,
+            is_json,
         )
         with _locked(options, say):
             asked = forecaster is not None or any(value is not None for value in fixed.values())
-            kept = _model(options, _design(forecaster, fixed), asked, _names(classes, "--classes"), _names(features, "--features"))
+            kept = _model(
+                options,
+                _design(forecaster, fixed),
+                asked,
+                _names(classes, "--classes"),
+                _names(features, "--features"),
+            )
             with Stops() as stops, contextlib.closing(Stream(options, kept, say)) as stream:
                 with _live(messages.console, stream) as tick:
                     stream.run(stops, tick)
@@ -99,7 +158,8 @@ def run_stream(
     except (StreamError, MemoryError) as error:
         reason = str(error)
     except OSError as error:
-        reason = f"{error.filename or source or 'standard input'}: {error.strerror}"  # reading alone leaves the name out
+        # Reading alone leaves the name out.
+        reason = f"{error.filename or source or 'standard input'}: {error.strerror}"
     else:
         raise typer.Exit(1 if in_vain else 0)
     messages.fail(reason)
@@ -127,7 +187,9 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in text.split(","))
     if not all(names) or len(set(names)) < len(names):
-        raise StreamError(f"{option} must be different names with commas between them, got {text!r}")
+        raise StreamError(
+            f"{option} must be different names with commas between them, got {text!r}"
+        )
     return names
 
 
@@ -143,8 +205,16 @@ def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> De
     return design
 
 
-def _model(options: Options, design: Design, asked: bool, classes: tuple[str, ...] | None, features: tuple[str, ...] | None) -> StreamModel:
-    """Read the model if there is one, and see that it is what was asked for, if anything was; make it otherwise."""
+def _model(
+    options: Options,
+    design: Design,
+    asked: bool,
+    classes: tuple[str, ...] | None,
+    features: tuple[str, ...] | None,
+) -> StreamModel:
+    """Read the model if there is one, and see that it is what was asked for, if anything was; make
+    it otherwise.
+    """
     path = options.model
     if not path.exists():
         if not options.learns:
@@ -159,12 +229,21 @@ def _model(options: Options, design: Design, asked: bool, classes: tuple[str, ..
     if not isinstance(model, StreamModel):
         raise StreamError(f"{path} holds a {type(model).__name__}, not a model of mixable stream")
     if asked and (design.kind, design.parameters) != (model.design.kind, model.design.parameters):
-        raise StreamError(f"{path} was made with another forecaster or other parameters; leave them out to go on with it")
-    if classes is not None and classes != model.classes:
-        raise StreamError(f"{path} was made with other --classes: {', '.join(model.classes) if model.classes else 'none given'}")
-    if features is not None and not (model.closed_features and set(features) == set(model.columns.places)):
         raise StreamError(
-            f"{path} was made with other --features: {', '.join(map(str, model.columns.places)) if model.closed_features else 'none given'}"
+            f"{path} was made with another forecaster or other parameters; leave them out to go on "
+            "with it"
+        )
+    if classes is not None and classes != model.classes:
+        raise StreamError(
+            f"{path} was made with other --classes: "
+            f"{', '.join(model.classes) if model.classes else 'none given'}"
+        )
+    if features is not None and not (
+        model.closed_features and set(features) == set(model.columns.places)
+    ):
+        raise StreamError(
+            f"{path} was made with other --features: "
+            f"{', '.join(map(str, model.columns.places)) if model.closed_features else 'none given'}"
         )
     return model
 
@@ -182,7 +261,9 @@ def _live(console: Console, stream: Stream) -> Iterator[Any]:
             nonlocal shown
             if time.monotonic() - shown >= REFRESH:
                 shown = time.monotonic()
-                live.update(Text(_line(stream.figures()), no_wrap=True, overflow="ellipsis"), refresh=True)
+                live.update(
+                    Text(_line(stream.figures()), no_wrap=True, overflow="ellipsis"), refresh=True
+                )
 
         yield tick
 
@@ -191,7 +272,10 @@ def _line(figures: dict[str, Any]) -> str:
     """How it goes, in one line."""
     parts = [f"{figures['events']:,} events", f"{figures['rate'] or 0:,.0f}/s"]
     if figures["log_loss"] is not None:
-        parts += [f"log loss {figures['log_loss']:.4f}", f"calibration error {figures['calibration_error']:.3f}"]
+        parts += [
+            f"log loss {figures['log_loss']:.4f}",
+            f"calibration error {figures['calibration_error']:.3f}",
+        ]
     if figures["rejected"]:
         parts.append(f"{figures['rejected']:,} rejected")
     return ", ".join(parts)
@@ -204,7 +288,11 @@ def _summary(stream: Stream) -> str:
         parts[1] += f" (the first at {stream.first_reject:.300})"
     parts += [
         f"{figures[name]:,} {text}"
-        for name, text in (("late", "late labels"), ("waiting", "waiting"), ("forgotten", "forgotten"))
+        for name, text in (
+            ("late", "late labels"),
+            ("waiting", "waiting"),
+            ("forgotten", "forgotten"),
+        )
         if figures[name]
     ]
     text = f"{figures['events']:,} events: {', '.join(parts)}"

@@ -54,7 +54,9 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         return int(effective_n_jobs(self.n_jobs))
 
     def _rows(self, X: Any, *, reset: bool = False) -> Array:
-        """X as a float64 table with the columns in the order of the first call; errors are scikit-learn's, which name what is wrong."""
+        """X as a float64 table with the columns in the order of the first call; errors are
+        scikit-learn's, which name what is wrong.
+        """
         if not reset and not hasattr(self, "feature_names_in_"):
             plain = tables.plain_rows(X, self.n_features_in_)
             if plain is not None:
@@ -65,15 +67,25 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             if names != known and sorted(names) == sorted(known):
                 X = tables.in_order(X, known)
         if names is None:
-            rows: Array = np.ascontiguousarray(validate_data(self, tables.as_matrix(X), reset=reset, dtype=np.float64, order="C"))
+            rows: Array = np.ascontiguousarray(
+                validate_data(self, tables.as_matrix(X), reset=reset, dtype=np.float64, order="C")
+            )
             if reset:
-                self.n_features_in_ = rows.shape[1]  # scikit-learn finds no number in what only has __array__
+                self.n_features_in_ = rows.shape[
+                    1
+                ]  # scikit-learn finds no number in what only has __array__
             return rows
         validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
-        return np.ascontiguousarray(check_array(tables.as_matrix(X), dtype=np.float64, order="C", estimator=self, input_name="X"))
+        return np.ascontiguousarray(
+            check_array(
+                tables.as_matrix(X), dtype=np.float64, order="C", estimator=self, input_name="X"
+            )
+        )
 
     def _weights(self, sample_weight: Any, X: Array, *, fit: bool = False) -> Array | None:
-        """Check the weights of the rows; None if there are none. Those of a `fit` must not all be 0."""
+        """Check the weights of the rows; None if there are none. Those of a `fit` must not all be
+        0.
+        """
         if sample_weight is None:
             return None
         if np.isscalar(sample_weight):
@@ -90,8 +102,12 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         _validate.example_weights(out, "sample_weight")
         return out
 
-    def _teach(self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False) -> Any:
-        """Let the learner learn; what it returns. If that fails and nothing (or, of a `whole`, not everything) was learned, forget all."""
+    def _teach(
+        self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False
+    ) -> Any:
+        """Let the learner learn; what it returns. If that fails and nothing (or, of a `whole`, not
+        everything) was learned, forget all.
+        """
         try:
             return teach(self.learner_, *examples)
         except BaseException:
@@ -111,10 +127,13 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         forecaster = self.learner_.forecaster
         text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
         design = self.learner_.design
-        scaling = "standardised by running mean and deviation" if design.standardize else "as they come"
+        scaling = (
+            "standardised by running mean and deviation" if design.standardize else "as they come"
+        )
         if design.kernel is not None:
             trust = [
-                f"{share:.0%} in view {view} ({'linear' if gamma is None else f'gamma {gamma:.3g}'})"
+                f"{share:.0%} in view {view} "
+                f"({'linear' if gamma is None else f'gamma {gamma:.3g}'})"
                 for view, (gamma, share) in enumerate(kernel_widths(self.learner_))
             ]
             text += f"\nBeside the linear features there are {design.kernel.n_components} of the rbf kernel ({design.kernel.method}). "
@@ -123,14 +142,22 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what was saved; parameters that there were not yet have their defaults."""
-        defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
+        defaults = {
+            name: each.default for name, each in inspect.signature(type(self)).parameters.items()
+        }
         if "engine_" in state:  # what version 0.1.0 called it
-            state = {("learner_" if name == "engine_" else name): value for name, value in state.items()}
+            state = {
+                ("learner_" if name == "engine_" else name): value for name, value in state.items()
+            }
         known = {*defaults, "learner_", "n_features_in_", "feature_names_in_", "_sklearn_version"}
         if not state.keys() <= known:
-            raise ValueError(f"a {type(self).__name__} has nothing called {sorted(state.keys() - known)!r:.200}")
+            raise ValueError(
+                f"a {type(self).__name__} has nothing called {sorted(state.keys() - known)!r:.200}"
+            )
         if "learner_" in state:
-            self._check_saved(state["learner_"], state["n_features_in_"], state.get("feature_names_in_"))
+            self._check_saved(
+                state["learner_"], state["n_features_in_"], state.get("feature_names_in_")
+            )
         super().__setstate__({**defaults, **state})
 
     def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
@@ -139,7 +166,11 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             raise ValueError("the saved learner has another number of features")
         if names is None:
             return
-        if not (isinstance(names, np.ndarray) and names.shape == (n_features,) and all(isinstance(name, str) for name in names)):
+        if not (
+            isinstance(names, np.ndarray)
+            and names.shape == (n_features,)
+            and all(isinstance(name, str) for name in names)
+        ):
             raise ValueError(f"the saved names of the features must be {n_features} texts")
 
     @property

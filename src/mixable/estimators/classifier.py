@@ -1,4 +1,6 @@
-"""GAFClassifier: multiclass logistic regression for scikit-learn that learns as it goes and needs no parameters."""
+"""GAFClassifier: multiclass logistic regression for scikit-learn that learns as it goes and needs
+no parameters.
+"""
 
 from __future__ import annotations
 
@@ -17,41 +19,48 @@ from mixable.learner import Design, Learner
 from mixable.learner.coefficients import coefficients, deviations
 
 
-class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+# Scikit-learn is not typed.
+class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     """Probabilities you can bet on, from one pass over the data.
 
-    Parameters left at None are mixed over (`mixable.AutoGAF`): nothing needs tuning. Given ones are fixed, in units of the scaled inputs.
+    Parameters left at None are mixed over (`mixable.AutoGAF`): nothing needs tuning. Given ones are
+    fixed, in units of the scaled inputs.
 
     Parameters
     ----------
     lam, beta, alpha, drift
         As in `mixable.GAF`; with all four given it is GAF, else the mixture over the rest.
     forecaster
-        Another multiclass forecaster class of the package, say `mixable.ONS`, to be used instead, with those of the four that are given.
+        Another multiclass forecaster class of the package, say `mixable.ONS`, to be used instead,
+        with those of the four that are given.
     standardize
-        Scale each feature by its running mean and standard deviation: of what was learned before, and the row itself. No row is ever
-        scaled by a later one. The mixture also sees the features on a scale that is logarithmic beyond one standard deviation, and
-        finds out which is better.
+        Scale each feature by its running mean and standard deviation: of what was learned before,
+        and the row itself. No row is ever scaled by a later one. The mixture also sees the features
+        on a scale that is logarithmic beyond one standard deviation, and finds out which is better.
     fit_intercept
-        Whether to add a constant feature. Without one, standardised features are still measured from their means: then `intercept_`
-        says what that amounts to.
+        Whether to add a constant feature. Without one, standardised features are still measured
+        from their means: then `intercept_` says what that amounts to.
     n_jobs
         Threads for whole tables, as scikit-learn counts them.
     kernel
-        None for a linear model; "rbf" puts features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs, beside the linear ones.
+        None for a linear model; "rbf" puts features of the kernel exp(-gamma |x - x'|^2), x the
+        scaled inputs, beside the linear ones.
     n_components
         Number of kernel features. The cost grows as its square; see docs/guides/kernels.md.
     gamma
-        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of features (1 with another `forecaster`).
+        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of
+        features (1 with another `forecaster`).
     method
-        "fourier": orthogonal random features. "nystroem": kernel values at landmarks that are chosen as the stream goes by.
+        "fourier": orthogonal random features. "nystroem": kernel values at landmarks that are
+        chosen as the stream goes by.
 
     Attributes
     ----------
     classes_
         The labels, sorted.
     coef_, intercept_
-        Weights as in scikit-learn's LogisticRegression, in the units of the caller's columns (where the scaling is linear).
+        Weights as in scikit-learn's LogisticRegression, in the units of the caller's columns (where
+        the scaling is linear).
     coef_std_
         Their posterior standard deviations. With a kernel there are none of these three.
     n_features_in_, feature_names_in_
@@ -100,7 +109,9 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         self.method = method
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
-        """Forget everything, then learn the rows in turn; all their labels are known from the start."""
+        """Forget everything, then learn the rows in turn; all their labels are known from the
+        start.
+        """
         self._forget()
         try:
             rows = self._rows(X, reset=True)
@@ -113,33 +124,60 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         self._teach(Learner.learn, (rows, labels.tolist(), weight), whole=True)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> GAFClassifier:
-        """Learn more rows. Classes that were not there before are taken in, unless the first call named all `classes`."""
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> GAFClassifier:
+        """Learn more rows. Classes that were not there before are taken in, unless the first call
+        named all `classes`.
+        """
         self._teach(Learner.learn, self._prepare(X, y, sample_weight, classes))
         return self
 
-    def prequential(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Array:
-        """Learn more rows, and return the probabilities (n, n_classes) of each made before its label was learned.
+    def prequential(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Array:
+        """Learn more rows, and return the probabilities (n, n_classes) of each made before its
+        label was learned.
 
-        The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code. Columns are `classes_` as they are at the
-        end; a class that had not been met before a row has 0 there.
+        The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code.
+        Columns are `classes_` as they are at the end; a class that had not been met before a row
+        has 0 there.
         """
         p = self._teach(Learner.run, self._prepare(X, y, sample_weight, classes))
         return np.ascontiguousarray(p[:, self._order()])
 
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None) -> tuple[Array, list[Any], Array | None]:
-        """Check rows, labels and weights, and make a learner if there is none; if one is refused, nothing has changed."""
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
+    ) -> tuple[Array, list[Any], Array | None]:
+        """Check rows, labels and weights, and make a learner if there is none; if one is refused,
+        nothing has changed.
+        """
         first = not hasattr(self, "learner_")
         try:
             rows = self._rows(X, reset=first)
             labels = self._labels(y, len(rows))
             weight = self._weights(sample_weight, rows)
-            known = None if classes is None else np.unique(column_or_1d(np.asarray(classes))).tolist()
+            known = (
+                None if classes is None else np.unique(column_or_1d(np.asarray(classes))).tolist()
+            )
             learner = None if first else self.learner_
             if learner is None:
-                learner = Learner(self._design(), rows.shape[1], known or (), closed=known is not None)
+                learner = Learner(
+                    self._design(), rows.shape[1], known or (), closed=known is not None
+                )
             elif known is not None and set(known) != set(learner.labels):
-                raise ValueError(f"classes={known!r} are not those of the first call: {sorted(learner.labels, key=str)!r}")
+                raise ValueError(
+                    f"classes={known!r} are not those of the first call: "
+                    f"{sorted(learner.labels, key=str)!r}"
+                )
             values = labels.tolist()
             _check_kinds(values[:1], (learner.labels or values)[0])
             unknown = learner.unknown(values)
@@ -155,7 +193,9 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
     def _labels(self, y: Any, n: int) -> NDArray[Any]:
         """Check labels: a column of integers, strings or booleans, as long as X."""
         if y is None:
-            raise ValueError("This GAFClassifier estimator requires y to be passed, but the target y is None.")
+            raise ValueError(
+                "This GAFClassifier estimator requires y to be passed, but the target y is None."
+            )
         values: NDArray[Any] = np.asarray(y)
         if values.ndim != 1 or values.dtype.kind not in "iubU":
             values = column_or_1d(y, warn=True)
@@ -167,13 +207,17 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
                 _check_kinds(values.tolist(), values[0])
             check_classification_targets(values)
         if len(values) != n:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]")
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]"
+            )
         return values
 
     def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
         super()._check_saved(learner, n_features, names)
         labels = learner.labels if learner.has_labels else []
-        if not labels or not all(isinstance(label, (str, numbers.Number, np.bool_)) for label in labels):
+        if not labels or not all(
+            isinstance(label, (str, numbers.Number, np.bool_)) for label in labels
+        ):
             raise ValueError("the saved labels must be numbers, texts, or True and False")
         _check_kinds(labels, labels[0])
 
@@ -193,10 +237,16 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         return np.argsort(np.array(self.learner_.labels), kind="stable")
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, n_classes) of each row, from what has been learned so far; columns as in `classes_`."""
+        """Probabilities (n, n_classes) of each row, from what has been learned so far; columns as
+        in `classes_`.
+        """
         check_is_fitted(self, "learner_")
         rows = self._rows(X)
-        p = self.learner_.predict(rows[0])[None, :] if len(rows) == 1 else self.learner_.predict(rows)
+        p = (
+            self.learner_.predict(rows[0])[None, :]
+            if len(rows) == 1
+            else self.learner_.predict(rows)
+        )
         return np.ascontiguousarray(p[:, self._order()])
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -204,7 +254,9 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> Array:
-        """Log-odds of `predict_proba`: of the second class (n,) if there are two, else of each class against the rest (n, n_classes)."""
+        """Log-odds of `predict_proba`: of the second class (n,) if there are two, else of each
+        class against the rest (n, n_classes).
+        """
         p = self.predict_proba(X)
         if p.shape[1] == 2:
             return np.asarray(np.log(p[:, 1]) - np.log(p[:, 0]))
@@ -218,7 +270,9 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
 
     @property
     def coef_(self) -> Array:
-        """Weights (n_classes, n_features), or (1, n_features) of the log-odds if there are two classes."""
+        """Weights (n_classes, n_features), or (1, n_features) of the log-odds if there are two
+        classes.
+        """
         return self._by_class(self._coefficients()[0])
 
     @property
@@ -232,14 +286,18 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self, "learner_")
         K = self.learner_.forecaster.n_classes
         basis = helmert(K)
-        return deviations(self.learner_, basis[[1]] - basis[[0]] if K == 2 else basis[self._order()])
+        return deviations(
+            self.learner_, basis[[1]] - basis[[0]] if K == 2 else basis[self._order()]
+        )
 
     def _coefficients(self) -> tuple[Array, Array]:
         check_is_fitted(self, "learner_")
         return coefficients(self.learner_)
 
     def _by_class(self, values: Array) -> Array:
-        """Put rows, one for each class of the forecaster, in the order of `classes_`; of two, the difference."""
+        """Put rows, one for each class of the forecaster, in the order of `classes_`; of two, the
+        difference.
+        """
         if len(values) == 2:
             order = self._order() if len(self.classes_) == 2 else np.arange(2)
             return np.asarray(values[order[[1]]] - values[order[[0]]])
@@ -255,4 +313,10 @@ def _check_kinds(labels: list[Any], known: Any) -> None:
 
 def _kind(label: Any) -> type:
     """What a label is, as far as labels can be compared: truth, number, or its own type."""
-    return bool if isinstance(label, bool) else numbers.Number if isinstance(label, numbers.Number) else type(label)
+    return (
+        bool
+        if isinstance(label, bool)
+        else numbers.Number
+        if isinstance(label, numbers.Number)
+        else type(label)
+    )

@@ -1,4 +1,6 @@
-"""GAFRegressor: linear regression for scikit-learn that learns as it goes, with honest uncertainty and no parameters to choose."""
+"""GAFRegressor: linear regression for scikit-learn that learns as it goes, with honest uncertainty
+and no parameters to choose.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ from mixable.learner import Design, Learner
 from mixable.learner.coefficients import coefficients, deviations
 
 
-class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+# Scikit-learn is not typed.
+class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     """Means, standard deviations and intervals, from one pass over the data.
 
-    `mixable.AutoRidge` behind: a mixture of Bayesian linear regressions over regularisation, drift and noise. Parameters left at None are
-    mixed over; given ones are fixed, in units of the scaled inputs.
+    `mixable.AutoRidge` behind: a mixture of Bayesian linear regressions over regularisation, drift
+    and noise. Parameters left at None are mixed over; given ones are fixed, in units of the scaled
+    inputs.
 
     Parameters
     ----------
@@ -31,7 +35,8 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
     Attributes
     ----------
     coef_, intercept_
-        Weights (n_features,) and a number, in the units of the caller's columns (where the scaling is linear).
+        Weights (n_features,) and a number, in the units of the caller's columns (where the scaling
+        is linear).
     coef_std_
         Posterior standard deviations of the weights. With a kernel there are none of these three.
     n_features_in_, feature_names_in_
@@ -87,26 +92,36 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
     def prequential(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, return_std: bool = False
     ) -> Array | tuple[Array, Array]:
-        """Learn more rows, and return the mean (n,) forecast for each before its target was learned; with `return_std`, the deviations too.
+        """Learn more rows, and return the mean (n,) forecast for each before its target was
+        learned; with `return_std`, the deviations too.
 
         The same as a loop of `predict` and `partial_fit` over the rows, in compiled code.
         """
         mean, std = self._teach(Learner.run, self._prepare(X, y, sample_weight))
         return (mean, std) if return_std else mean
 
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, *, fit: bool = False) -> tuple[Array, Array, Array | None]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, *, fit: bool = False
+    ) -> tuple[Array, Array, Array | None]:
         """Check everything, and make a learner if there is none."""
         first = not hasattr(self, "learner_")
         try:
             rows = self._rows(X, reset=first)
             if y is None:
-                raise ValueError("This GAFRegressor estimator requires y to be passed, but the target y is None.")
+                raise ValueError(
+                    "This GAFRegressor estimator requires y to be passed, but the target y is None."
+                )
             try:
                 targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
             except OverflowError:
-                raise ValueError("Input y contains a number too large for double precision.") from None
+                raise ValueError(
+                    "Input y contains a number too large for double precision."
+                ) from None
             if len(targets) != len(rows):
-                raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(rows)}, {len(targets)}]")
+                raise ValueError(
+                    f"Found input variables with inconsistent numbers of samples: [{len(rows)}, "
+                    f"{len(targets)}]"
+                )
             if not np.isfinite(targets).all():
                 raise ValueError("Input y contains NaN or infinity.")
             _validate.targets_in_range(targets, "y")
@@ -128,14 +143,18 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]  # sc
         return Design.for_numbers({"lam": self.lam, "drift": self.drift}, **self._options())
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """The mean (n,) of each row's forecast; with `return_std`, also its standard deviation: of a target to come, noise and all."""
+        """The mean (n,) of each row's forecast; with `return_std`, also its standard deviation: of
+        a target to come, noise and all.
+        """
         check_is_fitted(self, "learner_")
         rows = self._rows(X)
         mean = self.learner_.predict(rows)
         return (mean, self.learner_.deviation(rows)) if return_std else mean
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
-        """The lower and upper ends (n, 2) of the central interval that holds each target with probability `level`."""
+        """The lower and upper ends (n, 2) of the central interval that holds each target with
+        probability `level`.
+        """
         check_is_fitted(self, "learner_")
         return np.column_stack(self.learner_.interval(self._rows(X), level))
 

@@ -1,4 +1,6 @@
-"""The pictures of a race: loss over time as in the paper, reliability, and AutoGAF's trust over time. Readable in grey."""
+"""The pictures of a race: loss over time as in the paper, reliability, and AutoGAF's trust over
+time. Readable in grey.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ LONGEST_TITLE = 55  # characters that stand above a panel without touching the n
 
 def in_words(setting: dict[str, Any]) -> str:
     """A setting as text."""
-    return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in setting.items())
+    return ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in setting.items()
+    )
 
 
 def entitle(axes: Any, name: str, about: str) -> None:
@@ -46,16 +51,29 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
     import matplotlib.pyplot as plt
 
     plt.rcParams.update(
-        {"svg.fonttype": "path", "svg.hashsalt": "mixable", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+        {
+            "svg.fonttype": "path",
+            "svg.hashsalt": "mixable",
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+        }
     )
     data = list(dict.fromkeys(row.data for row in standings))
     order = list(dict.fromkeys(row.forecaster for row in standings))
-    styles = {name: STYLES[i % len(STYLES)] for i, name in enumerate(sorted(order, key=list(FORECASTERS).index))}
+    styles = {
+        name: STYLES[i % len(STYLES)]
+        for i, name in enumerate(sorted(order, key=list(FORECASTERS).index))
+    }
     drawn = []
 
     def finish(figure: Any, name: str) -> None:
         for suffix in (".png", ".svg"):
-            figure.savefig(folder / f"{name}{suffix}", dpi=160, metadata={"Date": None} if suffix == ".svg" else None)
+            figure.savefig(
+                folder / f"{name}{suffix}",
+                dpi=160,
+                metadata={"Date": None} if suffix == ".svg" else None,
+            )
         plt.close(figure)
         drawn.append(folder / f"{name}.svg")
 
@@ -65,9 +83,18 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
         for row in rows:
             color, style = styles[row.forecaster]
             marks = [mark for mark, _ in row.results[0]["curve"]]
-            low, median, high = np.quantile([[value for _, value in result["curve"]] for result in row.results], [0.25, 0.5, 0.75], axis=0)
+            low, median, high = np.quantile(
+                [[value for _, value in result["curve"]] for result in row.results],
+                [0.25, 0.5, 0.75],
+                axis=0,
+            )
             axes.plot(
-                marks, median, color=color, linestyle=style, linewidth=1.6, label=f"{FORECASTERS[row.forecaster].title}: {row.median:.3f}"
+                marks,
+                median,
+                color=color,
+                linestyle=style,
+                linewidth=1.6,
+                label=f"{FORECASTERS[row.forecaster].title}: {row.median:.3f}",
             )
             if len(row.results) > 1:
                 axes.fill_between(marks, low, high, color=color, alpha=0.15, linewidth=0)
@@ -93,7 +120,15 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
             color, style = styles[row.forecaster]
             bins = [b for b in row.results[0]["reliability"] if b[2] >= 10]
             label = f"{FORECASTERS[row.forecaster].title}: {row.calibration_error:.3f}"
-            axes.plot([b[3] for b in bins], [b[4] for b in bins], color=color, linestyle=style, marker="o", markersize=3, label=label)
+            axes.plot(
+                [b[3] for b in bins],
+                [b[4] for b in bins],
+                color=color,
+                linestyle=style,
+                marker="o",
+                markersize=3,
+                label=label,
+            )
         entitle(axes, name, ": calibration error")
         axes.set(xlabel="how sure the forecast was", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(frameon=False, fontsize=8)
@@ -103,12 +138,21 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
 
     automatic = [row for row in standings if row.forecaster == "auto" and row.results[0]["trust"]]
     if automatic:
-        figure, panels = plt.subplots(1, len(automatic), figsize=(1.2 + 4.6 * len(automatic), 3.4), squeeze=False)
+        figure, panels = plt.subplots(
+            1, len(automatic), figsize=(1.2 + 4.6 * len(automatic), 3.4), squeeze=False
+        )
         for axes, row in zip(panels[0], automatic, strict=True):
             trust = np.array(row.results[0]["trust"])
             groups = trust_groups()
             grey = [str(value) for value in np.linspace(0.95, 0.25, len(groups))]
-            axes.stackplot(trust[:, 0], trust[:, 1:].T, labels=groups, colors=grey, edgecolor="white", linewidth=0.3)
+            axes.stackplot(
+                trust[:, 0],
+                trust[:, 1:].T,
+                labels=groups,
+                colors=grey,
+                edgecolor="white",
+                linewidth=0.3,
+            )
             entitle(axes, row.data, ": what AutoGAF trusts")
             axes.set(
                 xlabel="examples seen",

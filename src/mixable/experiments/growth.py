@@ -1,4 +1,6 @@
-"""Table 1 of the paper, measured: how time per step grows with d and K, and regret with n and B; exponents fitted on log-log scales."""
+"""Table 1 of the paper, measured: how time per step grows with d and K, and regret with n and B;
+exponents fitted on log-log scales.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,15 @@ class Growth(NamedTuple):
     paper_regret: str
 
 
-# Name: how to make it for (d, K, B, n), sizes d and K to time it at, lengths n and radii B to measure regret at, what the paper says.
+# Name: how to make it for (d, K, B, n), sizes d and K to time it at, lengths n and radii B to
+# measure regret at, what the paper says.
 Maker = Callable[[int, int, float, int], Any]
 LARGE, MANY = (64, 128, 256, 512), (8, 16, 32, 64)
 LENGTHS, RADII = (1000, 3000, 10_000, 30_000), (1.0, 2.0, 4.0, 8.0)
-ALGORITHMS: dict[str, tuple[Maker, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[float, ...], str, str]] = {
+ALGORITHMS: dict[
+    str,
+    tuple[Maker, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[float, ...], str, str],
+] = {
     "OGD": (
         lambda d, K, B, n: OGD.from_theory(d, K, radius=B, bound=1.0),
         (512, 1024, 2048, 4096),
@@ -60,7 +66,15 @@ ALGORITHMS: dict[str, tuple[Maker, tuple[int, ...], tuple[int, ...], tuple[int, 
         "d^2 K^3 + K^2 m",
         "B^2 + B log(n)",
     ),
-    "Folklore": (lambda d, K, B, n: Folklore.from_theory(d, K, radius=B, bound=1.0), LARGE, MANY, LENGTHS, RADII, "d^2 K^3", "B log(n)"),
+    "Folklore": (
+        lambda d, K, B, n: Folklore.from_theory(d, K, radius=B, bound=1.0),
+        LARGE,
+        MANY,
+        LENGTHS,
+        RADII,
+        "d^2 K^3",
+        "B log(n)",
+    ),
     "Foster et al.": (
         lambda d, K, B, n: Foster.from_theory(d, K, radius=B, horizon=n, m=20, force=True),
         (2, 4, 8, 16),
@@ -109,7 +123,9 @@ def measure(name: str, budget: float = 0.05) -> Growth:
     """Fit the exponents of one algorithm."""
     make, sizes, classes, lengths, radii, paper_time, paper_regret = ALGORITHMS[name]
     in_d = slope([float(d) for d in sizes], [seconds_per_step(make, d, 3, budget) for d in sizes])
-    in_k = slope([float(K) for K in classes], [seconds_per_step(make, 4, K, budget) for K in classes])
+    in_k = slope(
+        [float(K) for K in classes], [seconds_per_step(make, 4, K, budget) for K in classes]
+    )
 
     def regret(n: int, B: float) -> float:
         X, y = stream(n, 2, 3, B)

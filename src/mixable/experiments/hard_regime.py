@@ -1,6 +1,8 @@
-"""Regret in the hard regime of Hazan, Koren and Levy (2014): proper forecasters must pay there, improper ones need not.
+"""Regret in the hard regime of Hazan, Koren and Levy (2014): proper forecasters must pay there,
+improper ones need not.
 
-Hazan, E., Koren, T. and Levy, K. Y. (2014). Logistic regression: Tight bounds for stochastic and online optimization. COLT.
+Hazan, E., Koren, T. and Levy, K. Y. (2014). Logistic regression: Tight bounds for stochastic and
+online optimization. COLT.
 """
 
 from __future__ import annotations
@@ -19,13 +21,18 @@ from mixable.losses import log_loss
 Array = NDArray[np.float64]
 EPS = (0.001, 0.01, 0.1)
 
-# Proper forecasters first. B = log n bounds the margin weights, so B / sqrt(2) the norm of the 2 x 1 matrix.
+# Proper forecasters first. B = log n bounds the margin weights, so B / sqrt(2) the norm of the 2 x
+# 1 matrix.
 FORECASTERS: dict[str, Callable[[float, int], OGD | ONS | GAF | Folklore | AIOLI | None]] = {
     "OGD": lambda B, n: OGD.from_theory(1, 2, radius=B / 2**0.5, bound=1.0),
     "ONS": lambda B, n: ONS.from_theory(1, 2, radius=B / 2**0.5, bound=1.0),
     "FTRL (lam = 1)": lambda B, n: None,
-    "GAF, paper's constants": lambda B, n: GAF.from_theory(1, 2, radius=B / 2**0.5, bound=1.0, horizon=n),
-    "GAF, tight constants": lambda B, n: GAF.from_theory(1, 2, radius=B / 2**0.5, bound=1.0, horizon=n, constants="tight"),
+    "GAF, paper's constants": lambda B, n: GAF.from_theory(
+        1, 2, radius=B / 2**0.5, bound=1.0, horizon=n
+    ),
+    "GAF, tight constants": lambda B, n: GAF.from_theory(
+        1, 2, radius=B / 2**0.5, bound=1.0, horizon=n, constants="tight"
+    ),
     "Folklore": lambda B, n: Folklore.from_theory(1, 2, radius=B / 2**0.5, bound=1.0),
     "AIOLI": lambda B, n: AIOLI.from_theory(1, radius=B, bound=1.0),
 }
@@ -42,10 +49,11 @@ class Result(NamedTuple):
 
 
 def leaders(X: Array, y: NDArray[np.int_], lam: float, radius: float) -> Array:
-    """Margin weights (n + 1,) minimising lam w^2 + the losses of the first t examples over |w| <= radius, for all t at once.
+    """Margin weights (n + 1,) minimising lam w^2 + the losses of the first t examples over |w| <=
+    radius, for all t at once.
 
-    The stream has only two different examples, so the losses of a prefix are two terms with counts; one dimension, so Newton with bisection
-    runs on all prefixes together.
+    The stream has only two different examples, so the losses of a prefix are two terms with counts;
+    one dimension, so Newton with bisection runs on all prefixes together.
     """
     high_x, low_x = float(X.max()), float(X.min())
     ones = np.concatenate([[0], np.cumsum(y)])
@@ -53,7 +61,11 @@ def leaders(X: Array, y: NDArray[np.int_], lam: float, radius: float) -> Array:
     low, high = np.full(len(ones), -radius), np.full(len(ones), radius)
     for _ in range(80):
         w = (low + high) / 2
-        slope = 2 * lam * w - ones * high_x / (1 + np.exp(high_x * w)) + zeros * low_x / (1 + np.exp(-low_x * w))
+        slope = (
+            2 * lam * w
+            - ones * high_x / (1 + np.exp(high_x * w))
+            + zeros * low_x / (1 + np.exp(-low_x * w))
+        )
         low, high = np.where(slope < 0, w, low), np.where(slope < 0, high, w)
     return np.asarray((low + high) / 2)
 
@@ -74,27 +86,46 @@ def regrets(n: int, eps: float, seeds: int) -> Iterator[Result]:
             for name, make in FORECASTERS.items():
                 forecaster = make(B, n)
                 # None stands for the true leader, by the shortcut that this stream allows.
-                incurred = losses(leaders(X, y, 1.0, B)[:-1], X, y) if forecaster is None else log_loss(forecaster.run(X, y), y)
+                incurred = (
+                    losses(leaders(X, y, 1.0, B)[:-1], X, y)
+                    if forecaster is None
+                    else log_loss(forecaster.run(X, y), y)
+                )
                 totals[name][chi] += (float(incurred.sum()) - float(best)) / seeds
     for name, by_chi in totals.items():
         yield Result(name, eps, n, max(by_chi.values()))
 
 
 def plot(results: list[Result], path: Path) -> None:
-    """One panel per eps, regret against n; solid lines for improper forecasters, dashed for proper ones."""
+    """One panel per eps, regret against n; solid lines for improper forecasters, dashed for proper
+    ones.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     widths = sorted({result.eps for result in results})
-    figure, panels = plt.subplots(1, len(widths), figsize=(4.2 * len(widths), 4), dpi=150, squeeze=False, sharey=True)
+    figure, panels = plt.subplots(
+        1, len(widths), figsize=(4.2 * len(widths), 4), dpi=150, squeeze=False, sharey=True
+    )
     markers = "ovs^Dxp"
     for axes, eps in zip(panels[0], widths, strict=True):
         for i, name in enumerate(FORECASTERS):
-            points = sorted((result.n, result.regret) for result in results if result.forecaster == name and result.eps == eps)
+            points = sorted(
+                (result.n, result.regret)
+                for result in results
+                if result.forecaster == name and result.eps == eps
+            )
             style = "--" if i < PROPER else "-"
-            axes.plot(*zip(*points, strict=True), style, marker=markers[i], markersize=4, label=name, linewidth=1.2)
+            axes.plot(
+                *zip(*points, strict=True),
+                style,
+                marker=markers[i],
+                markersize=4,
+                label=name,
+                linewidth=1.2,
+            )
         axes.axhline(0, color="0.6", linewidth=0.8)
         axes.set(xscale="log", xlabel="examples n", title=f"eps = {eps:g}")
         axes.set_yscale("symlog", linthresh=10)

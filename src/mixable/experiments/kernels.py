@@ -1,4 +1,6 @@
-"""What is lost by approximating a kernel: loss, regret to the exact kernel forecaster and time, against the number of features."""
+"""What is lost by approximating a kernel: loss, regret to the exact kernel forecaster and time,
+against the number of features.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ METHODS = ("fourier", "nystroem")
 
 
 class Reference(NamedTuple):
-    """What the approximations are compared with: the exact forecaster, a linear one, and the effective dimension after each example."""
+    """What the approximations are compared with: the exact forecaster, a linear one, and the
+    effective dimension after each example.
+    """
 
     stream: str
     exact: float
@@ -35,7 +39,9 @@ class Reference(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One approximation: log loss per example, regret to the exact forecaster in all, mean |difference of log p|, time per example."""
+    """One approximation: log loss per example, regret to the exact forecaster in all, mean
+    |difference of log p|, time per example.
+    """
 
     stream: str
     method: str
@@ -60,19 +66,27 @@ def timed(forecaster: GAF | KernelGAF, X: Array, y: NDArray[np.int_]) -> tuple[A
     return p, (time.perf_counter() - start) / len(y)
 
 
-def features(method: str, X: Array, n_components: int, gamma: float, seed: int) -> tuple[Array, float]:
+def features(
+    method: str, X: Array, n_components: int, gamma: float, seed: int
+) -> tuple[Array, float]:
     """Return features of the rows, causally, and seconds per example."""
     d = X.shape[1]
     start = time.perf_counter()
-    kernel = Fourier(d, n_components, gamma=gamma, seed=seed) if method == "fourier" else Nystroem(d, n_components, gamma=gamma)
+    kernel = (
+        Fourier(d, n_components, gamma=gamma, seed=seed)
+        if method == "fourier"
+        else Nystroem(d, n_components, gamma=gamma)
+    )
     phi, _ = kernel.learn(X)
     return phi, (time.perf_counter() - start) / len(X)
 
 
 def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
-    """Run a stream: first what the others are compared with, then each method with each number of features.
+    """Run a stream: first what the others are compared with, then each method with each number of
+    features.
 
-    Means over the seeds, which only Fourier features have a use for, and the shortest time. With one BLAS thread.
+    Means over the seeds, which only Fourier features have a use for, and the shortest time. With
+    one BLAS thread.
     """
     import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
     from threadpoolctl import threadpool_limits
@@ -84,9 +98,17 @@ def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Referen
 def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
     X, y = stream(name, n)
     K, gamma = int(y.max()) + 1, STREAMS[name]
-    dual = KernelGAF(Logistic(K, Quadrature() if K == 2 else Sobol(128)), X.shape[1], gamma=gamma, lam=LAM, alpha=ALPHA)
+    dual = KernelGAF(
+        Logistic(K, Quadrature() if K == 2 else Sobol(128)),
+        X.shape[1],
+        gamma=gamma,
+        lam=LAM,
+        alpha=ALPHA,
+    )
     exact, seconds = timed(dual, X, y)
-    linear = GAF(X.shape[1] + 1, K, lam=LAM, alpha=ALPHA).run(np.column_stack([np.ones(len(X)), X]), y)
+    linear = GAF(X.shape[1] + 1, K, lam=LAM, alpha=ALPHA).run(
+        np.column_stack([np.ones(len(X)), X]), y
+    )
     yield Reference(
         name,
         float(log_loss(exact, y).mean()),
@@ -102,9 +124,24 @@ def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Refere
                 p, running = timed(GAF(m, K, lam=LAM, alpha=ALPHA, mu=0.0), phi, y)
                 each = log_loss(p, y)
                 total = float(each.sum() - log_loss(exact, y).sum())
-                runs.append((float(each.mean()), total, float(np.abs(np.log(p) - np.log(exact)).mean()), 1e6 * (making + running)))
+                runs.append(
+                    (
+                        float(each.mean()),
+                        total,
+                        float(np.abs(np.log(p) - np.log(exact)).mean()),
+                        1e6 * (making + running),
+                    )
+                )
             loss, regret, difference, _ = np.mean(runs, axis=0).tolist()
-            yield Result(name, method, m, loss, regret, difference, min(microseconds for *_, microseconds in runs))
+            yield Result(
+                name,
+                method,
+                m,
+                loss,
+                regret,
+                difference,
+                min(microseconds for *_, microseconds in runs),
+            )
 
 
 def plot(references: list[Reference], results: list[Result], path: Path) -> None:
@@ -114,25 +151,53 @@ def plot(references: list[Reference], results: list[Result], path: Path) -> None
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, rows = plt.subplots(len(references), 4, figsize=(15, 3.6 * len(references)), dpi=150, squeeze=False)
+    figure, rows = plt.subplots(
+        len(references), 4, figsize=(15, 3.6 * len(references)), dpi=150, squeeze=False
+    )
     names = ("loss", "regret", "difference", "microseconds")
-    titles = ("log loss per example", "regret to exact (nats)", "mean |difference of log p|", "microseconds per example")
+    titles = (
+        "log loss per example",
+        "regret to exact (nats)",
+        "mean |difference of log p|",
+        "microseconds per example",
+    )
     for reference, panels in zip(references, rows, strict=True):
         for axes, name, title in zip(panels, names, titles, strict=True):
             for method, marker in zip(METHODS, "os", strict=True):
-                chosen = [result for result in results if (result.stream, result.method) == (reference.stream, method)]
+                chosen = [
+                    result
+                    for result in results
+                    if (result.stream, result.method) == (reference.stream, method)
+                ]
                 values = [getattr(result, name) for result in chosen]
-                axes.plot([result.n_components for result in chosen], values, marker=marker, markersize=4, linewidth=1.2, label=method)
+                axes.plot(
+                    [result.n_components for result in chosen],
+                    values,
+                    marker=marker,
+                    markersize=4,
+                    linewidth=1.2,
+                    label=method,
+                )
             axes.set(xscale="log", xlabel="n_components")
             axes.set_title(f"{reference.stream}: {title}", fontsize=10)
         panels[0].axhline(reference.exact, color="black", linewidth=0.9, label="exact kernel")
-        panels[0].axhline(reference.linear, color="0.5", linewidth=0.9, linestyle="--", label="linear")
-        panels[0].axvline(reference.dimension[-1], color="0.7", linewidth=0.9, linestyle=":", label="effective dimension")
+        panels[0].axhline(
+            reference.linear, color="0.5", linewidth=0.9, linestyle="--", label="linear"
+        )
+        panels[0].axvline(
+            reference.dimension[-1],
+            color="0.7",
+            linewidth=0.9,
+            linestyle=":",
+            label="effective dimension",
+        )
         panels[1].axhline(0, color="0.6", linewidth=0.8)
         panels[1].set_yscale("symlog", linthresh=1)
         panels[2].set_yscale("log")
         panels[3].set_yscale("log")
-        panels[3].axhline(reference.microseconds, color="black", linewidth=0.9, label="exact kernel")
+        panels[3].axhline(
+            reference.microseconds, color="black", linewidth=0.9, label="exact kernel"
+        )
         for axes in (panels[0], panels[3]):
             axes.legend(fontsize=7, framealpha=1.0)
     figure.tight_layout()

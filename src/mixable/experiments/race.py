@@ -1,4 +1,6 @@
-"""A race: many independent runs, here or on a cluster. Each result is kept as soon as it is there: nothing is done twice or lost."""
+"""A race: many independent runs, here or on a cluster. Each result is kept as soon as it is there:
+nothing is done twice or lost.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ MOST_ROWS_IN_HINDSIGHT = 100_000
 
 
 class Standing(NamedTuple):
-    """A forecaster on a data set, at its best setting in hindsight: quartiles over the repeats, and the runs themselves."""
+    """A forecaster on a data set, at its best setting in hindsight: quartiles over the repeats, and
+    the runs themselves.
+    """
 
     data: str
     forecaster: str
@@ -64,7 +68,9 @@ def local(tasks: list[runs.Task], jobs: int) -> Iterator[tuple[runs.Task, dict[s
         return
     from joblib import Parallel, delayed
 
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="4 * n_jobs")(delayed(with_task)(task) for task in tasks)
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="4 * n_jobs")(
+        delayed(with_task)(task) for task in tasks
+    )
 
 
 def with_task(task: runs.Task) -> tuple[runs.Task, dict[str, Any]]:
@@ -73,25 +79,37 @@ def with_task(task: runs.Task) -> tuple[runs.Task, dict[str, Any]]:
 
 
 def on_dask(tasks: list[runs.Task], scheduler: str) -> Iterator[tuple[runs.Task, dict[str, Any]]]:
-    """Run tasks on a Dask cluster; those of a worker that dies are run again on another. All workers must be able to read the files."""
+    """Run tasks on a Dask cluster; those of a worker that dies are run again on another. All
+    workers must be able to read the files.
+    """
     try:
         from distributed import Client, as_completed
         from distributed.comm.addressing import get_address_host
     except ImportError:
-        raise sources.BadDataError('--engine dask needs Dask: pip install "mixable[dask]"') from None
+        raise sources.BadDataError(
+            '--engine dask needs Dask: pip install "mixable[dask]"'
+        ) from None
     try:
-        get_address_host(scheduler)  # a client with an address of no known kind could not even be closed
-        client = Client(scheduler, set_as_default=False, timeout=5)  # type: ignore[no-untyped-call]  # Dask is not typed throughout
+        get_address_host(
+            scheduler
+        )  # a client with an address of no known kind could not even be closed
+        # Dask is not typed throughout.
+        client = Client(scheduler, set_as_default=False, timeout=5)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise sources.BadDataError(f"no Dask scheduler answers at {scheduler}: {sources.one_line(error)}") from None
+        raise sources.BadDataError(
+            f"no Dask scheduler answers at {scheduler}: {sources.one_line(error)}"
+        ) from None
     with client:
         futures = {client.submit(runs.run, task, pure=False, retries=3): task for task in tasks}
-        for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call]  # nor is this
+        # Nor is this.
+        for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call]
             yield futures[future], future.result()
 
 
 def hindsight(layout: sources.Layout, store: Store) -> float | None:
-    """The least loss in all of a linear model of norm 10 on z-scored features with a constant; None for data too large for memory."""
+    """The least loss in all of a linear model of norm 10 on z-scored features with a constant; None
+    for data too large for memory.
+    """
     if layout.rows > MOST_ROWS_IN_HINDSIGHT:
         return None
     task = runs.Task(layout.name, layout, "hindsight", (), None, "zscore")
@@ -100,14 +118,18 @@ def hindsight(layout: sources.Layout, store: Store) -> float | None:
         ((raw, y),) = runs.batches(task)
         inputs = ScaledInputs(layout.n_features, intercept=True, standardize=False, views=1)
         X, _ = inputs.stage(raw)
-        best = regret.best_in_hindsight(X, y, HINDSIGHT_RADIUS, n_classes=len(layout.classes), tolerance=1e-6)
+        best = regret.best_in_hindsight(
+            X, y, HINDSIGHT_RADIUS, n_classes=len(layout.classes), tolerance=1e-6
+        )
         known = {"loss": best.loss, "gap": best.gap}
         store.put(task.key, known)
     return float(known["loss"])
 
 
 def standings(results: list[dict[str, Any]], best: dict[str, float | None]) -> list[Standing]:
-    """Pick each forecaster's best setting, by mean log loss over the repeats, and rank the forecasters of each data set."""
+    """Pick each forecaster's best setting, by mean log loss over the repeats, and rank the
+    forecasters of each data set.
+    """
     out = []
     for data in dict.fromkeys(result["data"] for result in results):
         rows = []
@@ -118,8 +140,13 @@ def standings(results: list[dict[str, Any]], best: dict[str, float | None]) -> l
                     groups.setdefault(json.dumps(result["setting"]), []).append(result)
             if not groups:
                 continue
-            chosen = min(groups.values(), key=lambda group: statistics.fmean(result["log_loss"] for result in group))
-            low, median, high = np.quantile([result["log_loss"] for result in chosen], [0.25, 0.5, 0.75])
+            chosen = min(
+                groups.values(),
+                key=lambda group: statistics.fmean(result["log_loss"] for result in group),
+            )
+            low, median, high = np.quantile(
+                [result["log_loss"] for result in chosen], [0.25, 0.5, 0.75]
+            )
             least = best.get(data)
 
             def middle(name: str, chosen: list[dict[str, Any]] = chosen) -> float:
@@ -137,7 +164,9 @@ def standings(results: list[dict[str, Any]], best: dict[str, float | None]) -> l
                     middle("calibration_error"),
                     middle("microseconds"),
                     None if least is None else float(median) * chosen[0]["n"] - least,
-                    sorted(chosen, key=lambda result: (result["seed"] is not None, result["seed"] or 0)),
+                    sorted(
+                        chosen, key=lambda result: (result["seed"] is not None, result["seed"] or 0)
+                    ),
                 )
             )
         out += sorted(rows, key=lambda row: row.median)
@@ -148,7 +177,25 @@ def table(results: list[dict[str, Any]]) -> Any:
     """All runs as a Polars data frame, one row each."""
     import polars as pl
 
-    names = ("data", "forecaster", "seed", "n", "log_loss", "brier", "accuracy", "calibration_error", "microseconds")
-    order = sorted(results, key=lambda r: (r["data"], r["forecaster"], json.dumps(r["setting"]), -1 if r["seed"] is None else r["seed"]))
+    names = (
+        "data",
+        "forecaster",
+        "seed",
+        "n",
+        "log_loss",
+        "brier",
+        "accuracy",
+        "calibration_error",
+        "microseconds",
+    )
+    order = sorted(
+        results,
+        key=lambda r: (
+            r["data"],
+            r["forecaster"],
+            json.dumps(r["setting"]),
+            -1 if r["seed"] is None else r["seed"],
+        ),
+    )
     columns: dict[str, list[Any]] = {name: [result[name] for result in order] for name in names}
     return pl.DataFrame({**columns, "setting": [json.dumps(result["setting"]) for result in order]})

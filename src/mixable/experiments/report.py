@@ -24,7 +24,16 @@ CAPTIONS = {
     "Bins with fewer than 10 forecasts are left out.",
     "trust": "How AutoGAF's trust is shared among experts with different drift, in the first order.",
 }
-HEADINGS = ("forecaster", "log loss", "quartiles", "accuracy", "calibration error", "regret", "µs per example", "best setting")
+HEADINGS = (
+    "forecaster",
+    "log loss",
+    "quartiles",
+    "accuracy",
+    "calibration error",
+    "regret",
+    "µs per example",
+    "best setting",
+)
 
 
 def cells(row: Standing) -> list[str]:
@@ -51,18 +60,24 @@ def write(path: Path, standings: list[Standing], figures: list[Path], race: dict
         parts.append(f"<h2>{html.escape(data)}</h2>")
         parts += [f"<p>{html.escape(remark)}</p>" for remark in race["remarks"].get(data, [])]
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in standings if row.data == data
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>"
+            for row in standings
+            if row.data == data
         )
         heading = "".join(f"<th>{html.escape(name)}</th>" for name in HEADINGS)
         parts.append(f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>")
     parts.append(
-        "<p>Log loss in nats, one pass. Regret: loss in all beyond that of the best linear model in hindsight "
-        f"(norm {HINDSIGHT_RADIUS:g}, z-scored features); skipped for data too large for memory.</p>"
+        "<p>Log loss in nats, one pass. Regret: loss in all beyond that of the best linear model "
+        "in hindsight "
+        f"(norm {HINDSIGHT_RADIUS:g}, z-scored features); skipped for data too large for "
+        "memory.</p>"
     )
     for figure in figures:
         svg = figure.read_text(encoding="utf-8")
         svg = svg[svg.index("<svg") :]
-        parts.append(f"<figure>{svg}<figcaption>{html.escape(CAPTIONS[figure.stem])}</figcaption></figure>")
+        parts.append(
+            f"<figure>{svg}<figcaption>{html.escape(CAPTIONS[figure.stem])}</figcaption></figure>"
+        )
     icon = '<link rel="icon" href="data:,">'
     head = f'<head><meta charset="utf-8">{icon}<title>mixable race</title><style>{STYLE}</style></head>'
     text = f'<!doctype html><html lang="en">{head}<body>{"".join(parts)}</body></html>\n'

@@ -1,4 +1,6 @@
-"""One run of a race: one forecaster with one setting over one order of the data, in one pass; and what is kept of it."""
+"""One run of a race: one forecaster with one setting over one order of the data, in one pass; and
+what is kept of it.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def _entrants() -> dict[str, Entrant]:
         if entry.short is not None:
             out[entry.short] = Entrant(entry.name, entry.kind, entry.searched)
         if entry.short == "gaf":
-            out["plugin"] = Entrant("GAF, plug-in", entry.kind, entry.searched, (("alpha", math.inf),))
+            out["plugin"] = Entrant(
+                "GAF, plug-in", entry.kind, entry.searched, (("alpha", math.inf),)
+            )
     out["kernel"] = Entrant("kernel (Fourier)", None, fixed=(("method", "fourier"),))
     out["nystroem"] = Entrant("kernel (Nystroem)", None, fixed=(("method", "nystroem"),))
     return out
@@ -60,12 +64,16 @@ def check_forecaster(name: str, n_classes: int | None = None) -> None:
     if name not in FORECASTERS:
         near = difflib.get_close_matches(name, FORECASTERS, n=1, cutoff=0.3)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise sources.BadDataError(f"no forecaster is called {name!r}{hint} There are {', '.join(FORECASTERS)}")
+        raise sources.BadDataError(
+            f"no forecaster is called {name!r}{hint} There are {', '.join(FORECASTERS)}"
+        )
     if name == "aioli" and n_classes is not None and n_classes > 2:
         raise sources.BadDataError("aioli is for two classes")
 
 
-def settings(name: str, grid: str | dict[str, list[dict[str, float]]], alphas: tuple[float, ...]) -> list[dict[str, float]]:
+def settings(
+    name: str, grid: str | dict[str, list[dict[str, float]]], alphas: tuple[float, ...]
+) -> list[dict[str, float]]:
     """The settings of a forecaster that a race tries."""
     if isinstance(grid, dict):
         return grid.get(name, [{}])
@@ -80,7 +88,9 @@ def settings(name: str, grid: str | dict[str, list[dict[str, float]]], alphas: t
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be run. `seed` shuffles the rows; None keeps their order, and reads files in chunks."""
+    """What is to be run. `seed` shuffles the rows; None keeps their order, and reads files in
+    chunks.
+    """
 
     data: str
     layout: sources.Layout
@@ -95,7 +105,10 @@ class Task:
             n_classes = len(self.layout.classes)
             return Learner(self._design(n_classes), self.layout.n_features, range(n_classes))
         except (TypeError, ValueError, MemoryError) as error:
-            raise sources.BadDataError(f"{self.data}: {self.forecaster} with {dict(self.setting)}: {sources.one_line(error)}") from None
+            raise sources.BadDataError(
+                f"{self.data}: {self.forecaster} with {dict(self.setting)}: "
+                f"{sources.one_line(error)}"
+            ) from None
 
     def _design(self, n_classes: int) -> Design:
         """The forecaster and its inputs; rows that were scaled beforehand stay as they are."""
@@ -106,23 +119,32 @@ class Task:
             return Design(entrant.kind, setting, standardize=standardize, intercept=True)
         for name in dict(self.setting):
             if name not in KERNEL_PARAMETERS:
-                raise TypeError(f"there is no parameter {name!r}; there are {' and '.join(KERNEL_PARAMETERS)}")
+                raise TypeError(
+                    f"there is no parameter {name!r}; there are {' and '.join(KERNEL_PARAMETERS)}"
+                )
         components = float(setting.get("n_components", 200))
-        whole = int(components) if components.is_integer() else components  # numbers of a grid are floats
+        whole = (
+            int(components) if components.is_integer() else components
+        )  # numbers of a grid are floats
         plan = KernelPlan.of("rbf", whole, setting.get("gamma"), setting["method"])
         return Design.for_classes(None, {"lam": None}, standardize=standardize, kernel=plan)
 
     @property
     def key(self) -> str:
-        """A name for the file that holds the result: the same for the same work on the same contents, whatever the machine."""
+        """A name for the file that holds the result: the same for the same work on the same
+        contents, whatever the machine.
+        """
         what = asdict(self)
-        what["layout"] = {name: value for name, value in what["layout"].items() if name not in ("path", "remarks")}
+        what["layout"] = {
+            name: value for name, value in what["layout"].items() if name not in ("path", "remarks")
+        }
         what["version"] = __version__
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def run(task: Task) -> dict[str, Any]:
-    """Do it. The result is plain JSON: the loss curve, scores, time per example, and AutoGAF's trust over time.
+    """Do it. The result is plain JSON: the loss curve, scores, time per example, and AutoGAF's
+    trust over time.
 
     With one BLAS thread, so that the numbers are the same wherever it runs.
     """
@@ -138,9 +160,13 @@ def _run(task: Task) -> dict[str, Any]:
     n = layout.rows
     learner = task.make()
     scores = metrics.Scores()
-    marks = np.unique(np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)]).round().astype(int))
+    marks = np.unique(
+        np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)]).round().astype(int)
+    )
     curve, trust, total, seconds, seen = [], [], 0.0, 0.0, 0
-    piece = min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096  # the trust is noted after each
+    piece = (
+        min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096
+    )  # the trust is noted after each
     for X, y in batches(task):
         for begin in range(0, len(y), piece):
             rows, labels = X[begin : begin + piece], y[begin : begin + piece]
@@ -157,7 +183,9 @@ def _run(task: Task) -> dict[str, Any]:
     return {
         "data": task.data,
         "forecaster": task.forecaster,
-        "setting": {name: value if math.isfinite(value) else str(value) for name, value in task.setting},
+        "setting": {
+            name: value if math.isfinite(value) else str(value) for name, value in task.setting
+        },
         "seed": task.seed,
         "n": seen,
         "log_loss": scores.log_loss,
@@ -173,13 +201,21 @@ def _run(task: Task) -> dict[str, Any]:
 
 def _trust(forecaster: AutoGAF) -> list[float]:
     """AutoGAF's trust by drift: none, each drift of the grid, the guard."""
-    names = [expert.kind if expert.kind == "guard" else f"drift {expert.drift:g}" for expert in forecaster.experts]
-    return [float(sum(w for w, name in zip(forecaster.trust, names, strict=True) if name == group)) for group in trust_groups()]
+    names = [
+        expert.kind if expert.kind == "guard" else f"drift {expert.drift:g}"
+        for expert in forecaster.experts
+    ]
+    return [
+        float(sum(w for w, name in zip(forecaster.trust, names, strict=True) if name == group))
+        for group in trust_groups()
+    ]
 
 
 def trust_groups() -> list[str]:
     """The groups of `trust`, in order."""
-    return [f"drift {drift:g}" for drift in sorted({drift for _, _, drift in AutoGAF.GRID})] + ["guard"]
+    return [f"drift {drift:g}" for drift in sorted({drift for _, _, drift in AutoGAF.GRID})] + [
+        "guard"
+    ]
 
 
 def batches(task: Task) -> Iterator[tuple[Array, Any]]:
@@ -189,7 +225,11 @@ def batches(task: Task) -> Iterator[tuple[Array, Any]]:
         yield from sources.chunks(layout)
         return
     X, y = sources.table(layout)
-    order = np.arange(len(y)) if task.seed is None else np.random.default_rng(task.seed).permutation(len(y))
+    order = (
+        np.arange(len(y))
+        if task.seed is None
+        else np.random.default_rng(task.seed).permutation(len(y))
+    )
     X, y = X[order], y[order]
     if task.scale == "zscore":
         spread = np.nanstd(X, axis=0)

@@ -1,4 +1,6 @@
-"""Where a race's data come from: the embedded sets, and files of all kinds, read in chunks so that memory does not grow with the file."""
+"""Where a race's data come from: the embedded sets, and files of all kinds, read in chunks so that
+memory does not grow with the file.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ from mixable import datasets
 Array = NDArray[np.float64]
 Labels = NDArray[np.int_]
 
-EMBEDDED = {"vehicle": datasets.load_vehicle, "shuttle": datasets.load_shuttle, "segment": datasets.load_segment}
+EMBEDDED = {
+    "vehicle": datasets.load_vehicle,
+    "shuttle": datasets.load_shuttle,
+    "segment": datasets.load_segment,
+}
 CHUNK = 50_000
 MOST_CATEGORIES = 50
 
@@ -49,10 +55,22 @@ class Layout:
 
 
 def survey(name: str, target: str | None) -> Layout:
-    """Look through an embedded set or a file: columns, classes, rows; raise BadDataError with one line if it can't be raced."""
+    """Look through an embedded set or a file: columns, classes, rows; raise BadDataError with one
+    line if it can't be raced.
+    """
     if name in EMBEDDED:
         X, _, names = _embedded(name)
-        return Layout(name, None, "class", tuple(names.features), (), tuple(names.classes), len(X), (), "embedded")
+        return Layout(
+            name,
+            None,
+            "class",
+            tuple(names.features),
+            (),
+            tuple(names.classes),
+            len(X),
+            (),
+            "embedded",
+        )
     path = Path(name)
     if not path.exists():
         near = f"; the embedded sets are {', '.join(EMBEDDED)}" if path.suffix == "" else ""
@@ -70,7 +88,9 @@ def survey(name: str, target: str | None) -> Layout:
 
 
 def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
-    """Rows as numbers (n, n_features), NaN where a value is missing, and labels (n,), in the order of the file."""
+    """Rows as numbers (n, n_features), NaN where a value is missing, and labels (n,), in the order
+    of the file.
+    """
     if layout.path is None:
         X, y, _ = _embedded(layout.name)
         yield X, y
@@ -82,10 +102,17 @@ def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
         columns = [frame[name].cast(pl.Float64, strict=False).to_numpy() for name in layout.numeric]
         for name, values in layout.categories:
             text = frame[name].cast(pl.String)
-            columns += [(text == value).fill_null(False).cast(pl.Float64).to_numpy() for value in values]
+            columns += [
+                (text == value).fill_null(False).cast(pl.Float64).to_numpy() for value in values
+            ]
         X = np.column_stack(columns) if columns else np.empty((len(frame), 0))
         X = np.where(np.isfinite(X), X, np.nan)
-        yield np.ascontiguousarray(X), np.array([codes[label] for label in frame[layout.target].cast(pl.String)], dtype=np.int_)
+        yield (
+            np.ascontiguousarray(X),
+            np.array(
+                [codes[label] for label in frame[layout.target].cast(pl.String)], dtype=np.int_
+            ),
+        )
 
 
 @lru_cache(maxsize=4)
@@ -113,11 +140,18 @@ def _survey_file(path: Path, target: str | None) -> Layout:
             columns = frame.columns
             target = target or columns[-1]
             if target not in columns:
-                raise BadDataError(f"{path}: has no column {target!r}; its columns are {', '.join(columns)}")
+                raise BadDataError(
+                    f"{path}: has no column {target!r}; its columns are {', '.join(columns)}"
+                )
         labels = frame[target]
-        empty = labels.is_null() | (labels.is_nan() if labels.dtype.is_float() else pl.Series([False] * len(labels)))
+        empty = labels.is_null() | (
+            labels.is_nan() if labels.dtype.is_float() else pl.Series([False] * len(labels))
+        )
         if empty.any():
-            raise BadDataError(f"{path}: row {rows + int(empty.arg_true()[0]) + 1} has no label in column {target!r}")
+            raise BadDataError(
+                f"{path}: row {rows + int(empty.arg_true()[0]) + 1} has no label in column "
+                f"{target!r}"
+            )
         for label, count in labels.cast(pl.String).value_counts().iter_rows():
             classes[label] = classes.get(label, 0) + count
         for name in columns:
@@ -134,12 +168,19 @@ def _survey_file(path: Path, target: str | None) -> Layout:
                         counts[value] = counts.get(value, 0) + count
         rows += len(frame)
         if len(classes) > 1000:
-            raise BadDataError(f"{path}: column {target!r} has more than 1,000 different labels; is it the target?")
+            raise BadDataError(
+                f"{path}: column {target!r} has more than 1,000 different labels; is it the target?"
+            )
     if rows == 0:
         raise BadDataError(f"{path}: has no rows")
     if len(classes) < 2:
-        raise BadDataError(f"{path}: all {rows} labels in column {target!r} are {next(iter(classes))!r}; there is nothing to forecast")
-    empty_columns = [name for name, count in numeric.items() if count == 0] + [name for name, counts in text.items() if not counts]
+        raise BadDataError(
+            f"{path}: all {rows} labels in column {target!r} are {next(iter(classes))!r}; there is "
+            "nothing to forecast"
+        )
+    empty_columns = [name for name, count in numeric.items() if count == 0] + [
+        name for name, counts in text.items() if not counts
+    ]
     if empty_columns:
         raise BadDataError(f"{path}: column {empty_columns[0]!r} has no values at all; remove it")
     remarks = []
@@ -147,7 +188,11 @@ def _survey_file(path: Path, target: str | None) -> Layout:
     for name, counts in text.items():
         values = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_CATEGORIES]
         categories.append((name, tuple(values)))
-        more = f", the {MOST_CATEGORIES} most frequent of {len(counts)}" if len(counts) > MOST_CATEGORIES else ""
+        more = (
+            f", the {MOST_CATEGORIES} most frequent of {len(counts)}"
+            if len(counts) > MOST_CATEGORIES
+            else ""
+        )
         remarks.append(f"text column {name!r} became {len(values)} columns of 0 and 1{more}")
     if missing:
         remarks.append(f"{missing} missing values count as the running mean of their column")
@@ -194,13 +239,18 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
         if path.stat().st_size == 0:
             raise BadDataError(f"{path}: is empty")
         lazy = pl.scan_csv(
-            plain, separator="\t" if kind == ".tsv" else ",", infer_schema_length=None, null_values=["", "NA", "NaN", "nan", "?"]
+            plain,
+            separator="\t" if kind == ".tsv" else ",",
+            infer_schema_length=None,
+            null_values=["", "NA", "NaN", "nan", "?"],
         )
         yield from lazy.collect_batches(chunk_size=size, maintain_order=True)
     elif kind in (".parquet", ".pq"):
         yield from pl.scan_parquet(plain).collect_batches(chunk_size=size, maintain_order=True)
     elif kind in (".jsonl", ".ndjson"):
-        yield from pl.scan_ndjson(plain, infer_schema_length=None).collect_batches(chunk_size=size, maintain_order=True)
+        yield from pl.scan_ndjson(plain, infer_schema_length=None).collect_batches(
+            chunk_size=size, maintain_order=True
+        )
     elif kind == ".arff":
         from scipy.io import arff
 
@@ -208,7 +258,9 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
         kinds = dict(zip(meta.names(), meta.types(), strict=True))
         yield pl.DataFrame(
             {
-                name: records[name] if kinds[name] == "numeric" else [None if v == b"?" else v.decode() for v in records[name]]
+                name: records[name]
+                if kinds[name] == "numeric"
+                else [None if v == b"?" else v.decode() for v in records[name]]
                 for name in meta.names()
             }
         )
@@ -218,9 +270,14 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
         X, y = load_svmlight_file(str(path))
         dense = X.toarray()
         labels = [f"{label:g}" for label in y]
-        yield pl.DataFrame({**{f"x{i + 1}": dense[:, i] for i in range(dense.shape[1])}, "label": labels})
+        yield pl.DataFrame(
+            {**{f"x{i + 1}": dense[:, i] for i in range(dense.shape[1])}, "label": labels}
+        )
     else:
-        raise BadDataError(f"{path}: its kind is not known; CSV, TSV, Parquet, JSON lines, ARFF and LIBSVM files are, by their extension")
+        raise BadDataError(
+            f"{path}: its kind is not known; CSV, TSV, Parquet, JSON lines, ARFF and LIBSVM files "
+            "are, by their extension"
+        )
 
 
 def one_line(error: Exception) -> str:

@@ -12,4 +12,16 @@ from mixable.forecasters.ons import ONS
 from mixable.forecasters.smp import SMP
 from mixable.forecasters.vaw import VAW
 
-__all__ = ["AIOLI", "FTRL", "GAF", "OGD", "ONS", "SMP", "VAW", "AutoGAF", "AutoRidge", "Folklore", "Foster"]
+__all__ = [
+    "AIOLI",
+    "FTRL",
+    "GAF",
+    "OGD",
+    "ONS",
+    "SMP",
+    "VAW",
+    "AutoGAF",
+    "AutoRidge",
+    "Folklore",
+    "Foster",
+]

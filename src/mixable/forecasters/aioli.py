@@ -1,6 +1,7 @@
 """AIOLI: efficient improper learning for binary logistic regression.
 
-Jezequel, R., Gaillard, P. and Rudi, A. (2020). Efficient improper learning for online logistic regression. COLT.
+Jezequel, R., Gaillard, P. and Rudi, A. (2020). Efficient improper learning for online logistic
+regression. COLT.
 """
 
 from __future__ import annotations
@@ -8,14 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from mixable import _core, _validate, bounds
-from mixable.forecasters.base import Array, CompiledMulticlassForecaster, Parameter, refuse_if_too_large
+from mixable.forecasters.base import (
+    Array,
+    CompiledMulticlassForecaster,
+    Parameter,
+    refuse_if_too_large,
+)
 
 
 class AIOLI(CompiledMulticlassForecaster):
-    """Two classes: the leader of quadratic surrogates, with the losses of both labels at the current input added.
+    """Two classes: the leader of quadratic surrogates, with the losses of both labels at the
+    current input added.
 
-    It works with margin weights theta (d,): label 1 has probability sigmoid(s), where s is the root of
-    ``s + (x^T A^-1 x / 2) tanh(s / 2) = theta^T x``.
+    It works with margin weights theta (d,): label 1 has probability sigmoid(s), where s is the root
+    of ``s + (x^T A^-1 x / 2) tanh(s / 2) = theta^T x``.
 
     Parameters
     ----------
@@ -26,7 +33,8 @@ class AIOLI(CompiledMulticlassForecaster):
     scale
         1 + B R: the surrogate's curvature is the loss's divided by it.
     virtual_weight
-        Weight of the two virtual losses; 1 is the paper's. With 1/2 the forecaster is Folklore for K = 2.
+        Weight of the two virtual losses; 1 is the paper's. With 1/2 the forecaster is Folklore for
+        K = 2.
 
     Examples
     --------
@@ -40,7 +48,9 @@ class AIOLI(CompiledMulticlassForecaster):
     scale = Parameter[float]()
     virtual_weight = Parameter[float]()
 
-    def __init__(self, n_features: int, *, lam: float = 0.1, scale: float = 1.0, virtual_weight: float = 1.0) -> None:
+    def __init__(
+        self, n_features: int, *, lam: float = 0.1, scale: float = 1.0, virtual_weight: float = 1.0
+    ) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "lam": _validate.regulariser(lam),
@@ -66,9 +76,11 @@ class AIOLI(CompiledMulticlassForecaster):
         return np.array([-theta / 2, theta / 2])
 
     @classmethod
-    def from_theory(cls, n_features: int, *, radius: float, bound: float, horizon: int | None = None) -> AIOLI:
-        """Return the paper's forecaster for margin weights of norm at most `radius`: scale 1 + B R, and
-        lam with the least bound (`bounds.aioli`) over `horizon` examples; R^2 if that is None.
+    def from_theory(
+        cls, n_features: int, *, radius: float, bound: float, horizon: int | None = None
+    ) -> AIOLI:
+        """Return the paper's forecaster for margin weights of norm at most `radius`: scale 1 + B R,
+        and lam with the least bound (`bounds.aioli`) over `horizon` examples; R^2 if that is None.
         """
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         lam = bound**2

@@ -1,4 +1,6 @@
-"""GAF without knobs: a whole grid of settings at once, mixed by how well each has foretold; see `ensemble` for what is behind."""
+"""GAF without knobs: a whole grid of settings at once, mixed by how well each has foretold; see
+`ensemble` for what is behind.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,20 @@ from typing import NamedTuple
 from mixable import _core, _validate, integrals
 from mixable.bounds import doubling_radii, theory_lam
 from mixable.forecasters.base import CompiledMulticlassForecaster, Parameter, refuse_if_too_large
-from mixable.forecasters.ensemble import Ensemble, as_list, check_experts, checked_grid, checked_options
+from mixable.forecasters.ensemble import (
+    Ensemble,
+    as_list,
+    check_experts,
+    checked_grid,
+    checked_options,
+)
 from mixable.losses import Logistic
 
 
 class Expert(NamedTuple):
-    """One expert of AutoGAF. lam and drift are in units of the inputs' mean square and of its inverse."""
+    """One expert of AutoGAF. lam and drift are in units of the inputs' mean square and of its
+    inverse.
+    """
 
     kind: str
     lam: float
@@ -24,62 +34,75 @@ class Expert(NamedTuple):
 
 
 class AutoGAF(Ensemble, CompiledMulticlassForecaster):
-    """GAF with nothing to tune: a mixture over regularisation, curvature, hedge width and drift that is never far from the best of them.
+    """GAF with nothing to tune: a mixture over regularisation, curvature, hedge width and drift
+    that is never far from the best of them.
 
-    Log loss is mixable, so mixing N experts costs at most ln(N) nats in all. The posteriors of the grid run in one compiled loop, each
-    read at several hedge widths. There are two vectors of weights over the same experts. In one, a small share of the weight moves on
-    at each step, so that another expert may take over when the stream changes; the other follows Bayes' rule. A judge mixes the two, by
-    Bayes' rule again.
+    Log loss is mixable, so mixing N experts costs at most ln(N) nats in all. The posteriors of the
+    grid run in one compiled loop, each read at several hedge widths. There are two vectors of
+    weights over the same experts. In one, a small share of the weight moves on at each step, so
+    that another expert may take over when the stream changes; the other follows Bayes' rule. A
+    judge mixes the two, by Bayes' rule again.
 
     Parameters
     ----------
     n_features, n_classes
         Sizes d and K >= 2. There is no intercept: add a column of ones if you want one.
     grid
-        The posteriors, (lam, beta, drift) each; lam in units of the inputs' mean square, drift in units of its inverse.
+        The posteriors, (lam, beta, drift) each; lam in units of the inputs' mean square, drift in
+        units of its inverse.
     views
-        Which view each posterior of the grid sees: inputs may consist of several descriptions of n_features numbers each, one after the
-        other. None: there is one.
+        Which view each posterior of the grid sees: inputs may consist of several descriptions of
+        n_features numbers each, one after the other. None: there is one.
     alphas
         The hedge widths at which each posterior is read.
     guard
-        The product B R that the guard stands for: a Folklore expert with the constants of theory, always awake, which gives AutoGAF the
-        bound `bounds.auto_gaf`. None: no guard.
+        The product B R that the guard stands for: a Folklore expert with the constants of theory,
+        always awake, which gives AutoGAF the bound `bounds.auto_gaf`. None: no guard.
     share
-        The share of the weight that is spread evenly at each step, in the first of the two vectors of weights. With 0 they are equal.
+        The share of the weight that is spread evenly at each step, in the first of the two vectors
+        of weights. With 0 they are equal.
     sleep
-        Whether experts with negligible trust are put to sleep, so that the cost falls to that of the few that matter; see Notes.
+        Whether experts with negligible trust are put to sleep, so that the cost falls to that of
+        the few that matter; see Notes.
     threads
         Threads that `run`, and `predict` on tables, may use. Single steps use one.
     scale
-        The mean square of the inputs. None: that of the non-zero entries of the first input that is not zero. Multiplying all inputs by
-        a constant then changes nothing. (Should the median of the first few, up to 16, be 10,000 times larger or smaller, that is taken
-        instead, and those few are learned again. For later changes, see Notes.)
+        The mean square of the inputs. None: that of the non-zero entries of the first input that is
+        not zero. Multiplying all inputs by a constant then changes nothing. (Should the median of
+        the first few, up to 16, be 10,000 times larger or smaller, that is taken instead, and those
+        few are learned again. For later changes, see Notes.)
     mu, integrator, seed
         As in GAF.
 
     Notes
     -----
-    *Sleep.* Nobody sleeps in the first 16 D steps, D = (K-1) d (at least 512, at most 2,048). Then, every 64 steps, the roll is called.
-    Posteriors with less than 2% of the trust go to sleep unless they have lately been catching up; so do, whatever their trust, all but
-    four, and from step 4,096 on all but the leader. Three never sleep: the guard, the most trusted one that does not drift, and a
-    sentinel that does. Of a posterior's read-outs, all but the best two rest. Everyone wakes when a posterior that drifts more takes the
-    lead; besides, one sleeper in turn every 1,024 steps, for 512 steps, and all read-outs for 64. What a sleeper knew is forgotten: it
-    starts from what the leader has learned, with its own lam in place of the leader's.
+    *Sleep.* Nobody sleeps in the first 16 D steps, D = (K-1) d (at least 512, at most 2,048). Then,
+    every 64 steps, the roll is called. Posteriors with less than 2% of the trust go to sleep unless
+    they have lately been catching up; so do, whatever their trust, all but four, and from step
+    4,096 on all but the leader. Three never sleep: the guard, the most trusted one that does not
+    drift, and a sentinel that does. Of a posterior's read-outs, all but the best two rest. Everyone
+    wakes when a posterior that drifts more takes the lead; besides, one sleeper in turn every 1,024
+    steps, for 512 steps, and all read-outs for 64. What a sleeper knew is forgotten: it starts from
+    what the leader has learned, with its own lam in place of the leader's.
 
-    *The guarantee.* A sleeper counts as predicting what the mixture predicts. So at every step the loss in all is at most ln(2 N) above
-    that of the best expert that never sleeps, whoever else sleeps; with `sleep=False`, that is every expert. It is also at most ln 2
-    above that of the weights with share, hence at most that of the best sequence of experts with k switches, + ln(2 N) + k ln(N / share)
+    *The guarantee.* A sleeper counts as predicting what the mixture predicts. So at every step the
+    loss in all is at most ln(2 N) above that of the best expert that never sleeps, whoever else
+    sleeps; with `sleep=False`, that is every expert. It is also at most ln 2 above that of the
+    weights with share, hence at most that of the best sequence of experts with k switches, + ln(2
+    N) + k ln(N / share)
     - (n - k - 1) ln(1 - share + share / N). The judge trusts either vector to at least 1e-10, so that he is quick to change his mind;
-    that costs at most 1e-10 nats an example more. Examples of weight above 1, and those before a change of the scale, are outside
-    these statements.
+    that costs at most 1e-10 nats an example more. Examples of weight above 1, and those before a
+    change of the scale, are outside these statements.
 
-    *Inputs that change their size.* Should the median mean square of the inputs between two roll calls be 10,000 times larger or
-    smaller than before, it becomes the new unit: everyone wakes, and all posteriors start afresh with lam and drift in that unit, except
-    the guard, the leader, and those that already measure by such a unit. A posterior does not learn an input whose mean square is above
-    a million times its unit, so what it knew is there when the inputs come back. Not with `sleep=False` or a given `scale`.
+    *Inputs that change their size.* Should the median mean square of the inputs between two roll
+    calls be 10,000 times larger or smaller than before, it becomes the new unit: everyone wakes,
+    and all posteriors start afresh with lam and drift in that unit, except the guard, the leader,
+    and those that already measure by such a unit. A posterior does not learn an input whose mean
+    square is above a million times its unit, so what it knew is there when the inputs come back.
+    Not with `sleep=False` or a given `scale`.
 
-    *Large inputs.* A posterior for which an example would use up double precision lets it pass; the others learn it.
+    *Large inputs.* A posterior for which an example would use up double precision lets it pass; the
+    others learn it.
 
     Examples
     --------
@@ -137,7 +160,10 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
             "grid": checked_grid(grid, ("lam", "beta", "drift")),
-            "alphas": tuple(_validate.real(alpha, "alphas", above=0, infinite=True) for alpha in as_list(alphas, "alphas")),
+            "alphas": tuple(
+                _validate.real(alpha, "alphas", above=0, infinite=True)
+                for alpha in as_list(alphas, "alphas")
+            ),
             "guard": None if guard is None else _validate.scale(guard, "guard"),
             **checked_options(views, share, sleep, threads, scale),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
@@ -176,19 +202,28 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         threads: int = 1,
         integrator: integrals.Integrator | str | None = None,
     ) -> AutoGAF:
-        """Return the mixture of the paper's forecasters for doubling radii, so that nobody needs to know the comparator's norm.
+        """Return the mixture of the paper's forecasters for doubling radii, so that nobody needs to
+        know the comparator's norm.
 
-        For inputs of norm at most `bound`, its regret to every comparator of norm B <= `max_radius` is at most the least of Theorem 1's
-        bounds for a radius of at least B, + ln N: `bounds.adaptive`, up to the integrator's error. The paper's own bound needs B in
-        advance. No share, no sleep, no guard. Classes added later keep the parameters that were made for fewer.
+        For inputs of norm at most `bound`, its regret to every comparator of norm B <= `max_radius`
+        is at most the least of Theorem 1's bounds for a radius of at least B, + ln N:
+        `bounds.adaptive`, up to the integrator's error. The paper's own bound needs B in advance.
+        No share, no sleep, no guard. Classes added later keep the parameters that were made for
+        fewer.
 
         >>> f = AutoGAF.from_theory(18, 4, bound=1.0, max_radius=8.0)
         >>> [round(beta, 3) for _, beta, _ in f.grid], f.alphas
         ([0.456, 0.371, 0.271, 0.176, 0.103], (1.0,))
         """
-        d, K = _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
+        d, K = (
+            _validate.count(n_features, "n_features"),
+            _validate.count(n_classes, "n_classes", least=2),
+        )
         dim = d * (K if constants == "paper" else K - 1)
-        values = [Logistic(K).constants(radius, bound, kind=constants) for radius in doubling_radii(max_radius, bound)]
+        values = [
+            Logistic(K).constants(radius, bound, kind=constants)
+            for radius in doubling_radii(max_radius, bound)
+        ]
         grid = [(theory_lam(dim, value) / bound**2, value.beta, 0.0) for value in values]
         return cls(
             d,
@@ -206,10 +241,24 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     @property
     def experts(self) -> list[Expert]:
-        """The experts, in the order of `weights`: each setting of the grid at each hedge width, then the guard."""
-        out = [Expert("GAF", lam, beta, drift, alpha) for lam, beta, drift in self.grid for alpha in self.alphas]
+        """The experts, in the order of `weights`: each setting of the grid at each hedge width,
+        then the guard.
+        """
+        out = [
+            Expert("GAF", lam, beta, drift, alpha)
+            for lam, beta, drift in self.grid
+            for alpha in self.alphas
+        ]
         if self.guard is not None:
-            out.append(Expert("guard", float(self.n_features), Logistic(self.n_classes).constants(self.guard, 1.0).beta, 0.0, math.nan))
+            out.append(
+                Expert(
+                    "guard",
+                    float(self.n_features),
+                    Logistic(self.n_classes).constants(self.guard, 1.0).beta,
+                    0.0,
+                    math.nan,
+                )
+            )
         return out
 
     def report(self) -> str:
@@ -238,5 +287,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             )
             + f": {drifting:.0%} of the trust is in experts that expect drift."
         )
-        lines.append(f"Hedging: {bare:.0%} of the trust is in the plain plug-in, {guard:.0%} in the guard, the rest in hedged forecasts.")
+        lines.append(
+            f"Hedging: {bare:.0%} of the trust is in the plain plug-in, {guard:.0%} in the guard, "
+            "the rest in hedged forecasts."
+        )
         return "\n".join(lines)

@@ -1,4 +1,6 @@
-"""Linear regression without knobs: Bayesian regressions over a grid, mixed by how well each has foretold; see `ensemble`."""
+"""Linear regression without knobs: Bayesian regressions over a grid, mixed by how well each has
+foretold; see `ensemble`.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,19 @@ from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
 from mixable.forecasters.base import Array, Parameter, refuse_if_too_large
-from mixable.forecasters.ensemble import Ensemble, as_list, check_experts, checked_grid, checked_options
+from mixable.forecasters.ensemble import (
+    Ensemble,
+    as_list,
+    check_experts,
+    checked_grid,
+    checked_options,
+)
 
 
 class NoiseExpert(NamedTuple):
-    """One expert of AutoRidge; `noise` is a variance, as a multiple of the size that the posterior's misses have had."""
+    """One expert of AutoRidge; `noise` is a variance, as a multiple of the size that the
+    posterior's misses have had.
+    """
 
     lam: float
     drift: float
@@ -23,19 +33,23 @@ class NoiseExpert(NamedTuple):
 
 
 class AutoRidge(Ensemble):
-    """Linear regression with nothing to tune: mean, standard deviation and intervals, one example at a time.
+    """Linear regression with nothing to tune: mean, standard deviation and intervals, one example
+    at a time.
 
-    Bayesian linear regressions over regularisation, drift and noise variance, mixed by Gaussian log loss with fixed share: the regression
-    twin of AutoGAF. A posterior is shared by all noise variances, which are multiples of the size that its own misses have had (their
-    geometric mean, over the last 1,000 or so); experts are judged from the fifth example on, when that size has become steady. Sleep (of
-    posteriors) and scale are as in AutoGAF. The unit of the targets does not matter.
+    Bayesian linear regressions over regularisation, drift and noise variance, mixed by Gaussian log
+    loss with fixed share: the regression twin of AutoGAF. A posterior is shared by all noise
+    variances, which are multiples of the size that its own misses have had (their geometric mean,
+    over the last 1,000 or so); experts are judged from the fifth example on, when that size has
+    become steady. Sleep (of posteriors) and scale are as in AutoGAF. The unit of the targets does
+    not matter.
 
     Parameters
     ----------
     n_features
         Size d. There is no intercept: add a column of ones if you want one.
     grid
-        The posteriors, (lam, drift) each, in units of the inputs' mean square and of its inverse (drift also of the noise variance).
+        The posteriors, (lam, drift) each, in units of the inputs' mean square and of its inverse
+        (drift also of the noise variance).
     noises
         The noise variances, as multiples of the size of the posterior's misses.
     views, share, sleep, threads, scale
@@ -58,7 +72,17 @@ class AutoRidge(Ensemble):
     grid = Parameter["tuple[tuple[float, float], ...]"]()
     noises = Parameter["tuple[float, ...]"]()
 
-    GRID = ((1.0, 0.0), (0.1, 0.0), (0.01, 0.0), (1e-3, 0.0), (1e-5, 0.0), (0.1, 1e-4), (0.1, 1e-3), (0.1, 0.01), (0.01, 0.1))
+    GRID = (
+        (1.0, 0.0),
+        (0.1, 0.0),
+        (0.01, 0.0),
+        (1e-3, 0.0),
+        (1e-5, 0.0),
+        (0.1, 1e-4),
+        (0.1, 1e-3),
+        (0.1, 0.01),
+        (0.01, 0.1),
+    )
     NOISES = tuple(2.0**exponent for exponent in np.arange(-8.0, 8.5, 0.5))
 
     def __init__(
@@ -76,11 +100,15 @@ class AutoRidge(Ensemble):
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "grid": checked_grid(grid, ("lam", "drift")),
-            "noises": tuple(_validate.scale(noise, "noises") for noise in as_list(noises, "noises")),
+            "noises": tuple(
+                _validate.scale(noise, "noises") for noise in as_list(noises, "noises")
+            ),
             **checked_options(views, share, sleep, threads, scale),
         }
         check_experts(self.grid, self.views, self.noises, "noises")
-        refuse_if_too_large(self, 1, 1, *[drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep])
+        refuse_if_too_large(
+            self, 1, 1, *[drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep]
+        )
         self._claim_memory(2)
         self._core = _core.AutoRidge(
             self.n_features,
@@ -99,14 +127,17 @@ class AutoRidge(Ensemble):
         return [NoiseExpert(lam, drift, noise) for lam, drift in self.grid for noise in self.noises]
 
     def predict(self, x: ArrayLike) -> float | Array:
-        """The forecast's mean for one input (n_features,), a float; for a table (n, n_features), an array (n,), from the present state."""
+        """The forecast's mean for one input (n_features,), a float; for a table (n, n_features), an
+        array (n,), from the present state.
+        """
         return self._moment(x, 0)
 
     def std(self, x: ArrayLike) -> float | Array:
         """The standard deviation of the forecast, as `predict`: of a target to come, noise and all.
 
-        Mean and standard deviation leave out experts that owe their trust to the share alone: a huge noise variance, trusted to one in a
-        million, would otherwise be all there is to see. `interval` and `log_density` are the mixture's own.
+        Mean and standard deviation leave out experts that owe their trust to the share alone: a
+        huge noise variance, trusted to one in a million, would otherwise be all there is to see.
+        `interval` and `log_density` are the mixture's own.
         """
         return self._moment(x, 1)
 
@@ -115,26 +146,37 @@ class AutoRidge(Ensemble):
         return float(values[which]) if values.ndim == 1 else np.ascontiguousarray(values[:, which])
 
     def interval(self, x: ArrayLike, level: float = 0.9) -> tuple[float | Array, float | Array]:
-        """The central interval that holds the target with probability `level` under the mixture: its lower and upper ends, as `predict`."""
+        """The central interval that holds the target with probability `level` under the mixture:
+        its lower and upper ends, as `predict`.
+        """
         level = _validate.real(level, "level", above=0)
         if level > 1 - 1e-12:
             raise ValueError(f"level must be below 1, got {level}")
         values = _validate.inputs(x, self._row_length)
         tails = np.array([(1 - level) / 2, (1 + level) / 2])
         ends = np.vstack([_quantiles(*self._components(piece), tails) for piece in _pieces(values)])
-        return (ends[:, 0], ends[:, 1]) if values.ndim == 2 else (float(ends[0, 0]), float(ends[0, 1]))
+        return (
+            (ends[:, 0], ends[:, 1]) if values.ndim == 2 else (float(ends[0, 0]), float(ends[0, 1]))
+        )
 
     def log_density(self, x: ArrayLike, y: ArrayLike) -> float | Array:
-        """The log of the forecast's density at y, for scoring: one number for one input, or one for each row."""
+        """The log of the forecast's density at y, for scoring: one number for one input, or one for
+        each row.
+        """
         from scipy.special import logsumexp
 
         values = _validate.inputs(x, self._row_length)
-        targets = _validate.targets(np.atleast_1d(np.asarray(y, dtype=object)), len(values) if values.ndim == 2 else 1)
+        targets = _validate.targets(
+            np.atleast_1d(np.asarray(y, dtype=object)), len(values) if values.ndim == 2 else 1
+        )
         out: list[Array] = []
         for piece in _pieces(values):
             weight, mean, sd = self._components(piece)
             miss = targets[sum(map(len, out)) :][: len(mean), None] - mean
-            out.append(logsumexp(np.log(weight) - np.log(sd) - 0.5 * (miss / sd) ** 2, axis=1) - 0.5 * math.log(2 * math.pi))
+            out.append(
+                logsumexp(np.log(weight) - np.log(sd) - 0.5 * (miss / sd) ** 2, axis=1)
+                - 0.5 * math.log(2 * math.pi)
+            )
         return np.concatenate(out) if values.ndim == 2 else float(out[0][0])
 
     def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None:
@@ -142,10 +184,14 @@ class AutoRidge(Ensemble):
         self._core.learn(x, y, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Means (n,) of the forecasts of each row of X (n, n_features), made before its target y (n,) is learned; all is checked first."""
+        """Means (n,) of the forecasts of each row of X (n, n_features), made before its target y
+        (n,) is learned; all is checked first.
+        """
         return self.run_with_std(X, y, weight)[0]
 
-    def run_with_std(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> tuple[Array, Array]:
+    def run_with_std(
+        self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
         """The same, and the standard deviations (n,)."""
         X = _validate.table(X, self._row_length)
         out = self._core.run(X, _validate.targets(y, len(X)), _validate.weights(weight, len(X)))
@@ -161,7 +207,9 @@ class AutoRidge(Ensemble):
         return "\n".join(self._head_of_report("Gaussian log"))
 
     def _components(self, rows: Array) -> tuple[Array, Array, Array]:
-        """Weights (experts awake,), means and standard deviations (n, experts awake) of the mixture that forecasts each row."""
+        """Weights (experts awake,), means and standard deviations (n, experts awake) of the mixture
+        that forecasts each row.
+        """
         each = np.array([self._core.components(row) for row in rows])
         return each[0, :, 0], each[:, :, 1], np.sqrt(each[:, :, 2])
 
@@ -173,7 +221,9 @@ def _pieces(values: Array) -> Iterator[Array]:
 
 
 def _quantiles(weight: Array, mean: Array, sd: Array, q: Array) -> Array:
-    """Return quantiles (n, len(q)) of mixtures of normal distributions, by bisection between the outermost of the components' own."""
+    """Return quantiles (n, len(q)) of mixtures of normal distributions, by bisection between the
+    outermost of the components' own.
+    """
     from scipy.special import ndtr, ndtri
 
     if np.isinf(sd).any():  # before the first target

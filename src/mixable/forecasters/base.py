@@ -1,4 +1,6 @@
-"""What the forecasters share: the three verbs, parameters that cannot change in mid-stream, copying and pickling."""
+"""What the forecasters share: the three verbs, parameters that cannot change in mid-stream, copying
+and pickling.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Parameter(Generic[T]):
 
 
 class Forecaster:
-    """Sizes, parameters and a readable representation. Subclasses set `_parameters` in their constructor."""
+    """Sizes, parameters and a readable representation. Subclasses set `_parameters` in their
+    constructor.
+    """
 
     n_features = Parameter[int]()
 
@@ -54,8 +58,8 @@ class Forecaster:
     def add_features(self, k: int) -> None:
         """Let inputs have `k` more features from now on, at the end; nothing learned is lost.
 
-        Past examples say nothing of the newcomers (they count as having been 0), so their weights are 0, and as uncertain as at the
-        start of a stream.
+        Past examples say nothing of the newcomers (they count as having been 0), so their weights
+        are 0, and as uncertain as at the start of a stream.
         """
         self._grow(n_features=self.n_features + _validate.count(k, "k"))
 
@@ -73,26 +77,33 @@ class MulticlassForecaster(Forecaster):
     n_classes = Parameter[int]()
 
     def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state.
+        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one
+        row each, from the present state.
 
         Pure and deterministic: it changes nothing, and the same call gives the same bits.
         """
         raise NotImplementedError
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied
+        by `weight`.
+        """
         raise NotImplementedError
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y (n,) is learned.
+        """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y
+        (n,) is learned.
 
-        The same as a loop of `predict` and `learn`. All arguments are checked first: if one is refused, nothing was learned. Ctrl-C,
-        and an example found to be beyond double precision on the way (a weight of 1e300), stop between two rows; the rows before are
-        then learned.
+        The same as a loop of `predict` and `learn`. All arguments are checked first: if one is
+        refused, nothing was learned. Ctrl-C, and an example found to be beyond double precision on
+        the way (a weight of 1e300), stop between two rows; the rows before are then learned.
         """
         X = _validate.table(X, self.n_features)
         _validate.size(X, self._largest_square(), "X")
-        labels, weights = _validate.labels(y, self.n_classes, len(X)), _validate.weights(weight, len(X))
+        labels, weights = (
+            _validate.labels(y, self.n_classes, len(X)),
+            _validate.weights(weight, len(X)),
+        )
         out = np.empty((len(X), self.n_classes))
         for t, x in enumerate(X):
             out[t] = self.predict(x)
@@ -102,15 +113,18 @@ class MulticlassForecaster(Forecaster):
     def add_class(self) -> None:
         """Let labels be one more from now on: n_classes grows by 1; nothing learned is lost.
 
-        Means and covariances of the old classes' logit differences stay as they are. The newcomer's logit has the mean of the old
-        ones, as uncertain as at the start of a stream. So a plug-in's probabilities, taken among the old classes, stay too; hedged ones
-        move a little, since the expectation of softmax depends on all logits.
+        Means and covariances of the old classes' logit differences stay as they are. The newcomer's
+        logit has the mean of the old ones, as uncertain as at the start of a stream. So a plug-in's
+        probabilities, taken among the old classes, stay too; hedged ones move a little, since the
+        expectation of softmax depends on all logits.
         """
         self._grow(n_classes=self.n_classes + 1)
 
 
 class KeepingForecaster(MulticlassForecaster):
-    """A forecaster in plain NumPy that keeps all its examples. Subclasses say what they predict for one input, and how they learn."""
+    """A forecaster in plain NumPy that keeps all its examples. Subclasses say what they predict for
+    one input, and how they learn.
+    """
 
     _V: Array  # (..., n_classes - 1, n_features): the weights
 
@@ -122,11 +136,17 @@ class KeepingForecaster(MulticlassForecaster):
     def __setstate__(self, state: dict[str, Any]) -> None:
         parameters = state["_parameters"]
         sizes = [parameters["m"]] if "m" in parameters else []  # of those that have particles
-        V = _validate.saved(state["_V"], (*sizes, parameters["n_classes"] - 1, parameters["n_features"]), "V")
-        self.__init__(**parameters)  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
+        V = _validate.saved(
+            state["_V"], (*sizes, parameters["n_classes"] - 1, parameters["n_features"]), "V"
+        )
+        # The parameters are those of the subclass's own __init__.
+        self.__init__(**parameters)  # type: ignore[misc]
         n = len(state["_y"])
         X = _validate.saved(state["_X"], (n, self.n_features), "X")
-        y, w = _validate.labels(state["_y"], self.n_classes, n), np.asarray(_validate.weights(state["_w"], n))
+        y, w = (
+            _validate.labels(state["_y"], self.n_classes, n),
+            np.asarray(_validate.weights(state["_w"], n)),
+        )
         if n:
             _validate.size(X, self._largest_square(), "X")
         self._X, self._y, self._w, self._V = X, y, w, V
@@ -137,13 +157,18 @@ class KeepingForecaster(MulticlassForecaster):
         return len(self._y)
 
     def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state.
+        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one
+        row each, from the present state.
 
         Pure and deterministic: it changes nothing, and the same call gives the same bits.
         """
         values = _validate.inputs(x, self.n_features)
         _validate.size(values, self._largest_square(), "x")
-        return np.array([self._forecast(row) for row in values]) if values.ndim == 2 else self._forecast(values)
+        return (
+            np.array([self._forecast(row) for row in values])
+            if values.ndim == 2
+            else self._forecast(values)
+        )
 
     def _forecast(self, x: Array) -> Array:
         raise NotImplementedError
@@ -185,7 +210,9 @@ class CompiledForecaster(Forecaster):
         return float(self._core.largest_square)
 
     def _grow(self, **sizes: int) -> None:
-        """Take over a larger forecaster's parameters and core, once it has taken over what this one has learned."""
+        """Take over a larger forecaster's parameters and core, once it has taken over what this one
+        has learned.
+        """
         larger = type(self)(**{**self._parameters, **sizes})
         larger._core.adopt(self._core)
         self._parameters, self._core = larger._parameters, larger._core
@@ -203,9 +230,15 @@ class CompiledForecaster(Forecaster):
                     raise ValueError(f"{name} must have shape {shape}, got {posterior[name].shape}")
         if not posteriors:
             raise ValueError("the state has no posterior")
-        self.__init__(**parameters)  # type: ignore[misc]  # the parameters are those of the subclass's own __init__
+        # The parameters are those of the subclass's own __init__.
+        self.__init__(**parameters)  # type: ignore[misc]
         # Plain copies: joblib may have mapped the arrays into memory.
-        self._core.restore({name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in state["state"].items()})
+        self._core.restore(
+            {
+                name: np.array(value) if isinstance(value, np.ndarray) else value
+                for name, value in state["state"].items()
+            }
+        )
 
     @classmethod
     def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
@@ -217,7 +250,8 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
     """A multiclass forecaster whose verbs are compiled."""
 
     def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one row each, from the present state.
+        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one
+        row each, from the present state.
 
         Pure and deterministic: it changes nothing, and the same call gives the same bits.
         """
@@ -225,15 +259,18 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
         return p
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied
+        by `weight`.
+        """
         self._core.learn(x, y, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y (n,) is learned.
+        """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y
+        (n,) is learned.
 
-        The same as a loop of `predict` and `learn`, faster. All arguments are checked first: if one is refused, nothing was learned.
-        Ctrl-C, and an example found to be beyond double precision on the way (a weight of 1e300), stop between two rows; the rows
-        before are then learned.
+        The same as a loop of `predict` and `learn`, faster. All arguments are checked first: if one
+        is refused, nothing was learned. Ctrl-C, and an example found to be beyond double precision
+        on the way (a weight of 1e300), stop between two rows; the rows before are then learned.
         """
         X = _validate.table(X, self._row_length)
         labels = _validate.labels(y, self.n_classes, len(X))
@@ -254,7 +291,8 @@ class PosteriorForecaster(CompiledMulticlassForecaster):
     def precision(self) -> Array:
         """A_t (K d, K d), class-major: half the Hessian of the quadratic it keeps.
 
-        With drift = 0 it is what was accumulated; with drift, the inverse of A^-1, whose part along (1, ..., 1) is 1/lam + drift t.
+        With drift = 0 it is what was accumulated; with drift, the inverse of A^-1, whose part along
+        (1, ..., 1) is 1/lam + drift t.
         """
         K, d, drift = self.n_classes, self.n_features, self._parameters.get("drift", 0.0)
         reduced = np.linalg.inv(self._core.covariance()) if drift else self._core.precision()
@@ -264,7 +302,14 @@ class PosteriorForecaster(CompiledMulticlassForecaster):
 
 
 def refuse_if_too_large(forecaster: Forecaster, k: int, rank: int, *drifts: float) -> None:
-    """Raise MemoryError, with the number of bytes, if the matrices of posteriors with these drifts would not fit."""
+    """Raise MemoryError, with the number of bytes, if the matrices of posteriors with these drifts
+    would not fit.
+    """
     what = f"{type(forecaster).__name__} with {forecaster.n_features} features and {k + 1} classes"
-    _validate.memory(8.0 * len(drifts) * (k * forecaster.n_features) ** 2, what)  # before the core, whose integers have limits
-    _validate.memory(sum(_core.posterior_bytes(k, forecaster.n_features, rank, drift > 0) for drift in drifts), what)
+    _validate.memory(
+        8.0 * len(drifts) * (k * forecaster.n_features) ** 2, what
+    )  # before the core, whose integers have limits
+    _validate.memory(
+        sum(_core.posterior_bytes(k, forecaster.n_features, rank, drift > 0) for drift in drifts),
+        what,
+    )

@@ -1,7 +1,10 @@
-"""What the forecasters without knobs share: many posteriors at once, mixed by how well each has foretold, most of them asleep.
+"""What the forecasters without knobs share: many posteriors at once, mixed by how well each has
+foretold, most of them asleep.
 
-Vovk, V. (1990). Aggregating strategies. COLT. Herbster, M. and Warmuth, M. (1998). Tracking the best expert. Machine Learning 32.
-Freund, Y., Schapire, R., Singer, Y. and Warmuth, M. (1997). Using and combining predictors that specialize. STOC.
+Vovk, V. (1990). Aggregating strategies. COLT. Herbster, M. and Warmuth, M. (1998). Tracking the
+best expert. Machine Learning 32.
+Freund, Y., Schapire, R., Singer, Y. and Warmuth, M. (1997). Using and combining predictors that
+specialize. STOC.
 """
 
 from __future__ import annotations
@@ -29,15 +32,27 @@ class Ensemble(CompiledForecaster):
     threads = Parameter[int]()
     scale = Parameter["float | None"]()
 
-    _asleep: frozenset[int] = frozenset()  # settings that need no posterior, since a state in which they sleep is about to be restored
+    _asleep: frozenset[int] = (
+        frozenset()
+    )  # settings that need no posterior, since a state in which they sleep is about to be restored
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         known = state["state"]
         if "judge" not in known:  # version 0.1.0 kept one vector of weights, and one unit
-            new = {"judge": 0.5, "bayes": known["weight"], "unit": 1.0, "sizes": 0, "sizes_kept": np.empty((1, 0))}
-            units = {name.replace("awake", "unit"): 1.0 for name in known if name.endswith(".awake")}
+            new = {
+                "judge": 0.5,
+                "bayes": known["weight"],
+                "unit": 1.0,
+                "sizes": 0,
+                "sizes_kept": np.empty((1, 0)),
+            }
+            units = {
+                name.replace("awake", "unit"): 1.0 for name in known if name.endswith(".awake")
+            }
             state = {**state, "state": {**known, **new, **units}}
-        self._asleep = frozenset(i for i in range(len(state["parameters"]["grid"])) if known[f"{i}.awake"] == 0)
+        self._asleep = frozenset(
+            i for i in range(len(state["parameters"]["grid"])) if known[f"{i}.awake"] == 0
+        )
         try:
             super().__setstate__(state)
         finally:
@@ -45,13 +60,22 @@ class Ensemble(CompiledForecaster):
 
     @classmethod
     def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
-        members = [name.removesuffix("awake") for name, awake in state.items() if name.endswith(".awake") and awake]
+        members = [
+            name.removesuffix("awake")
+            for name, awake in state.items()
+            if name.endswith(".awake") and awake
+        ]
         return [{name: state[member + name] for name in ("V", "A_inverse")} for member in members]
 
     def _claim_memory(self, width: int) -> None:
         """Refuse more rows, read-outs of `width` numbers and settings than there is room for."""
-        rows = 100.0 * self._row_length + 100.0 * len(self.experts) * width  # the core's buffers have some 64 + 16 rows
-        _validate.claim(8 * rows, f"{type(self).__name__} with {self._n_views} views and {len(self.experts)} experts")
+        rows = (
+            100.0 * self._row_length + 100.0 * len(self.experts) * width
+        )  # the core's buffers have some 64 + 16 rows
+        _validate.claim(
+            8 * rows,
+            f"{type(self).__name__} with {self._n_views} views and {len(self.experts)} experts",
+        )
 
     @property
     def experts(self) -> Sequence[NamedTuple]:
@@ -67,8 +91,12 @@ class Ensemble(CompiledForecaster):
         return 1 if self.views is None else max(self.views) + 1
 
     def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
-        """Return each setting with its view, whether it is the sentinel (whose drift is nearest to SENTINEL_DRIFT), and awake."""
-        distance = [abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf for *_, drift in grid]
+        """Return each setting with its view, whether it is the sentinel (whose drift is nearest to
+        SENTINEL_DRIFT), and awake.
+        """
+        distance = [
+            abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf for *_, drift in grid
+        ]
         nearest = int(np.argmin(distance))
         views = self.views or (0,) * len(grid)
         return [
@@ -94,7 +122,9 @@ class Ensemble(CompiledForecaster):
 
     @property
     def input_scale(self) -> float:
-        """The mean square that inputs are measured by: the parameter `scale`, or what the first input said; 0 before there was one."""
+        """The mean square that inputs are measured by: the parameter `scale`, or what the first
+        input said; 0 before there was one.
+        """
         return float(self._core.scale)
 
     def _head_of_report(self, loss: str) -> list[str]:
@@ -104,23 +134,34 @@ class Ensemble(CompiledForecaster):
         lines = [
             f"{type(self).__name__} after {self.steps} examples of {self.n_features} features: "
             f"{awake.sum()} of {len(awake)} experts are awake.",
-            f"Inputs are measured by a mean square of {self.input_scale:.4g}. Trust is by {loss} loss, with a share of {self.share:g}.",
+            f"Inputs are measured by a mean square of {self.input_scale:.4g}. Trust is by {loss} "
+            f"loss, with a share of {self.share:g}.",
             "trust  expert",
         ]
-        return lines + [f"{trust[i]:5.1%}  {_in_words(self.experts[i])}{self._view_in_words(i)}" for i in order[:5] if trust[i] > 0]
+        return lines + [
+            f"{trust[i]:5.1%}  {_in_words(self.experts[i])}{self._view_in_words(i)}"
+            for i in order[:5]
+            if trust[i] > 0
+        ]
 
     def _view_in_words(self, expert: int) -> str:
-        """Say which view of the inputs an expert sees, where there are several: experts may differ in nothing else."""
+        """Say which view of the inputs an expert sees, where there are several: experts may differ
+        in nothing else.
+        """
         views = self.views or ()
         if len(set(views)) < 2:
             return ""
         setting = expert // (len(self.experts) // len(views))
-        return f", view {views[setting]}" if setting < len(views) else ""  # the guard comes after all others
+        return (
+            f", view {views[setting]}" if setting < len(views) else ""
+        )  # the guard comes after all others
 
 
 def _in_words(expert: NamedTuple) -> str:
     return ", ".join(
-        f"{name} {value:g}" if isinstance(value, float) else str(value) for name, value in expert._asdict().items() if value == value
+        f"{name} {value:g}" if isinstance(value, float) else str(value)
+        for name, value in expert._asdict().items()
+        if value == value
     )
 
 
@@ -131,15 +172,22 @@ def as_list(items: Iterable[Any], name: str) -> Iterable[Any]:
     return items
 
 
-def check_experts(grid: Sequence[object], views: Sequence[int] | None, readouts: Sequence[object], name: str) -> None:
+def check_experts(
+    grid: Sequence[object], views: Sequence[int] | None, readouts: Sequence[object], name: str
+) -> None:
     """Refuse a mixture without read-outs, and views that do not go with the grid."""
     if not readouts:
         raise ValueError(f"{name} is empty")
     if views is not None and len(views) != len(grid):
-        raise ValueError(f"views must have one entry for each of the {len(grid)} settings of the grid, got {len(views)}")
+        raise ValueError(
+            f"views must have one entry for each of the {len(grid)} settings of the grid, got "
+            f"{len(views)}"
+        )
 
 
-def checked_grid(grid: Iterable[Sequence[float]], names: tuple[str, ...]) -> tuple[tuple[float, ...], ...]:
+def checked_grid(
+    grid: Iterable[Sequence[float]], names: tuple[str, ...]
+) -> tuple[tuple[float, ...], ...]:
     """Check the settings of the posteriors."""
     try:
         settings = tuple(tuple(setting) for setting in grid)
@@ -161,10 +209,14 @@ def checked_grid(grid: Iterable[Sequence[float]], names: tuple[str, ...]) -> tup
     )
 
 
-def checked_options(views: Iterable[int] | None, share: float, sleep: bool, threads: int, scale: float | None) -> dict[str, object]:
+def checked_options(
+    views: Iterable[int] | None, share: float, sleep: bool, threads: int, scale: float | None
+) -> dict[str, object]:
     """Check the parameters that all ensembles have."""
     return {
-        "views": None if views is None else tuple(_validate.count(view, "views", least=0) for view in as_list(views, "views")),
+        "views": None
+        if views is None
+        else tuple(_validate.count(view, "views", least=0) for view in as_list(views, "views")),
         "share": _validate.real(share, "share", least=0, most=0.5),
         "sleep": _validate.flag(sleep, "sleep"),
         "threads": _validate.count(threads, "threads"),

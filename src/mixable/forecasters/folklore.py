@@ -1,6 +1,7 @@
 """FOLKLORE: multiclass logistic regression with the regret of GAF and no sampling.
 
-Agarwal, N., Kale, S. and Zimmert, J. (2022). Efficient methods for online multiclass logistic regression. ALT.
+Agarwal, N., Kale, S. and Zimmert, J. (2022). Efficient methods for online multiclass logistic
+regression. ALT.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from mixable.losses import Logistic
 
 
 class Folklore(PosteriorForecaster):
-    """Predicts at the point that hedges against all labels at once, the multiclass heir of AIOLI's virtual labels.
+    """Predicts at the point that hedges against all labels at once, the multiclass heir of AIOLI's
+    virtual labels.
 
-    The update is the corrected one: the paper prints it without the term that comes from expanding the surrogate at the prediction
-    instead of at 0, and with a constant for which its lower bound fails (docs/theory.md).
+    The update is the corrected one: the paper prints it without the term that comes from expanding
+    the surrogate at the prediction instead of at 0, and with a constant for which its lower bound
+    fails (docs/theory.md).
 
     Parameters
     ----------
@@ -40,7 +43,15 @@ class Folklore(PosteriorForecaster):
     beta = Parameter[float]()
     drift = Parameter[float]()
 
-    def __init__(self, n_features: int, n_classes: int, *, lam: float = 0.1, beta: float = 1.0, drift: float = 0.0) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        lam: float = 0.1,
+        beta: float = 1.0,
+        drift: float = 0.0,
+    ) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
@@ -49,7 +60,9 @@ class Folklore(PosteriorForecaster):
             "drift": _validate.drift(drift, lam),
         }
         refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
-        self._core = _core.Folklore(self.n_features, self.n_classes, self.lam, self.beta, self.drift)
+        self._core = _core.Folklore(
+            self.n_features, self.n_classes, self.lam, self.beta, self.drift
+        )
 
     @classmethod
     def from_theory(
@@ -62,8 +75,8 @@ class Folklore(PosteriorForecaster):
         horizon: int | None = None,
         constants: str = "paper",
     ) -> Folklore:
-        """Return the forecaster that `bounds.folklore` speaks of: beta of (A3), and lam with the least
-        bound over `horizon` examples; R^2 if that is None.
+        """Return the forecaster that `bounds.folklore` speaks of: beta of (A3), and lam with the
+        least bound over `horizon` examples; R^2 if that is None.
 
         >>> Folklore.from_theory(18, 4, radius=5.0, bound=2.0).lam
         4.0

@@ -1,6 +1,7 @@
 """Exponential weights on the true losses over a ball of weights, sampled by Markov chains.
 
-Foster, D. J., Kale, S., Luo, H., Mohri, M. and Sridharan, K. (2018). Logistic regression: The importance of being improper. COLT.
+Foster, D. J., Kale, S., Luo, H., Mohri, M. and Sridharan, K. (2018). Logistic regression: The
+importance of being improper. COLT.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from mixable import _validate
 from mixable.forecasters.base import Array, KeepingForecaster, Parameter
 from mixable.integrals import helmert, softmax
 
-LARGEST = 20  # free weights (K - 1) d above which the chains are not to be trusted, and take too long anyway
+# Free weights (K - 1) d above which the chains are not to be trusted, and take too long anyway.
+LARGEST = 20
 
 
 class Foster(KeepingForecaster):
-    """The statistical anchor: regret O(d K log(B n)), the best known, at a cost that forbids its use.
+    """The statistical anchor: regret O(d K log(B n)), the best known, at a cost that forbids its
+    use.
 
-    Predicts E softmax(W x) under the density proportional to exp(-cumulative loss) on the ball |W| <= radius, smoothed by mu. Each
-    of `m` particles is a chain that takes `moves` hit-and-run steps with slice sampling after each example; example t costs about
-    10 m moves t K exponentials. The theory asks for far longer chains (its total cost is of order n^37); this is honest Monte Carlo,
+    Predicts E softmax(W x) under the density proportional to exp(-cumulative loss) on the ball |W|
+    <= radius, smoothed by mu. Each of `m` particles is a chain that takes `moves` hit-and-run steps
+    with slice sampling after each example; example t costs about 10 m moves t K exponentials. The
+    theory asks for far longer chains (its total cost is of order n^37); this is honest Monte Carlo,
     not a proof.
 
     Parameters
@@ -83,21 +87,46 @@ class Foster(KeepingForecaster):
         k, d = self.n_classes - 1, self.n_features
         if k * d > LARGEST and not self.force:
             raise ValueError(
-                f"Foster with {k * d} free weights would mix too slowly to be trusted (at most {LARGEST}); pass force=True to go on"
+                f"Foster with {k * d} free weights would mix too slowly to be trusted (at most "
+                f"{LARGEST}); pass force=True to go on"
             )
         self._keep_nothing()
-        # The prior, exactly: uniform on the ball of R^(K d), of which the k d coordinates that matter are kept.
+        # The prior, exactly: uniform on the ball of R^(K d), of which the k d coordinates that
+        # matter are kept.
         rng = np.random.default_rng([self.seed, 0])
         z = rng.normal(size=(self.m, (k + 1) * d))
-        ball = self.radius * rng.random(self.m)[:, None] ** (1 / ((k + 1) * d)) * z / np.linalg.norm(z, axis=1, keepdims=True)
+        ball = (
+            self.radius
+            * rng.random(self.m)[:, None] ** (1 / ((k + 1) * d))
+            * z
+            / np.linalg.norm(z, axis=1, keepdims=True)
+        )
         self._V: Array = ball[:, : k * d].reshape(self.m, k, d)
 
     @classmethod
     def from_theory(
-        cls, n_features: int, n_classes: int, *, radius: float, horizon: int, m: int = 100, seed: int = 0, force: bool = False
+        cls,
+        n_features: int,
+        n_classes: int,
+        *,
+        radius: float,
+        horizon: int,
+        m: int = 100,
+        seed: int = 0,
+        force: bool = False,
     ) -> Foster:
-        """Return the paper's forecaster: uniform prior on the ball of radius B, mu = 1/n; see `bounds.foster`."""
-        return cls(n_features, n_classes, radius=radius, mu=1 / max(_validate.count(horizon, "horizon"), 2), m=m, seed=seed, force=force)
+        """Return the paper's forecaster: uniform prior on the ball of radius B, mu = 1/n; see
+        `bounds.foster`.
+        """
+        return cls(
+            n_features,
+            n_classes,
+            radius=radius,
+            mu=1 / max(_validate.count(horizon, "horizon"), 2),
+            m=m,
+            seed=seed,
+            force=force,
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -110,7 +139,9 @@ class Foster(KeepingForecaster):
         return np.asarray(helmert(self.n_classes) @ self._V.mean(axis=0))
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied
+        by `weight`.
+        """
         examples = self._with(*self._checked(x, y, weight))
         before = self._X, self._y, self._w
         self._X, self._y, self._w = examples
@@ -129,14 +160,26 @@ class Foster(KeepingForecaster):
 
     def _forecast(self, x: Array) -> Array:
         p = softmax(helmert(self.n_classes) @ (self._V @ x).T).mean(axis=1)
-        return np.asarray(np.maximum((1 - self.mu) * p + self.mu / self.n_classes, np.finfo(float).tiny))
+        return np.asarray(
+            np.maximum((1 - self.mu) * p + self.mu / self.n_classes, np.finfo(float).tiny)
+        )
 
     def _logits(self, V: Array) -> Array:
         """Logits (m, n, K) of all examples under each particle (m, k d)."""
-        return np.asarray(np.einsum("nd,mkd,ck->mnc", self._X, V.reshape(self._V.shape), helmert(self.n_classes), optimize=True))
+        return np.asarray(
+            np.einsum(
+                "nd,mkd,ck->mnc",
+                self._X,
+                V.reshape(self._V.shape),
+                helmert(self.n_classes),
+                optimize=True,
+            )
+        )
 
     def _move(self, V: Array, rng: np.random.Generator) -> Array:
-        """One hit-and-run step of every particle: a random line, a slice of the density on its chord, points drawn until one is in it."""
+        """One hit-and-run step of every particle: a random line, a slice of the density on its
+        chord, points drawn until one is in it.
+        """
         m, D = V.shape
         direction = rng.normal(size=(m, D))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
@@ -148,7 +191,8 @@ class Foster(KeepingForecaster):
             top = z.max(axis=2)
             losses = np.log(np.exp(z - top[:, :, None]).sum(axis=2)) + top - z[:, rows, self._y]
             inside = self.radius**2 - ((V + s[:, None] * direction) ** 2).sum(axis=1)
-            # Uniform on the ball in K d dimensions; the d coordinates that do not matter leave this marginal.
+            # Uniform on the ball in K d dimensions; the d coordinates that do not matter leave this
+            # marginal.
             prior = 0.5 * self.n_features * np.log(np.maximum(inside, 1e-300) / self.radius**2)
             return np.asarray(np.where(inside > 0, prior - losses @ self._w, -np.inf))
 

@@ -1,6 +1,7 @@
 """The Gaussian Aggregating Forecaster for multiclass logistic regression.
 
-Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass logistic regression. NeurIPS.
+Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass
+logistic regression. NeurIPS.
 """
 
 from __future__ import annotations
@@ -13,36 +14,42 @@ from mixable.losses import Logistic
 
 
 class GAF(PosteriorForecaster):
-    """Efficient-GAF, Algorithm 1 of the paper: one example at a time, probabilities you can bet on, no learning rate.
+    """Efficient-GAF, Algorithm 1 of the paper: one example at a time, probabilities you can bet on,
+    no learning rate.
 
-    It keeps a Gaussian over the weights, the exponential weights of past losses replaced by quadratic surrogates (Eq. 3), and
-    predicts the mean of softmax under it (Eq. 5). A step costs of the order of K (K d)^2 operations; memory is two matrices of
-    (K-1) d squared, and somewhat more where K is much larger than d.
+    It keeps a Gaussian over the weights, the exponential weights of past losses replaced by
+    quadratic surrogates (Eq. 3), and predicts the mean of softmax under it (Eq. 5). A step costs of
+    the order of K (K d)^2 operations; memory is two matrices of (K-1) d squared, and somewhat more
+    where K is much larger than d.
 
     Parameters
     ----------
     n_features, n_classes
         Sizes d and K >= 2. There is no intercept: add a column of ones if you want one.
     lam
-        Regularisation, lam |theta|^2. It scales as the square of the inputs: |x|^2 / lam up to about 1e10 keeps full accuracy, and beyond
-        1e15 inputs are refused.
+        Regularisation, lam |theta|^2. It scales as the square of the inputs: |x|^2 / lam up to
+        about 1e10 keeps full accuracy, and beyond 1e15 inputs are refused.
     beta
         Curvature of the surrogates. At most the constant of (A3) in theory; about 1 in practice.
     alpha
-        The posterior is N(theta, A^-1 / (2 alpha)): 1 is the paper's, larger hedges less, infinity predicts with theta itself.
+        The posterior is N(theta, A^-1 / (2 alpha)): 1 is the paper's, larger hedges less, infinity
+        predicts with theta itself.
     mu
         The share of the uniform distribution mixed into each prediction.
     drift
-        Process noise q: A^-1 += q I after each example, for streams that change. It scales as the inverse square of the inputs.
+        Process noise q: A^-1 += q I after each example, for streams that change. It scales as the
+        inverse square of the inputs.
     integrator
-        How the mean of softmax is taken: an object or the name of a class of `mixable.integrals`. None is `Quadrature()` for two
-        classes and `Sobol(128)` for more; `MonteCarlo(m)` is the paper's.
+        How the mean of softmax is taken: an object or the name of a class of `mixable.integrals`.
+        None is `Quadrature()` for two classes and `Sobol(128)` for more; `MonteCarlo(m)` is the
+        paper's.
     seed
         Seeds the integrator's points.
 
     Notes
     -----
-    A forecaster may be used from one thread at a time; different ones from many, since the GIL is released in `run` and in long steps.
+    A forecaster may be used from one thread at a time; different ones from many, since the GIL is
+    released in `run` and in long steps.
 
     Examples
     --------
@@ -92,7 +99,16 @@ class GAF(PosteriorForecaster):
         }
         refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
         ladder = integrals.ladder(integrator, self.n_classes, self.seed)
-        self._core = _core.GAF(self.n_features, self.n_classes, self.lam, self.beta, self.alpha, self.mu, self.drift, ladder)
+        self._core = _core.GAF(
+            self.n_features,
+            self.n_classes,
+            self.lam,
+            self.beta,
+            self.alpha,
+            self.mu,
+            self.drift,
+            ladder,
+        )
 
     @classmethod
     def from_theory(
@@ -107,24 +123,39 @@ class GAF(PosteriorForecaster):
         integrator: integrals.Integrator | str | None = None,
         seed: int = 0,
     ) -> GAF:
-        """Return the forecaster that Theorem 1 speaks of, for comparators of norm at most `radius` and inputs of norm at most `bound`.
+        """Return the forecaster that Theorem 1 speaks of, for comparators of norm at most `radius`
+        and inputs of norm at most `bound`.
 
-        alpha = 1, beta of (A3), lam >= max(4, dimension) zeta. `constants` is "paper" (dimension d K) or "tight"
-        (`Logistic.constants`, dimension d (K-1), since the direction common to all classes never matters). With a `horizon` n,
-        lam has the least bound over n examples, `bounds.gaf(n, ..., constants=constants)`, and mu = 1/n: smoothing then costs at
-        most 2 nats in all; without, lam is the least allowed and mu = 0, for `bounds.gaf(n, ..., constants=constants, lam=lam)`.
-        The bound is for exact expectations: those of two classes are, for more see `bounds.proposition3`. On benign streams these
-        values are too cautious to be competitive.
+        alpha = 1, beta of (A3), lam >= max(4, dimension) zeta. `constants` is "paper" (dimension d
+        K) or "tight" (`Logistic.constants`, dimension d (K-1), since the direction common to all
+        classes never matters). With a `horizon` n, lam has the least bound over n examples,
+        `bounds.gaf(n, ..., constants=constants)`, and mu = 1/n: smoothing then costs at most 2 nats
+        in all; without, lam is the least allowed and mu = 0, for `bounds.gaf(n, ...,
+        constants=constants, lam=lam)`. The bound is for exact expectations: those of two classes
+        are, for more see `bounds.proposition3`. On benign streams these values are too cautious to
+        be competitive.
 
         >>> f = GAF.from_theory(18, 4, radius=5.0, bound=1.0, horizon=10_000)
         >>> f.lam, round(f.beta, 4), f.mu
         (288.0, 0.1494, 0.0001)
         """
-        d, K = _validate.count(n_features, "n_features"), _validate.count(n_classes, "n_classes", least=2)
+        d, K = (
+            _validate.count(n_features, "n_features"),
+            _validate.count(n_classes, "n_classes", least=2),
+        )
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         values = Logistic(K).constants(radius, bound, kind=constants)
         lam, mu = bounds.theory_lam(bounds.dimension(d, K, constants), values), 0.0
         if horizon is not None:
             mu = 1.0 / max(_validate.count(horizon, "horizon"), 2)
             lam = bounds.gaf(horizon, d, K, radius, bound, constants).lam
-        return cls(d, K, lam=lam, beta=values.beta, alpha=values.alpha, mu=mu, integrator=integrator, seed=seed)
+        return cls(
+            d,
+            K,
+            lam=lam,
+            beta=values.beta,
+            alpha=values.alpha,
+            mu=mu,
+            integrator=integrator,
+            seed=seed,
+        )

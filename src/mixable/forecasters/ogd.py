@@ -39,7 +39,15 @@ class OGD(CompiledMulticlassForecaster):
     fixed = Parameter[bool]()
     radius = Parameter["float | None"]()
 
-    def __init__(self, n_features: int, n_classes: int, *, step: float = 1.0, fixed: bool = False, radius: float | None = None) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        step: float = 1.0,
+        fixed: bool = False,
+        radius: float | None = None,
+    ) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
@@ -47,12 +55,18 @@ class OGD(CompiledMulticlassForecaster):
             "fixed": bool(fixed),
             "radius": None if radius is None else _validate.scale(radius, "radius"),
         }
-        _validate.memory(16.0 * self.n_classes * self.n_features, f"OGD with {self.n_features} features and {self.n_classes} classes")
-        self._core = _core.OGD(self.n_features, self.n_classes, self.step, self.fixed, self.radius or 0.0)
+        _validate.memory(
+            16.0 * self.n_classes * self.n_features,
+            f"OGD with {self.n_features} features and {self.n_classes} classes",
+        )
+        self._core = _core.OGD(
+            self.n_features, self.n_classes, self.step, self.fixed, self.radius or 0.0
+        )
 
     @classmethod
     def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float) -> OGD:
-        """Return the paper's forecaster: step B / (G sqrt(t)) with G = sqrt(2) R, on the ball of radius B; see `bounds.ogd`.
+        """Return the paper's forecaster: step B / (G sqrt(t)) with G = sqrt(2) R, on the ball of
+        radius B; see `bounds.ogd`.
 
         >>> OGD.from_theory(18, 4, radius=5.0, bound=2.0).step == 5 / (2 * math.sqrt(2))
         True

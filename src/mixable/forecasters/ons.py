@@ -1,6 +1,7 @@
 """Online Newton Step for multiclass logistic regression.
 
-Hazan, E., Agarwal, A. and Kale, S. (2007). Logarithmic regret algorithms for online convex optimization. Machine Learning 69.
+Hazan, E., Agarwal, A. and Kale, S. (2007). Logarithmic regret algorithms for online convex
+optimization. Machine Learning 69.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
-from mixable.forecasters.base import Array, MulticlassForecaster, Parameter, PosteriorForecaster, refuse_if_too_large
+from mixable.forecasters.base import (
+    Array,
+    MulticlassForecaster,
+    Parameter,
+    PosteriorForecaster,
+    refuse_if_too_large,
+)
 
 
 class ONS(PosteriorForecaster):
-    """Second-order descent: A += g g^T with the gradient g over all classes, theta -= A^-1 g / beta; predicts softmax(theta x).
+    """Second-order descent: A += g g^T with the gradient g over all classes, theta -= A^-1 g /
+    beta; predicts softmax(theta x).
 
     Parameters
     ----------
@@ -27,8 +35,9 @@ class ONS(PosteriorForecaster):
     beta
         Inverse step size (gamma in some editions).
     radius
-        If given, theta is projected on the ball of this radius in the norm of A after each step. The step then costs an
-        eigendecomposition, O((K d)^3), whenever theta has left the ball; without a radius, O((K d)^2).
+        If given, theta is projected on the ball of this radius in the norm of A after each step.
+        The step then costs an eigendecomposition, O((K d)^3), whenever theta has left the ball;
+        without a radius, O((K d)^2).
 
     Examples
     --------
@@ -43,7 +52,15 @@ class ONS(PosteriorForecaster):
     beta = Parameter[float]()
     radius = Parameter["float | None"]()
 
-    def __init__(self, n_features: int, n_classes: int, *, lam: float = 1.0, beta: float = 1.0, radius: float | None = None) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        lam: float = 1.0,
+        beta: float = 1.0,
+        radius: float | None = None,
+    ) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
@@ -56,38 +73,57 @@ class ONS(PosteriorForecaster):
 
     @classmethod
     def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float) -> ONS:
-        """Return the paper's forecaster: beta = min(1/(4 G D), a)/2 and lam = 1/(beta D)^2 for gradients of norm G, diameter D.
+        """Return the paper's forecaster: beta = min(1/(4 G D), a)/2 and lam = 1/(beta D)^2 for
+        gradients of norm G, diameter D.
 
-        G = sqrt(2) R, D = 2 B, and the logistic loss is exp-concave with a = exp(-sqrt(2) B R)/(K - 1) on the ball; see `bounds.ons`.
+        G = sqrt(2) R, D = 2 B, and the logistic loss is exp-concave with a = exp(-sqrt(2) B R)/(K -
+        1) on the ball; see `bounds.ons`.
         """
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         K = _validate.count(n_classes, "n_classes", least=2)
         diameter = 2 * radius
-        beta = min(1 / (4 * math.sqrt(2) * bound * diameter), math.exp(-math.sqrt(2) * radius * bound) / (K - 1)) / 2
+        beta = (
+            min(
+                1 / (4 * math.sqrt(2) * bound * diameter),
+                math.exp(-math.sqrt(2) * radius * bound) / (K - 1),
+            )
+            / 2
+        )
         if beta * diameter < 1e-150:
             raise ValueError(
-                f"radius * bound = {radius * bound:g} is too large for ONS: its step size would be exp(-sqrt(2) * {radius * bound:g})"
+                f"radius * bound = {radius * bound:g} is too large for ONS: its step size would be "
+                f"exp(-sqrt(2) * {radius * bound:g})"
             )
         return cls(n_features, K, lam=1 / (beta * diameter) ** 2, beta=beta, radius=radius)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied by `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied
+        by `weight`.
+        """
         self._core.learn(x, y, weight)
         if self.radius is not None:
             V = self._core.mean()
             if np.linalg.norm(V) > self.radius:
-                self._core.set_mean(project(V.ravel(), self._core.precision(), self.radius).reshape(V.shape))
+                self._core.set_mean(
+                    project(V.ravel(), self._core.precision(), self.radius).reshape(V.shape)
+                )
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y (n,) is learned.
+        """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y
+        (n,) is learned.
 
         Without a radius this is one compiled call; with one, a loop.
         """
-        return super().run(X, y, weight) if self.radius is None else MulticlassForecaster.run(self, X, y, weight)
+        return (
+            super().run(X, y, weight)
+            if self.radius is None
+            else MulticlassForecaster.run(self, X, y, weight)
+        )
 
 
 def project(theta: Array, A: Array, radius: float) -> Array:
-    """Argmin of (v - theta)^T A (v - theta) over |v| <= radius < |theta|: v = (A + nu I)^-1 A theta, nu the root of |v| = radius.
+    """Argmin of (v - theta)^T A (v - theta) over |v| <= radius < |theta|: v = (A + nu I)^-1 A
+    theta, nu the root of |v| = radius.
 
     >>> project(np.array([3.0, 4.0]), np.eye(2), 1.0)
     array([0.6, 0.8])
@@ -95,7 +131,11 @@ def project(theta: Array, A: Array, radius: float) -> Array:
     eigenvalues, vectors = np.linalg.eigh(A)
     c = (vectors.T @ theta) * eigenvalues
     nu = 0.0
-    for _ in range(200):  # Newton on 1/|v| - 1/radius, which is concave in nu: it climbs to the root and never passes it
+    for _ in range(
+        200
+        # Newton on 1/|v| - 1/radius, which is concave in nu: it climbs to the root and never passes
+        # it.
+    ):
         v = c / (eigenvalues + nu)
         norm = float(np.linalg.norm(v))
         if norm <= radius * (1 + 1e-14):

@@ -1,7 +1,7 @@
 """The sample minmax predictor: one refit for every label.
 
-Mourtada, J. and Gaiffas, S. (2022). An improper estimator with optimal excess risk in misspecified density estimation and logistic
-regression. JMLR 23.
+Mourtada, J. and Gaiffas, S. (2022). An improper estimator with optimal excess risk in misspecified
+density estimation and logistic regression. JMLR 23.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from mixable.integrals import helmert, softmax
 
 
 class SMP(FTRL):
-    """The sample minmax predictor: p(y | x) is proportional to p_{theta(x, y)}(y | x), theta(x, y) the fit with (x, y) added.
+    """The sample minmax predictor: p(y | x) is proportional to p_{theta(x, y)}(y | x), theta(x, y)
+    the fit with (x, y) added.
 
-    Improper, with a fast rate on i.i.d. data and none for arbitrary sequences. Each prediction costs n_classes refits.
+    Improper, with a fast rate on i.i.d. data and none for arbitrary sequences. Each prediction
+    costs n_classes refits.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """The Vovk-Azoury-Warmuth forecaster: ridge regression that counts the current input.
 
 Vovk, V. (2001). Competitive on-line statistics. International Statistical Review 69.
-Azoury, K. S. and Warmuth, M. K. (2001). Relative loss bounds for on-line density estimation. Machine Learning 43.
+Azoury, K. S. and Warmuth, M. K. (2001). Relative loss bounds for on-line density estimation.
+Machine Learning 43.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from mixable.losses import Squared
 
 
 class VAW(CompiledForecaster):
-    """Regression: predicts ``theta^T x / (1 + x^T A^-1 x)``, theta the ridge solution so far; GAF with the squared loss.
+    """Regression: predicts ``theta^T x / (1 + x^T A^-1 x)``, theta the ridge solution so far; GAF
+    with the squared loss.
 
     Parameters
     ----------
@@ -56,8 +58,9 @@ class VAW(CompiledForecaster):
         target_bound: float,
         horizon: int | None = None,
     ) -> VAW:
-        """Return the forecaster that `bounds.vaw` speaks of, for targets of size at most `target_bound`:
-        lam with the least bound over `horizon` examples; Theorem 1's with the paper's zeta if that is None.
+        """Return the forecaster that `bounds.vaw` speaks of, for targets of size at most
+        `target_bound`: lam with the least bound over `horizon` examples; Theorem 1's with the
+        paper's zeta if that is None.
         """
         d = _validate.count(n_features, "n_features")
         for name, value in (("radius", radius), ("bound", bound), ("target_bound", target_bound)):
@@ -69,7 +72,9 @@ class VAW(CompiledForecaster):
         return cls(d, lam=bounds.theory_lam(d, constants))
 
     def predict(self, x: ArrayLike) -> float | Array:
-        """The forecast of one input (n_features,), a float; of a table (n, n_features), an array (n,), from the present state."""
+        """The forecast of one input (n_features,), a float; of a table (n, n_features), an array
+        (n,), from the present state.
+        """
         values = self._core.predict(x)
         return float(values[0]) if values.ndim == 1 else np.ascontiguousarray(values[:, 0])
 
@@ -78,10 +83,14 @@ class VAW(CompiledForecaster):
         self._core.learn(x, y, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Forecasts (n,) of each row of X (n, n_features), made before its target y (n,) is learned; all is checked first."""
+        """Forecasts (n,) of each row of X (n, n_features), made before its target y (n,) is
+        learned; all is checked first.
+        """
         X = _validate.table(X, self.n_features)
         targets = _validate.targets(y, len(X), _validate.LARGEST_TARGET)
-        return np.ascontiguousarray(self._core.run(X, targets, _validate.weights(weight, len(X)))[:, 0])
+        return np.ascontiguousarray(
+            self._core.run(X, targets, _validate.weights(weight, len(X)))[:, 0]
+        )
 
     @property
     def coef(self) -> Array:
@@ -90,4 +99,6 @@ class VAW(CompiledForecaster):
 
     def precision(self) -> Array:
         """A (n_features, n_features) = lam I + the sum of x x^T."""
-        return np.asarray(np.linalg.inv(self._core.covariance()) if self.drift else self._core.precision())
+        return np.asarray(
+            np.linalg.inv(self._core.covariance()) if self.drift else self._core.precision()
+        )

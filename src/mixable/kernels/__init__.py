@@ -1,4 +1,6 @@
-"""Beyond linear: feature maps that work online, and the exact kernel forecaster that they approximate."""
+"""Beyond linear: feature maps that work online, and the exact kernel forecaster that they
+approximate.
+"""
 
 from mixable.kernels.exact import KernelGAF, effective_dimension
 from mixable.kernels.fourier import Fourier

@@ -1,7 +1,10 @@
-"""GAF in a reproducing kernel Hilbert space, exactly: the reference that feature maps are compared with. For some thousand examples.
+"""GAF in a reproducing kernel Hilbert space, exactly: the reference that feature maps are compared
+with. For some thousand examples.
 
-Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass logistic regression. NeurIPS. Conclusion.
-Rasmussen, C. and Williams, C. (2006). Gaussian processes for machine learning. MIT Press. Section 3.4.
+Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass
+logistic regression. NeurIPS. Conclusion.
+Rasmussen, C. and Williams, C. (2006). Gaussian processes for machine learning. MIT Press. Section
+3.4.
 """
 
 from __future__ import annotations
@@ -21,10 +24,12 @@ Array = NDArray[np.float64]
 
 
 def effective_dimension(K: ArrayLike, lam: float) -> Array:
-    """d_eff = tr K_t (K_t + lam I)^-1 (n,) of the first t = 1, ..., n examples, K (n, n) the kernel matrix of all.
+    """d_eff = tr K_t (K_t + lam I)^-1 (n,) of the first t = 1, ..., n examples, K (n, n) the kernel
+    matrix of all.
 
-    The paper believes that it takes the dimension's place in a bound for kernels. The inverse of a Cholesky factor's leading block is the
-    leading block of the factor's inverse, so that one factorisation serves all t.
+    The paper believes that it takes the dimension's place in a bound for kernels. The inverse of a
+    Cholesky factor's leading block is the leading block of the factor's inverse, so that one
+    factorisation serves all t.
 
     >>> effective_dimension(np.eye(3), lam=1.0)
     array([0.5, 1. , 1.5])
@@ -39,11 +44,13 @@ def effective_dimension(K: ArrayLike, lam: float) -> Array:
 
 
 class KernelGAF(SurrogateForecaster):
-    """`GenericGAF` on the features of a kernel, of which there may be infinitely many, in its dual form. It keeps all examples.
+    """`GenericGAF` on the features of a kernel, of which there may be infinitely many, in its dual
+    form. It keeps all examples.
 
-    The posterior's covariance is A^-1 with A = lam I + sum Phi_s C_s Phi_s^T. With C_s = F_s F_s^T, K the kernel matrix and
-    B = lam I + F^T K F = L L^T, the forecast at x needs only the kernel row k of x: with v = L^-1 F^T k, G = (k(x, x) - v^T v) / lam.
-    A step costs of the order of (t p)^2, p the loss's number of outputs.
+    The posterior's covariance is A^-1 with A = lam I + sum Phi_s C_s Phi_s^T. With C_s = F_s F_s^T,
+    K the kernel matrix and B = lam I + F^T K F = L L^T, the forecast at x needs only the kernel row
+    k of x: with v = L^-1 F^T k, G = (k(x, x) - v^T v) / lam. A step costs of the order of (t p)^2,
+    p the loss's number of outputs.
 
     Parameters
     ----------
@@ -54,8 +61,8 @@ class KernelGAF(SurrogateForecaster):
     gamma
         Of the kernel exp(-gamma |x - x'|^2). None: the linear kernel, and the same as GenericGAF.
     lam, beta, alpha
-        As in GenericGAF. lam is at least 1e-8: what the examples leave of k(x, x) is a small difference, divided by lam, and below that
-        double precision has too little of it.
+        As in GenericGAF. lam is at least 1e-8: what the examples leave of k(x, x) is a small
+        difference, divided by lam, and below that double precision has too little of it.
 
     Examples
     --------
@@ -69,7 +76,14 @@ class KernelGAF(SurrogateForecaster):
     """
 
     def __init__(
-        self, loss: Loss, n_features: int, *, gamma: float | None = 1.0, lam: float = 1.0, beta: float = 1.0, alpha: float = 1.0
+        self,
+        loss: Loss,
+        n_features: int,
+        *,
+        gamma: float | None = 1.0,
+        lam: float = 1.0,
+        beta: float = 1.0,
+        alpha: float = 1.0,
     ) -> None:
         self._begin(loss, n_features, lam, beta, alpha)
         self.lam = _validate.real(self.lam, "lam", least=1e-8)
@@ -82,11 +96,21 @@ class KernelGAF(SurrogateForecaster):
 
     def _restore(self, state: dict[str, Any]) -> None:
         t, p = self.steps, self.loss.n_outputs
-        X, F = _validate.saved(state["_X"], (t, self.n_features), "X"), _validate.saved(state["_F"], (t, p, p), "F")
-        L, dual = _validate.saved(state["_L"], (t * p, t * p), "L"), _validate.saved(state["_dual"], (t, p), "dual")
+        X, F = (
+            _validate.saved(state["_X"], (t, self.n_features), "X"),
+            _validate.saved(state["_F"], (t, p, p), "F"),
+        )
+        L, dual = (
+            _validate.saved(state["_L"], (t * p, t * p), "L"),
+            _validate.saved(state["_dual"], (t, p), "dual"),
+        )
         wide = F.transpose(0, 2, 1).reshape(t * p, p)
         B = self.lam * np.eye(t * p) + np.kron(self.kernel(X, X), np.ones((p, p))) * (wide @ wide.T)
-        if (np.diag(L) <= 0).any() or (np.triu(L, 1) != 0).any() or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam):
+        if (
+            (np.diag(L) <= 0).any()
+            or (np.triu(L, 1) != 0).any()
+            or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam)
+        ):
             raise ValueError("the saved L is not the factor of lam I + F^T K F")
         self._X, self._F, self._L, self._dual = X, F, L, dual
 
@@ -94,7 +118,9 @@ class KernelGAF(SurrogateForecaster):
         """Predict each row before learning it; returns the predictions, one row each."""
         X = _validate.table(X, self.n_features)
         n = self.steps + len(X)
-        _validate.memory(16.0 * (n * self.loss.n_outputs) ** 2, f"KernelGAF with {n} examples")  # the old factor and the new
+        _validate.memory(
+            16.0 * (n * self.loss.n_outputs) ** 2, f"KernelGAF with {n} examples"
+        )  # the old factor and the new
         return super().run(X, y, weight)
 
     def kernel(self, A: Array, B: Array) -> Array:
@@ -103,7 +129,9 @@ class KernelGAF(SurrogateForecaster):
 
     @property
     def coef(self) -> Array:
-        """Theta (n_outputs, steps) in terms of the examples: Theta phi(x) = sum over s of coef[:, s] k(x_s, x)."""
+        """Theta (n_outputs, steps) in terms of the examples: Theta phi(x) = sum over s of coef[:,
+        s] k(x_s, x).
+        """
         return np.asarray(self._dual.T.copy())
 
     def effective_dimension(self) -> Array:
@@ -122,11 +150,17 @@ class KernelGAF(SurrogateForecaster):
         p, t = self.loss.n_outputs, len(self._X)
         own, v = projected
         # A^-1 Phi(x) = (Phi(x) - Phi F B^-1 F^T k) / lam, in terms of the examples.
-        back = solve_triangular(self._L, v, lower=True, trans=1, check_finite=False).reshape(t, p, p) if t else np.empty((0, p, p))
+        back = (
+            solve_triangular(self._L, v, lower=True, trans=1, check_finite=False).reshape(t, p, p)
+            if t
+            else np.empty((0, p, p))
+        )
         step = np.vstack([-self._F @ back @ g, g]) if t else g[None, :]
         values, vectors = np.linalg.eigh(0.5 * self.beta * H)
         F = vectors * np.sqrt(np.maximum(values, 0.0))
-        corner = np.linalg.cholesky(self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F)  # nothing has changed, should it fail
+        corner = np.linalg.cholesky(
+            self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F
+        )  # nothing has changed, should it fail
         dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
         L = np.block([[self._L, np.zeros((t * p, p))], [F.T @ v.T, corner]])
         check_finite(F, corner, dual)

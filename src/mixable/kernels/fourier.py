@@ -1,7 +1,8 @@
 """Random Fourier features with orthogonal frequencies: they need no data.
 
 Rahimi, A. and Recht, B. (2007). Random features for large-scale kernel machines. NeurIPS.
-Yu, F., Suresh, A., Choromanski, K., Holtmann-Rice, D. and Kumar, S. (2016). Orthogonal random features. NeurIPS.
+Yu, F., Suresh, A., Choromanski, K., Holtmann-Rice, D. and Kumar, S. (2016). Orthogonal random
+features. NeurIPS.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ Array = NDArray[np.float64]
 
 
 class Fourier:
-    """Cosine and sine of random frequencies, whose inner products come close to exp(-gamma |x - x'|^2).
+    """Cosine and sine of random frequencies, whose inner products come close to exp(-gamma |x -
+    x'|^2).
 
-    Frequencies come in blocks of n_features orthogonal ones, with the lengths of normal vectors: a smaller error than with independent
-    ones, as in scikit-learn's `RBFSampler`. Cosine and sine of each, so that every |phi(x)|^2 is exactly 1 (if n_components is even).
+    Frequencies come in blocks of n_features orthogonal ones, with the lengths of normal vectors: a
+    smaller error than with independent ones, as in scikit-learn's `RBFSampler`. Cosine and sine of
+    each, so that every |phi(x)|^2 is exactly 1 (if n_components is even).
 
     Parameters
     ----------
@@ -47,50 +50,75 @@ class Fourier:
         self.n_components = _validate.count(n_components, "n_components")
         self.gamma = _validate.scale(gamma, "gamma")
         self.seed = _validate.count(seed, "seed", least=0)
-        _validate.memory(16.0 * max(d, 1) * self.n_components, f"Fourier with {self.n_components} components")
+        _validate.memory(
+            16.0 * max(d, 1) * self.n_components, f"Fourier with {self.n_components} components"
+        )
         rng = np.random.default_rng(self.seed)
         pairs, odd = divmod(self.n_components, 2)
         block = max(d, 1)
-        blocks = [_orthogonal(rng, d, min(block, pairs + odd - begin)) for begin in range(0, pairs + odd, block)]
+        blocks = [
+            _orthogonal(rng, d, min(block, pairs + odd - begin))
+            for begin in range(0, pairs + odd, block)
+        ]
         self.frequencies = self._pairs(np.hstack(blocks))  # (d, n_components)
         # A cosine without its sine has a random phase, or it would favour inputs near 0.
-        self.phases = np.concatenate([np.zeros(pairs), rng.uniform(0, 2 * math.pi, odd), np.full(pairs, -math.pi / 2)])
+        self.phases = np.concatenate(
+            [np.zeros(pairs), rng.uniform(0, 2 * math.pi, odd), np.full(pairs, -math.pi / 2)]
+        )
 
     def transform(self, Z: Array) -> Array:
         """Features (n, n_components) of the rows of Z (n, n_features)."""
-        return np.asarray(math.sqrt(2 / self.n_components) * np.cos(Z @ self.frequencies + self.phases))
+        return np.asarray(
+            math.sqrt(2 / self.n_components) * np.cos(Z @ self.frequencies + self.phases)
+        )
 
     def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Fourier]:
         """The same, and the map afterwards: there is nothing to learn."""
         return self.transform(Z), self
 
     def add_features(self, k: int) -> Fourier:
-        """The map for inputs that have `k` more features, at the end; where these are 0 it is the same."""
+        """The map for inputs that have `k` more features, at the end; where these are 0 it is the
+        same.
+        """
         larger = copy.copy(self)
         rng = np.random.default_rng([self.seed, len(self.frequencies)])
-        larger.frequencies = np.vstack([self.frequencies, self._pairs(rng.normal(size=(k, (self.n_components + 1) // 2)))])
+        larger.frequencies = np.vstack(
+            [self.frequencies, self._pairs(rng.normal(size=(k, (self.n_components + 1) // 2)))]
+        )
         return larger
 
     def state(self) -> dict[str, Array]:
         """Everything that it knows, for `restore`."""
-        return {"gamma": np.array([self.gamma]), "frequencies": self.frequencies, "phases": self.phases}
+        return {
+            "gamma": np.array([self.gamma]),
+            "frequencies": self.frequencies,
+            "phases": self.phases,
+        }
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `state` gave; ValueError if that is not for a map of this size."""
         for name in ("frequencies", "phases"):
             wanted, found = getattr(self, name).shape, state[name]
             if found.shape != wanted or not np.isfinite(found).all():
-                raise ValueError(f"{name} must be finite numbers of shape {wanted}, got shape {found.shape}")
+                raise ValueError(
+                    f"{name} must be finite numbers of shape {wanted}, got shape {found.shape}"
+                )
         self.gamma = _validate.scale(float(state["gamma"][0]), "gamma")
         self.frequencies, self.phases = state["frequencies"], state["phases"]
 
     def _pairs(self, normal: Array) -> Array:
-        """Frequencies, in units of the kernel's width, for the cosines and then again for the sines."""
-        return np.asarray(math.sqrt(2 * self.gamma) * np.hstack([normal, normal])[:, : self.n_components])
+        """Frequencies, in units of the kernel's width, for the cosines and then again for the
+        sines.
+        """
+        return np.asarray(
+            math.sqrt(2 * self.gamma) * np.hstack([normal, normal])[:, : self.n_components]
+        )
 
 
 def _orthogonal(rng: np.random.Generator, d: int, count: int) -> Array:
-    """Columns (d, count <= d) that are orthogonal, and each distributed as a standard normal vector; of no features, one column."""
+    """Columns (d, count <= d) that are orthogonal, and each distributed as a standard normal
+    vector; of no features, one column.
+    """
     if d == 0:
         return np.empty((0, 1))
     # The signs make QR's orthogonal columns uniform over all such.

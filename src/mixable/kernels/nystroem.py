@@ -1,7 +1,9 @@
-"""Nystroem's method with landmarks chosen as the stream goes by: a partial Cholesky factor of the kernel matrix.
+"""Nystroem's method with landmarks chosen as the stream goes by: a partial Cholesky factor of the
+kernel matrix.
 
 Williams, C. and Seeger, M. (2001). Using the Nystroem method to speed up kernel machines. NeurIPS.
-Engel, Y., Mannor, S. and Meir, R. (2004). The kernel recursive least-squares algorithm. IEEE Transactions on Signal Processing 52.
+Engel, Y., Mannor, S. and Meir, R. (2004). The kernel recursive least-squares algorithm. IEEE
+Transactions on Signal Processing 52.
 """
 
 from __future__ import annotations
@@ -24,12 +26,14 @@ def rbf(A: Array, B: Array, gamma: float) -> Array:
 
 
 class Nystroem:
-    """Features of x whose inner products are those of the kernel's projection on the landmarks taken in so far.
+    """Features of x whose inner products are those of the kernel's projection on the landmarks
+    taken in so far.
 
-    With landmarks l_1, ..., l_r and their kernel matrix L L^T, phi(x) = L^-1 (k(l_1, x), ..., k(l_r, x)), then zeros. What the landmarks
-    leave unexplained of x is the residual k(x, x) - |phi(x)|^2, between 0 and 1: its leverage. If that is large the row becomes a landmark
-    itself, L grows by one row, and there is one more feature: old features, of all inputs, stay as they are. The features of a row count
-    itself if it is to become a landmark.
+    With landmarks l_1, ..., l_r and their kernel matrix L L^T, phi(x) = L^-1 (k(l_1, x), ...,
+    k(l_r, x)), then zeros. What the landmarks leave unexplained of x is the residual k(x, x) -
+    |phi(x)|^2, between 0 and 1: its leverage. If that is large the row becomes a landmark itself, L
+    grows by one row, and there is one more feature: old features, of all inputs, stay as they are.
+    The features of a row count itself if it is to become a landmark.
 
     Parameters
     ----------
@@ -40,7 +44,8 @@ class Nystroem:
     gamma
         Inverse squared width of the kernel exp(-gamma |x - x'|^2).
     tolerance
-        A row becomes a landmark if its residual is above this, as long as there is room. Below 1e-10 rounding would decide.
+        A row becomes a landmark if its residual is above this, as long as there is room. Below
+        1e-10 rounding would decide.
 
     Examples
     --------
@@ -52,7 +57,9 @@ class Nystroem:
 
     BLOCK = 256  # rows that are looked at together
 
-    def __init__(self, n_features: int, n_components: int, *, gamma: float, tolerance: float = 1e-3) -> None:
+    def __init__(
+        self, n_features: int, n_components: int, *, gamma: float, tolerance: float = 1e-3
+    ) -> None:
         d = _validate.count(n_features, "n_features", least=0)
         self.n_components = _validate.count(n_components, "n_components")
         self.gamma = _validate.scale(gamma, "gamma")
@@ -61,7 +68,9 @@ class Nystroem:
         self.factor: Array = np.empty((0, 0))  # L
 
     def transform(self, Z: Array) -> Array:
-        """Features (n, n_components) of the rows of Z (n, n_features), each as if it were the next to be learned."""
+        """Features (n, n_components) of the rows of Z (n, n_features), each as if it were the next
+        to be learned.
+        """
         out, residual = self._project(Z)
         r = len(self.landmarks)
         if r < self.n_components:
@@ -69,7 +78,9 @@ class Nystroem:
         return out
 
     def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Nystroem]:
-        """Features of the rows, one after the other, and the map after them; rows that do not count (n,) never become landmarks."""
+        """Features of the rows, one after the other, and the map after them; rows that do not count
+        (n,) never become landmarks.
+        """
         counts = np.ones(len(Z), dtype=bool) if counts is None else counts
         later, out = copy.copy(self), np.empty((len(Z), self.n_components))
         for begin in range(0, len(Z), self.BLOCK):
@@ -91,12 +102,27 @@ class Nystroem:
         """Take over what `state` gave; ValueError if that is not for a map of this size."""
         landmarks, factor = state["landmarks"], state["factor"]
         r = len(landmarks)
-        if landmarks.shape != (r, self.landmarks.shape[1]) or factor.shape != (r, r) or r > self.n_components:
-            raise ValueError(f"landmarks of shape {landmarks.shape} and their factor of shape {factor.shape} do not fit")
+        if (
+            landmarks.shape != (r, self.landmarks.shape[1])
+            or factor.shape != (r, r)
+            or r > self.n_components
+        ):
+            raise ValueError(
+                f"landmarks of shape {landmarks.shape} and their factor of shape {factor.shape} do "
+                "not fit"
+            )
         gamma = _validate.scale(float(state["gamma"][0]), "gamma")
-        if not (np.isfinite(landmarks).all() and np.isfinite(factor).all() and (np.diag(factor) > 0).all()):
-            raise ValueError("landmarks must be finite numbers, and their factor one with a positive diagonal")
-        if (np.triu(factor, 1) != 0).any() or not np.allclose(factor @ factor.T, rbf(landmarks, landmarks, gamma), rtol=0, atol=1e-6):
+        if not (
+            np.isfinite(landmarks).all()
+            and np.isfinite(factor).all()
+            and (np.diag(factor) > 0).all()
+        ):
+            raise ValueError(
+                "landmarks must be finite numbers, and their factor one with a positive diagonal"
+            )
+        if (np.triu(factor, 1) != 0).any() or not np.allclose(
+            factor @ factor.T, rbf(landmarks, landmarks, gamma), rtol=0, atol=1e-6
+        ):
             raise ValueError("the factor is not that of the landmarks' kernel matrix")
         self.gamma, self.landmarks, self.factor = gamma, landmarks, factor
 
@@ -104,11 +130,15 @@ class Nystroem:
         """Features by the landmarks there are, and residuals (n,)."""
         out, r = np.zeros((len(Z), self.n_components)), len(self.landmarks)
         if r:
-            out[:, :r] = solve_triangular(self.factor, rbf(self.landmarks, Z, self.gamma), lower=True, check_finite=False).T
+            out[:, :r] = solve_triangular(
+                self.factor, rbf(self.landmarks, Z, self.gamma), lower=True, check_finite=False
+            ).T
         return out, np.maximum(1.0 - np.einsum("ij,ij->i", out, out), 0.0)
 
     def _take(self, Z: Array, counts: NDArray[np.bool_]) -> Array:
-        """Features of the rows one after the other; landmarks are taken in. A new one is a step of Cholesky's on the rows that follow."""
+        """Features of the rows one after the other; landmarks are taken in. A new one is a step of
+        Cholesky's on the rows that follow.
+        """
         out, residual = self._project(Z)
         at = 0
         while len(self.landmarks) < self.n_components:
@@ -120,9 +150,13 @@ class Nystroem:
             at += 1
             if not counts[at - 1]:
                 continue
-            self.factor = np.block([[self.factor, np.zeros((r, 1))], [out[at - 1, None, :r], pivot]])
+            self.factor = np.block(
+                [[self.factor, np.zeros((r, 1))], [out[at - 1, None, :r], pivot]]
+            )
             self.landmarks = np.vstack([self.landmarks, Z[at - 1]])
             rest = slice(at, None)
-            out[rest, r] = (rbf(Z[rest], Z[at - 1 : at], self.gamma)[:, 0] - out[rest, :r] @ out[at - 1, :r]) / pivot
+            out[rest, r] = (
+                rbf(Z[rest], Z[at - 1 : at], self.gamma)[:, 0] - out[rest, :r] @ out[at - 1, :r]
+            ) / pivot
             residual[rest] = np.maximum(residual[rest] - out[rest, r] ** 2, 0.0)
         return out

@@ -33,7 +33,9 @@ def deviations(learner: Learner, contrasts: Array) -> Array:
     _refuse_kernels(learner)
     forecaster, first, k = learner.forecaster, int(learner.design.intercept), contrasts.shape[1]
     if not hasattr(getattr(forecaster, "_core", None), "covariance"):
-        raise AttributeError(f"{type(forecaster).__name__} keeps no posterior: its weights have no deviations")
+        raise AttributeError(
+            f"{type(forecaster).__name__} keeps no posterior: its weights have no deviations"
+        )
     is_mixture = isinstance(forecaster, (AutoGAF, AutoRidge))
     covariance: Array = forecaster._core.covariance() * (1.0 if is_mixture else 0.5)
     width = learner.n_features + first
@@ -57,7 +59,10 @@ def kernel_widths(learner: Learner) -> list[tuple[float | None, float]]:
 
 def _refuse_kernels(learner: Learner) -> None:
     if learner.design.kernel is not None:
-        raise AttributeError("coef_, intercept_ and coef_std_ are of linear models only: with a kernel there is no weight per column")
+        raise AttributeError(
+            "coef_, intercept_ and coef_std_ are of linear models only: with a kernel there is no "
+            "weight per column"
+        )
 
 
 def _per_unit(learner: Learner) -> Array:

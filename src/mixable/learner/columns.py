@@ -86,7 +86,10 @@ def number(name: Hashable, value: Any) -> float:
     if value is None:
         return math.nan
     if not isinstance(value, (numbers.Real, np.bool_)):
-        raise TypeError(f"feature {name!r} must be a number, got {value!r:.80}; encode it first, say with preprocessing.OneHotEncoder")
+        raise TypeError(
+            f"feature {name!r} must be a number, got {value!r:.80}; encode it first, say with "
+            "preprocessing.OneHotEncoder"
+        )
     result = float(value)
     if math.isinf(result):
         raise ValueError(f"feature {name!r} is {result}; features must be finite")

@@ -148,7 +148,10 @@ def _is_multiclass(kind: object) -> bool:
 def _check_kind(kind: type, given: dict[str, float]) -> None:
     """Refuse what is not a class of multiclass forecasters, or does not have the parameters."""
     if not _is_multiclass(kind):
-        raise TypeError(f"forecaster must be a multiclass forecaster class of mixable, say mixable.ONS, got {kind!r:.80}")
+        raise TypeError(
+            "forecaster must be a multiclass forecaster class of mixable, say mixable.ONS, got "
+            f"{kind!r:.80}"
+        )
     takes = inspect.signature(kind).parameters
     if "n_classes" not in takes:
         raise TypeError(f"forecaster must take any number of classes: {kind.__name__} does not")

@@ -41,7 +41,10 @@ def linear(
     """Return a grid with the given parameters fixed, in absolute units, and its views."""
 
     def settings(rows: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
-        fixed = [tuple(given.get(name, value) for name, value in zip(names, row, strict=True)) for row in rows]
+        fixed = [
+            tuple(given.get(name, value) for name, value in zip(names, row, strict=True))
+            for row in rows
+        ]
         return list(dict.fromkeys(fixed))
 
     plain = settings(grid)
@@ -55,7 +58,9 @@ def linear(
     return out
 
 
-def kernels(plan: KernelPlan, names: tuple[str, ...], given: dict[str, float]) -> tuple[KernelPlan, dict[str, Any]]:
+def kernels(
+    plan: KernelPlan, names: tuple[str, ...], given: dict[str, float]
+) -> tuple[KernelPlan, dict[str, Any]]:
     """Return the kernel's views, and the settings that see them, all in absolute units."""
     widths = [width for *_, width in KERNEL_GRID if width is not None]
     bandwidths = tuple(dict.fromkeys(widths))

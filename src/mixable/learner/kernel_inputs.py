@@ -105,10 +105,14 @@ class KernelInputs:
     wanted, sees the first.
     """
 
-    def __init__(self, plan: KernelPlan, n_features: int, *, intercept: bool, standardize: bool) -> None:
+    def __init__(
+        self, plan: KernelPlan, n_features: int, *, intercept: bool, standardize: bool
+    ) -> None:
         self.plan, self.n_features, self.intercept = plan, n_features, int(intercept)
         views = 2 if standardize else 1
-        self.scaled = ScaledInputs(n_features, intercept=intercept, standardize=standardize, views=views)
+        self.scaled = ScaledInputs(
+            n_features, intercept=intercept, standardize=standardize, views=views
+        )
         self.maps = plan.maps(n_features)
         self.amplitude = math.sqrt(max(n_features, 1))
 
@@ -152,7 +156,11 @@ class KernelInputs:
 
     def state(self) -> dict[str, Array]:
         """All that was learned."""
-        maps = {f"map{i}.{name}": value for i, each in enumerate(self.maps) for name, value in each.state().items()}
+        maps = {
+            f"map{i}.{name}": value
+            for i, each in enumerate(self.maps)
+            for name, value in each.state().items()
+        }
         return {**self.scaled.state(), **maps, "amplitude": np.array([self.amplitude])}
 
     def restore(self, state: dict[str, Array]) -> None:

@@ -82,7 +82,9 @@ class NamedLearner:
         return {**self.__dict__, "_columns": self._columns.places}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        defaults = {name: each.default for name, each in inspect.signature(type(self)).parameters.items()}
+        defaults = {
+            name: each.default for name, each in inspect.signature(type(self)).parameters.items()
+        }
         known = {*defaults, "_columns", "_learner", "_engine"}
         if not state.keys() <= known:
             unknown = sorted(state.keys() - known)

@@ -16,7 +16,10 @@ from mixable.losses.logistic import Logistic
 from mixable.losses.protocol import Constants, Loss
 
 Array = NDArray[np.float64]
-NARROWEST, WIDEST = 0.03, 30.0  # standard deviations of the linear predictions that (A1) is tried at
+NARROWEST, WIDEST = (
+    0.03,
+    30.0,
+)  # standard deviations of the linear predictions that (A1) is tried at
 
 
 class Violation(NamedTuple):
@@ -28,7 +31,9 @@ class Violation(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What `check_assumptions` found, with the constants it used; `violation` is None if all four held at every point tried."""
+    """What `check_assumptions` found, with the constants it used; `violation` is None if all four
+    held at every point tried.
+    """
 
     constants: Constants
     points: int
@@ -41,14 +46,24 @@ class Report(NamedTuple):
 
 
 def check_assumptions(
-    loss: Loss, radius: float, bound: float, *, constants: Constants | str = "paper", n_features: int = 1, points: int = 3000, seed: int = 0
+    loss: Loss,
+    radius: float,
+    bound: float,
+    *,
+    constants: Constants | str = "paper",
+    n_features: int = 1,
+    points: int = 3000,
+    seed: int = 0,
 ) -> Report:
-    """Test (A1)-(A4) at random points, for comparators of norm at most `radius` and inputs of norm at most `bound`.
+    """Test (A1)-(A4) at random points, for comparators of norm at most `radius` and inputs of norm
+    at most `bound`.
 
-    Everything is done on the linear predictions z = Theta x, the worst case being |x| = bound: then |Theta_1 - Theta_2| is at least
+    Everything is done on the linear predictions z = Theta x, the worst case being |x| = bound: then
+    |Theta_1 - Theta_2| is at least
     |z_1 - z_2| / bound, and comparators reach |z_1| <= radius * bound. (A2)-(A4) are searched from random points, the worst of which are
-    pushed uphill. So is (A1), over Gaussians with standard deviations of 0.03 to 30, with the loss's own `substitute` and a tolerance
-    of 0.2%. `Logistic` is tested with exact expectations: what an integrator loses is no matter of the loss (see `bounds.proposition3`).
+    pushed uphill. So is (A1), over Gaussians with standard deviations of 0.03 to 30, with the
+    loss's own `substitute` and a tolerance of 0.2%. `Logistic` is tested with exact expectations:
+    what an integrator loses is no matter of the loss (see `bounds.proposition3`).
 
     Parameters
     ----------
@@ -77,11 +92,20 @@ def check_assumptions(
     >>> check_assumptions(Logistic(3), 2.0, 1.0, constants=paper._replace(beta=4 * paper.beta)).violation.assumption
     'A3'
     """
-    radius, bound = _validate.real(radius, "radius", above=0), _validate.real(bound, "bound", above=0)
+    radius, bound = (
+        _validate.real(radius, "radius", above=0),
+        _validate.real(bound, "bound", above=0),
+    )
     if not isinstance(loss, Loss):
-        raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}")
+        raise TypeError(
+            f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}"
+        )
     points = _validate.count(points, "points")
-    c = loss.constants(radius, bound, n_features, constants) if isinstance(constants, str) else Constants(*constants)
+    c = (
+        loss.constants(radius, bound, n_features, constants)
+        if isinstance(constants, str)
+        else Constants(*constants)
+    )
     for symbol, value in c._asdict().items():
         _validate.real(value, symbol, above=0, infinite=symbol == "zeta")
     rng = np.random.default_rng(seed)
@@ -90,7 +114,9 @@ def check_assumptions(
     def bregman(z1: Array, z2: Array, y: Any) -> tuple[float, float]:
         """loss(z1) minus its tangent at z2, and the squared distance in the Hessian's norm at z2."""
         dz = z1 - z2
-        return loss.value(z1, y) - loss.value(z2, y) - float(loss.gradient(z2, y) @ dz), float(dz @ loss.hessian(z2, y) @ dz)
+        return loss.value(z1, y) - loss.value(z2, y) - float(loss.gradient(z2, y) @ dz), float(
+            dz @ loss.hessian(z2, y) @ dz
+        )
 
     def excess_a4(z1: Array, z2: Array, y: Any) -> float:
         return float(np.linalg.eigvalsh(loss.hessian(z2, y))[-1]) * bound * bound - c.gamma
@@ -100,13 +126,17 @@ def check_assumptions(
         return c.beta / 2 * square - gap
 
     def excess_a2(z1: Array, z2: Array, y: Any) -> float:
-        z2 = z2 * min(1.0, 12.0 / max(float(np.linalg.norm(z2)), 1e-300))  # further out a Hessian may be lost in rounding
+        z2 = z2 * min(
+            1.0, 12.0 / max(float(np.linalg.norm(z2)), 1e-300)
+        )  # further out a Hessian may be lost in rounding
         gap, square = bregman(z1, z2, y)
         distance = float((z1 - z2) @ (z1 - z2))
         size = float(np.abs(loss.hessian(z2, y)).max())
         if size == 0.0:  # no factor helps, not even an infinite one
             return gap
-        if square <= 1e-9 * size * distance:  # not resolved in double precision: nothing can be said
+        if (
+            square <= 1e-9 * size * distance
+        ):  # not resolved in double precision: nothing can be said
             return -math.inf
         exponent = c.zeta * distance / (bound * bound)
         return gap - (math.exp(exponent) * square if exponent < 700 else math.inf)
@@ -116,17 +146,27 @@ def check_assumptions(
         tried = []
         for _ in range(points):
             z1 = rng.normal(size=loss.n_outputs)
-            z1 *= reach / np.linalg.norm(z1) * rng.choice([1.0, rng.random(), 3.0 * rng.exponential()])
+            z1 *= (
+                reach
+                / np.linalg.norm(z1)
+                * rng.choice([1.0, rng.random(), 3.0 * rng.exponential()])
+            )
             z2 = rng.normal(size=loss.n_outputs) * np.exp(rng.uniform(-3, np.log(3 * reach + 3)))
             y = loss.draw_outcome(rng)
             value = excess(z1, z2, y)
             if math.isnan(value):
-                raise ValueError(f"{name} cannot be tested: the loss is not a number at z = {z1} or {z2}, y = {y}")
+                raise ValueError(
+                    f"{name} cannot be tested: the loss is not a number at z = {z1} or {z2}, y = "
+                    f"{y}"
+                )
             tried.append((value, z1, z2, y))
         for value, z1, z2, y in sorted(tried, key=lambda entry: -entry[0])[:10]:
             size = 0.3 * (1 + reach)
             for _ in range(100):  # uphill, by ever smaller random moves
-                moved1, moved2 = z1 + size * rng.normal(size=len(z1)), z2 + size * rng.normal(size=len(z2))
+                moved1, moved2 = (
+                    z1 + size * rng.normal(size=len(z1)),
+                    z2 + size * rng.normal(size=len(z2)),
+                )
                 other = excess(moved1, moved2, y)
                 if other > value:
                     value, z1, z2 = other, moved1, moved2
@@ -138,18 +178,22 @@ def check_assumptions(
     return Report(c, points, mixability_violation(loss, c.alpha, reach, max(points // 40, 20), rng))
 
 
-def mixability_violation(loss: Loss, alpha: float, reach: float, points: int, rng: np.random.Generator) -> Violation | None:
+def mixability_violation(
+    loss: Loss, alpha: float, reach: float, points: int, rng: np.random.Generator
+) -> Violation | None:
     """(A1): score(substitute) <= -1/alpha log E exp(-alpha loss), searched over Gaussians of z.
 
-    On lines through z, where the expectation is an integral over the real line and as good as exact:
-    narrow and wide, centred near and far, the worst of them pushed uphill. Then some in all directions
-    at once, of modest width, since there the expectation is by quasi-random points.
+    On lines through z, where the expectation is an integral over the real line and as good as
+    exact: narrow and wide, centred near and far, the worst of them pushed uphill. Then some in all
+    directions at once, of modest width, since there the expectation is by quasi-random points.
     """
     k = loss.n_outputs
     rule = replace(loss, integrator=_Line()) if isinstance(loss, Logistic) else loss
 
     def excess(mean: Array, direction: Array, y: Any) -> tuple[float, float]:
-        """How far the rule misses what mixability allows, as a multiple of the tolerance and in nats."""
+        """How far the rule misses what mixability allows, as a multiple of the tolerance and in
+        nats.
+        """
         allowed = _soft_loss(loss, alpha, mean, direction, y)
         if alpha * allowed > 25:  # out in the tails no rule's expectations are worth anything
             return -math.inf, 0.0
@@ -158,7 +202,9 @@ def mixability_violation(loss: Loss, alpha: float, reach: float, points: int, rn
         return nats / (0.002 * (1 + abs(allowed))), nats
 
     def moved(mean: Array, direction: Array, y: Any, size: float) -> tuple[Array, Array, Any]:
-        wider = np.clip(np.linalg.norm(direction) * math.exp(size * rng.normal()), NARROWEST, WIDEST)
+        wider = np.clip(
+            np.linalg.norm(direction) * math.exp(size * rng.normal()), NARROWEST, WIDEST
+        )
         turned = direction / np.linalg.norm(direction) + size * rng.normal(size=k)
         other = loss.draw_outcome(rng) if rng.random() < 0.3 else y
         shift = size * (1 + reach) * rng.normal(size=k)
@@ -168,7 +214,9 @@ def mixability_violation(loss: Loss, alpha: float, reach: float, points: int, rn
     for _ in range(points):
         mean = rng.normal(size=k) * reach * rng.choice([0.3, 1.0, 3.0])
         direction = rng.normal(size=k)
-        direction *= math.exp(rng.uniform(math.log(NARROWEST), math.log(WIDEST))) / np.linalg.norm(direction)
+        direction *= math.exp(rng.uniform(math.log(NARROWEST), math.log(WIDEST))) / np.linalg.norm(
+            direction
+        )
         y = loss.draw_outcome(rng)
         tried.append((*excess(mean, direction, y), mean, direction, y))
     for worst, nats, mean, direction, y in sorted(tried, key=lambda entry: -entry[0])[:3]:
@@ -187,10 +235,14 @@ def mixability_violation(loss: Loss, alpha: float, reach: float, points: int, rn
 
 
 class _Line:
-    """Expectations along one direction, as good as exact: what (A1) asks, whatever the integrator in use."""
+    """Expectations along one direction, as good as exact: what (A1) asks, whatever the integrator
+    in use.
+    """
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
-        """Return points on the first axis, the only one that the factor of a matrix of rank one uses."""
+        """Return points on the first axis, the only one that the factor of a matrix of rank one
+        uses.
+        """
         t = 0.01 * (np.arange(850) + 0.5)
         weights = np.exp(-0.5 * t * t)
         points = np.zeros((k, len(t)))
@@ -220,10 +272,14 @@ def _soft_loss(loss: Loss, alpha: float, mean: Array, direction: Array, y: Any) 
     t = np.arange(counts[0] - 1.0, counts[-1] + 1.0 + step, step)
     fine = exponent(t)
     top = float(fine.max())
-    return -(top + math.log(float(np.exp(fine - top).sum()) * step / math.sqrt(2 * math.pi))) / alpha
+    return (
+        -(top + math.log(float(np.exp(fine - top).sum()) * step / math.sqrt(2 * math.pi))) / alpha
+    )
 
 
-def _violation_in_all_directions(loss: Loss, alpha: float, reach: float, points: int, rng: np.random.Generator) -> Violation | None:
+def _violation_in_all_directions(
+    loss: Loss, alpha: float, reach: float, points: int, rng: np.random.Generator
+) -> Violation | None:
     """(A1) at random Gaussians of modest width, with a tolerance of 1%."""
     k = loss.n_outputs
     w = matched_sobol(k, 512, 0)

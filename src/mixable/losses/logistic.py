@@ -17,7 +17,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Logistic:
-    """Multinomial logistic loss ``logsumexp(z) - z_y``, y in 0..K-1 (Section 4.2); predictions are probabilities (K,).
+    """Multinomial logistic loss ``logsumexp(z) - z_y``, y in 0..K-1 (Section 4.2); predictions are
+    probabilities (K,).
 
     >>> Logistic(3).constants(radius=5.0, bound=1.0).beta == 1 / (math.log(3) / 2 + 5.0 + 1)
     True
@@ -66,23 +67,36 @@ class Logistic:
         p = integrals.softmax(z)
         return np.asarray(np.diag(p) - np.outer(p, p))
 
-    def constants(self, radius: float, bound: float, n_features: int = 1, kind: str = "paper") -> Constants:
+    def constants(
+        self, radius: float, bound: float, n_features: int = 1, kind: str = "paper"
+    ) -> Constants:
         """The paper's constants, or tighter ones.
 
-        "paper": alpha = 1, beta = 1/(ln(K)/2 + B R + 1) (Lemma 4), gamma = R^2, zeta = 4 R^2 (Lemma 6).
-        "tight": the shift invariance of softmax leaves a range of sqrt(2) B R in Lemma 4, so beta = 1/(ln(K)/2 + B R/sqrt(2) + 1), and
-        1/(1 + B R/sqrt(2)) for K = 2; gamma = R^2/2, the largest eigenvalue of diag(p) - p p^T; zeta = 0.0708 c^2 = 0.142 R^2
-        with the coefficient of self-concordance c = sqrt(2) R kept inside psi in Lemma 6 (its own c = 2 R gives 0.283 R^2).
+        "paper": alpha = 1, beta = 1/(ln(K)/2 + B R + 1) (Lemma 4), gamma = R^2, zeta = 4 R^2 (Lemma
+        6). "tight": the shift invariance of softmax leaves a range of sqrt(2) B R in Lemma 4, so
+        beta = 1/(ln(K)/2 + B R/sqrt(2) + 1), and 1/(1 + B R/sqrt(2)) for K = 2; gamma = R^2/2, the
+        largest eigenvalue of diag(p) - p p^T; zeta = 0.0708 c^2 = 0.142 R^2 with the coefficient of
+        self-concordance c = sqrt(2) R kept inside psi in Lemma 6 (its own c = 2 R gives 0.283 R^2).
         """
         check_kind(kind)
         if kind == "paper":
-            return Constants(1.0, 1 / (math.log(self.n_classes) / 2 + radius * bound + 1), bound * bound, 4 * bound * bound)
+            return Constants(
+                1.0,
+                1 / (math.log(self.n_classes) / 2 + radius * bound + 1),
+                bound * bound,
+                4 * bound * bound,
+            )
         entropy = math.log(self.n_classes) / 2 if self.n_classes > 2 else 0.0
-        return Constants(1.0, 1 / (entropy + radius * bound / math.sqrt(2) + 1), bound * bound / 2, 0.142 * bound * bound)
+        return Constants(
+            1.0,
+            1 / (entropy + radius * bound / math.sqrt(2) + 1),
+            bound * bound / 2,
+            0.142 * bound * bound,
+        )
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """``E softmax(z)``, Eq. (5): at alpha = 1 it meets Eq. (4) with equality. The mean along (1, ..., 1) does not matter
-        and is left out.
+        """``E softmax(z)``, Eq. (5): at alpha = 1 it meets Eq. (4) with equality. The mean along
+        (1, ..., 1) does not matter and is left out.
         """
         if math.isinf(alpha):
             return integrals.softmax(mean)

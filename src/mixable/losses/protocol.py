@@ -14,7 +14,9 @@ KINDS = ("paper", "tight")  # the sets of constants that are proved
 
 
 class Constants(NamedTuple):
-    """The constants of (A1) mixability, (A3) quadratic lower bound, (A4) smoothness and (A2) self-concordance."""
+    """The constants of (A1) mixability, (A3) quadratic lower bound, (A4) smoothness and (A2)
+    self-concordance.
+    """
 
     alpha: float
     beta: float
@@ -45,11 +47,17 @@ class Loss(Protocol):
     def hessian(self, z: Array, y: Any) -> Array:
         """Return its Hessian in z (n_outputs, n_outputs)."""
 
-    def constants(self, radius: float, bound: float, n_features: int = 1, kind: str = "paper") -> Constants:
-        """Return the constants for comparators of norm at most `radius` and inputs of norm at most `bound`."""
+    def constants(
+        self, radius: float, bound: float, n_features: int = 1, kind: str = "paper"
+    ) -> Constants:
+        """Return the constants for comparators of norm at most `radius` and inputs of norm at most
+        `bound`.
+        """
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """Return a prediction that satisfies Eq. (4) for z ~ N(mean, covariance); `step` seeds what is random in it."""
+        """Return a prediction that satisfies Eq. (4) for z ~ N(mean, covariance); `step` seeds what
+        is random in it.
+        """
 
     def score(self, prediction: Array, y: Any) -> float:
         """Return the loss of a prediction that `substitute` made."""

@@ -17,10 +17,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Squared:
-    """Squared loss ``|z - y|^2`` for outcomes of norm at most `target_bound`, scalar or vector-valued (Section 4.1).
+    """Squared loss ``|z - y|^2`` for outcomes of norm at most `target_bound`, scalar or
+    vector-valued (Section 4.1).
 
-    With it GAF is the Vovk-Azoury-Warmuth forecaster. The constants follow the paper, with gamma = 2 R^2 (it prints R^2; the
-    Hessian is 2 x x^T).
+    With it GAF is the Vovk-Azoury-Warmuth forecaster. The constants follow the paper, with gamma =
+    2 R^2 (it prints R^2; the Hessian is 2 x x^T).
 
     >>> Squared().substitute(np.array([3.0]), np.array([[0.25]]), alpha=0.5)     # G = 2 alpha cov = 0.25: 3 / (1 + 0.25)
     array([2.4])
@@ -40,7 +41,9 @@ class Squared:
     def draw_outcome(self, rng: np.random.Generator) -> Array:
         """Return an outcome on the sphere or inside."""
         y = rng.normal(size=self.n_outputs)
-        return np.asarray(y * self.target_bound / np.linalg.norm(y) * rng.choice([1.0, rng.random()]))
+        return np.asarray(
+            y * self.target_bound / np.linalg.norm(y) * rng.choice([1.0, rng.random()])
+        )
 
     def value(self, z: Array, y: Array) -> float:
         """``|z - y|^2``."""
@@ -58,14 +61,25 @@ class Squared:
         """``2 I``."""
         return 2.0 * np.eye(self.n_outputs)
 
-    def constants(self, radius: float, bound: float, n_features: int = 1, kind: str = "paper") -> Constants:
-        """alpha = 1/(2 Y^2), beta = 1, gamma = 2 R^2, and the paper's choice zeta = 1/(8 Y^2 d B^2) among the valid zeta > 0."""
+    def constants(
+        self, radius: float, bound: float, n_features: int = 1, kind: str = "paper"
+    ) -> Constants:
+        """alpha = 1/(2 Y^2), beta = 1, gamma = 2 R^2, and the paper's choice zeta = 1/(8 Y^2 d B^2)
+        among the valid zeta > 0.
+        """
         check_kind(kind)
         Y2 = self.target_bound * self.target_bound
-        return Constants(1 / (2 * Y2), 1.0, 2 * bound * bound, 1 / (8 * Y2 * n_features * self.n_outputs * radius**2))
+        return Constants(
+            1 / (2 * Y2),
+            1.0,
+            2 * bound * bound,
+            1 / (8 * Y2 * n_features * self.n_outputs * radius**2),
+        )
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """``(I + 2 alpha cov)^-1 mean``: shrunk to where the best and the worst outcome are equally far from what mixability allows."""
+        """``(I + 2 alpha cov)^-1 mean``: shrunk to where the best and the worst outcome are equally
+        far from what mixability allows.
+        """
         if math.isinf(alpha):
             return mean
         return np.asarray(np.linalg.solve(np.eye(self.n_outputs) + 2 * alpha * covariance, mean))

@@ -1,4 +1,6 @@
-"""`mixable stream` without its terminal: events in, probabilities out, learning when labels arrive; durable."""
+"""`mixable stream` without its terminal: events in, probabilities out, learning when labels arrive;
+durable.
+"""
 
 from mixable.streaming.model import StreamModel
 

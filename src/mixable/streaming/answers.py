@@ -1,4 +1,6 @@
-"""Forecasts to lines: CSV or JSON lines, each with the number of its event's line in the input, or its identifier."""
+"""Forecasts to lines: CSV or JSON lines, each with the number of its event's line in the input, or
+its identifier.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Array = NDArray[np.float64]
 
 
 class CsvAnswers:
-    """A header, and again a header when there is a new class; then for each event the probabilities of the classes."""
+    """A header, and again a header when there is a new class; then for each event the probabilities
+    of the classes.
+    """
 
     def __init__(self, key: str) -> None:
         self._key = _field(key)
@@ -27,7 +31,12 @@ class CsvAnswers:
         if self.headed != len(labels):
             header = (",".join([self._key, *map(_field, labels)]) + "\n").encode()
             self.headed = len(labels)
-        heads = [b"%d" % key if type(key) is int else _field("" if key is None else as_text(key)).encode() for key in keys]
+        heads = [
+            b"%d" % key
+            if type(key) is int
+            else _field("" if key is None else as_text(key)).encode()
+            for key in keys
+        ]
         return header + _core.format_rows(P, heads, [","] * len(labels), "\n")
 
 
@@ -35,7 +44,11 @@ def _field(text: str) -> str:
     """A field of CSV, quoted if it has to be."""
     if text.isalnum():
         return text
-    return '"' + text.replace('"', '""') + '"' if not text or text.strip() != text or any(c in text for c in ',"\r\n') else text
+    return (
+        '"' + text.replace('"', '""') + '"'
+        if not text or text.strip() != text or any(c in text for c in ',"\r\n')
+        else text
+    )
 
 
 class JsonAnswers:

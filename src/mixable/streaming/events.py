@@ -24,7 +24,9 @@ LONGEST_NAME = 1000  # of a feature or an identifier
 
 
 class Batch(NamedTuple):
-    """Some lines of a buffer. `begins` and `lines` say where each event's line begins and which it is, counted from the batch's first."""
+    """Some lines of a buffer. `begins` and `lines` say where each event's line begins and which it
+    is, counted from the batch's first.
+    """
 
     X: Array  # (n, features of the model); NaN is missing
     labels: list[str | None]
@@ -40,15 +42,27 @@ class Batch(NamedTuple):
 class CsvEvents:
     """Events in CSV: one to a line, the first line has the names of the columns."""
 
-    def __init__(self, header: bytes, model: StreamModel, target: str | None, identifier: str | None, learns: bool) -> None:
+    def __init__(
+        self,
+        header: bytes,
+        model: StreamModel,
+        target: str | None,
+        identifier: str | None,
+        learns: bool,
+    ) -> None:
         names = _header(header)
         for wanted in (target, identifier):
             if wanted is not None and wanted not in names:
-                raise StreamError(f"the header has no column {wanted!r}; it has {', '.join(names):.300}")
+                raise StreamError(
+                    f"the header has no column {wanted!r}; it has {', '.join(names):.300}"
+                )
         features = [name for name in names if name not in (target, identifier)]
         if not model.closed_features and learns:
             if len(model.columns.places.keys() | set(features)) > MOST_FEATURES:
-                raise StreamError(f"the header has {len(features):,} columns; name the features with --features if there are so many")
+                raise StreamError(
+                    f"the header has {len(features):,} columns; name the features with --features "
+                    "if there are so many"
+                )
             model.add_features(features)
         used = [name for name in features if name in model.columns.places]
         self._fieldless = not (used if model.closed_features else features)
@@ -59,7 +73,9 @@ class CsvEvents:
         special = {target: -2, identifier: -3}
         self._columns = [model.columns.places[name] for name in used]
         self._model = model
-        self._parser = _core.CsvParser([special.get(name, places.get(name, -1)) for name in names], names)
+        self._parser = _core.CsvParser(
+            [special.get(name, places.get(name, -1)) for name in names], names
+        )
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         """At most `most` events of some whole lines."""
@@ -92,12 +108,16 @@ def _header(line: bytes) -> list[str]:
 class JsonEvents:
     """Events in JSON lines: one object to a line."""
 
-    def __init__(self, model: StreamModel, target: str | None, identifier: str | None, learns: bool) -> None:
+    def __init__(
+        self, model: StreamModel, target: str | None, identifier: str | None, learns: bool
+    ) -> None:
         self._model, self._target, self._identifier = model, target, identifier
         self._open = learns and not model.closed_features
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
-        """At most `most` events of some whole lines; a new feature is added, and only with the first of them."""
+        """At most `most` events of some whole lines; a new feature is added, and only with the
+        first of them.
+        """
         rows: list[Array] = []
         labels: list[str | None] = []
         ids: list[Identifier] = []
@@ -138,7 +158,9 @@ class JsonEvents:
 
     def _add_features(self, values: dict[Hashable, Any]) -> None:
         if len(self._model.columns.places.keys() | values.keys()) > MOST_FEATURES:
-            raise ValueError(f"more than {MOST_FEATURES} features; name those wanted with --features")
+            raise ValueError(
+                f"more than {MOST_FEATURES} features; name those wanted with --features"
+            )
         if any(len(str(name)) > LONGEST_NAME for name in values):
             raise ValueError(f"a feature's name of more than {LONGEST_NAME:,} characters")
         for name, value in values.items():

@@ -34,9 +34,21 @@ class Follower:
     """
 
     def __init__(
-        self, model: StreamModel, answer: Callable[[Batch, int, int, Array], None], *, learns: bool, remember: int | None, strict: bool
+        self,
+        model: StreamModel,
+        answer: Callable[[Batch, int, int, Array], None],
+        *,
+        learns: bool,
+        remember: int | None,
+        strict: bool,
     ) -> None:
-        self._model, self._answer, self._learns, self._remember, self._strict = model, answer, learns, remember, strict
+        self._model, self._answer, self._learns, self._remember, self._strict = (
+            model,
+            answer,
+            learns,
+            remember,
+            strict,
+        )
 
     def follow(self, batch: Batch, rows: int) -> tuple[int, list[Refused]]:
         """Go through the first rows of a batch; return how many were done, and which were refused."""
@@ -101,7 +113,9 @@ class Follower:
         """Rows whose labels are known or missing; how many were done, and why not all."""
         model = self._model
         y = np.array(codes, dtype=np.int_)
-        P, done, reason = model.learner.follow(batch.X[at : at + len(y)], y if self._learns else np.full(len(y), -1))
+        P, done, reason = model.learner.follow(
+            batch.X[at : at + len(y)], y if self._learns else np.full(len(y), -1)
+        )
         self._predicted(batch, at, P)
         labelled = np.flatnonzero(y[:done] >= 0)
         if len(labelled):
@@ -110,7 +124,9 @@ class Follower:
         return done, reason
 
     def _await(self, key: str, event: tuple[Array, Array] | None) -> None:
-        """Remember an event until its label comes, in place of an older one of the same name; forget the oldest if they are too many."""
+        """Remember an event until its label comes, in place of an older one of the same name;
+        forget the oldest if they are too many.
+        """
         waiting, counts = self._model.waiting, self._model.counts
         counts["forgotten"] += waiting.pop(key, None) is not None
         if event is not None:
@@ -149,7 +165,9 @@ class Follower:
         model, label, key = self._model, batch.labels[at], as_text(batch.ids[at])
         if key not in model.waiting:
             return f"a label for {key!r:.80}, which is not remembered"
-        if label not in model.learner.codes and (reason := self._why_not_a_class(label) or self._add_label(label)):
+        if label not in model.learner.codes and (
+            reason := self._why_not_a_class(label) or self._add_label(label)
+        ):
             return reason
         row, p = model.waiting.pop(key)
         code = model.learner.codes.get(label, len(p))
@@ -179,7 +197,9 @@ class Follower:
         return None
 
     def _learn(self, X: Array, label: str | None) -> None:
-        """Learn one row that has been answered; one that double precision does not allow is left out of the count of those learned."""
+        """Learn one row that has been answered; one that double precision does not allow is left
+        out of the count of those learned.
+        """
         if self._learns:
             _, done, _ = self._model.learner.follow(X, np.array([self._model.learner.codes[label]]))
             self._model.counts["learned"] += done

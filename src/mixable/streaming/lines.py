@@ -1,7 +1,9 @@
-"""Where events come from: bytes of a file or of standard input, unpacked if they are gzip, as whole lines; and the place in them.
+"""Where events come from: bytes of a file or of standard input, unpacked if they are gzip, as whole
+lines; and the place in them.
 
-A place is what a checkpoint remembers of an input: `position` (bytes read, after unpacking), `line` (lines read), `torn` (if that is in
-the midst of a line, why) and two fingerprints, of the beginning and of what stands before the position.
+A place is what a checkpoint remembers of an input: `position` (bytes read, after unpacking), `line`
+(lines read), `torn` (if that is in the midst of a line, why) and two fingerprints, of the beginning
+and of what stands before the position.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ CHUNK = 1 << 18
 LONGEST = 1 << 24  # of a line
 PRINT = 4096  # bytes that a fingerprint is taken of
 
-UNFINISHED = "unfinished"  # the input ended without the end of its last line, which was used all the same
+UNFINISHED = (
+    "unfinished"  # the input ended without the end of its last line, which was used all the same
+)
 SKIPPING = "skipping"  # the line was refused before its end was seen
 
 
@@ -42,7 +46,9 @@ class Source:
     def __init__(self, path: Path | None) -> None:
         self.descriptor = 0 if path is None else os.open(path, os.O_RDONLY)
         self.path = path
-        self.is_file = path is not None and stat.S_ISREG(os.fstat(self.descriptor).st_mode)  # which one can go back in
+        self.is_file = path is not None and stat.S_ISREG(
+            os.fstat(self.descriptor).st_mode
+        )  # which one can go back in
         self._start()
 
     def _start(self) -> None:
@@ -96,11 +102,15 @@ class Source:
         except zlib.error as error:
             self.damage, self.ended, self._packed = f"the gzip data are damaged: {error}", True, b""
             return _sound_part(before, data)
-        self._packed = self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
+        self._packed = (
+            self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
+        )
         return out
 
     def go_to(self, position: int) -> tuple[bytes, bytes]:
-        """Go on from a position in a file; return its beginning and what stands before the position, less if it is shorter."""
+        """Go on from a position in a file; return its beginning and what stands before the
+        position, less if it is shorter.
+        """
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         self._start()
         data, head, past = self.read(), b"", b""
@@ -108,7 +118,9 @@ class Source:
             os.lseek(self.descriptor, position, os.SEEK_SET)
             size = min(PRINT, position)
             self.ended = False
-            return os.pread(self.descriptor, size, 0), os.pread(self.descriptor, size, position - size)
+            return os.pread(self.descriptor, size, 0), os.pread(
+                self.descriptor, size, position - size
+            )
         while True:
             data, self._surplus = data[:position], data[position:]
             position -= len(data)
@@ -129,7 +141,9 @@ def _sound_part(unpacker: Any, data: bytes) -> bytes:
 
 
 class Complaint(NamedTuple):
-    """A line that is refused, mostly before anyone has tried to understand it; `place` is the one before it."""
+    """A line that is refused, mostly before anyone has tried to understand it; `place` is the one
+    before it.
+    """
 
     line: int
     text: bytes
@@ -175,7 +189,9 @@ class Lines:
 
     def _refuse(self, end: int, reason: str) -> None:
         """Pass over a line, whose end may not have been seen."""
-        self._complaints.append(Complaint(self.line + 1, self.buffer[self.at : end], reason, self.place()))
+        self._complaints.append(
+            Complaint(self.line + 1, self.buffer[self.at : end], reason, self.place())
+        )
         self.line += 1
         if self.buffer[end - 1 : end] != b"\n" or end == self.at:
             self.torn = SKIPPING

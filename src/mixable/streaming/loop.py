@@ -33,9 +33,11 @@ JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 @dataclass(frozen=True)
 class Options:
-    """What the user has asked for, the forecaster aside. Without `source` and `out`, standard input and output are meant.
+    """What the user has asked for, the forecaster aside. Without `source` and `out`, standard input
+    and output are meant.
 
-    `is_json` says whether events are JSON lines; None looks at the name of the file, then at its first line.
+    `is_json` says whether events are JSON lines; None looks at the name of the file, then at its
+    first line.
     """
 
     model: Path
@@ -56,7 +58,13 @@ class Options:
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
         refuse_same_files(
-            {"--model": self.model, "IN": self.source, "--out": self.out, "--rejects": self.rejects, "--metrics": self.metrics}
+            {
+                "--model": self.model,
+                "IN": self.source,
+                "--out": self.out,
+                "--rejects": self.rejects,
+                "--metrics": self.metrics,
+            }
         )
         if self.target is not None and self.target == self.identifier:
             raise StreamError(f"--target and --id are both {self.target!r}")
@@ -75,7 +83,9 @@ class Stream:
             before = place.get(name, now)
             if before != now:
                 raise StreamError(
-                    f"{options.model} was made with {name} {before}" if before else f"{options.model} was made without {name}"
+                    f"{options.model} was made with {name} {before}"
+                    if before
+                    else f"{options.model} was made without {name}"
                 )
         if options.target in model.columns.places and model.closed_features:
             raise StreamError(f"{options.target!r} is the target, and cannot be among --features")
@@ -83,7 +93,9 @@ class Stream:
         self._lines = self._opened_lines()
         fresh = options.learns and not place
         self._out = Sink(options.out, place.get("out"), fresh=fresh)
-        self._rejects = Sink(options.rejects, place.get("rejects"), fresh=fresh) if options.rejects else None
+        self._rejects = (
+            Sink(options.rejects, place.get("rejects"), fresh=fresh) if options.rejects else None
+        )
         self._metrics = open_log(options.metrics) if options.metrics else None
         for sink in (self._out, self._rejects, self._metrics):
             if sink is not None:
@@ -101,7 +113,9 @@ class Stream:
         self._began = self._saved = time.monotonic()
         self._unsaved = 0  # events and late labels since the last checkpoint
         self._noted: dict[str, int] | None = None  # counts in the last line of the metrics
-        self._stopped_at: dict[str, Any] | None = None  # the place before a line that is not to be passed
+        self._stopped_at: dict[str, Any] | None = (
+            None  # the place before a line that is not to be passed
+        )
         self._most = 64
 
     def _opened_lines(self) -> Lines:
@@ -114,11 +128,15 @@ class Stream:
         self._open.close()
 
     def run(self, stops: Stops, tick: Callable[[], None]) -> None:
-        """Go through the input, to its end or until a stop is requested; `tick` is called after each batch."""
+        """Go through the input, to its end or until a stop is requested; `tick` is called after
+        each batch.
+        """
         import scipy.linalg  # noqa: F401  # its BLAS must have been loaded to be limited
         from threadpoolctl import threadpool_limits
 
-        with threadpool_limits(1):  # one event at a time has no work for more, and the bits must not depend on their number
+        with threadpool_limits(
+            1
+        ):  # one event at a time has no work for more, and the bits must not depend on their number
             self._run(stops, tick)
 
     def _run(self, stops: Stops, tick: Callable[[], None]) -> None:
@@ -130,11 +148,15 @@ class Stream:
         sinks = [sink for sink in (self._out, self._rejects) if sink is not None]
         for sink in sinks:
             sink.cut()
-        if self._resumes and (self.options.from_start or not all(sink.continues for sink in sinks if sink.has_length)):
+        if self._resumes and (
+            self.options.from_start or not all(sink.continues for sink in sinks if sink.has_length)
+        ):
             self._save()  # or after a crash nobody would know from where on the files are ours
         try:
             while not stops.requested:
-                if self._is_at_hand() or stops.wait(self._lines.source.descriptor, self._seconds_left()):
+                if self._is_at_hand() or stops.wait(
+                    self._lines.source.descriptor, self._seconds_left()
+                ):
                     if not self._step():
                         break
                     tick()
@@ -150,7 +172,11 @@ class Stream:
 
     def _seconds_left(self) -> float | None:
         """Until the next checkpoint; None if there is nothing to save."""
-        return max(0.0, self._saved + self.options.seconds - time.monotonic()) if self._unsaved else None
+        return (
+            max(0.0, self._saved + self.options.seconds - time.monotonic())
+            if self._unsaved
+            else None
+        )
 
     def _first_line(self, stops: Stops) -> bytes | None:
         """Return the first line, and leave it where it is; None if there is none."""
@@ -172,20 +198,32 @@ class Stream:
         self._events: CsvEvents | JsonEvents
         is_json = options.is_json
         if is_json is None:
-            suffixes = [] if options.source is None else [suffix.lower() for suffix in options.source.suffixes]
-            is_json = any(suffix in JSON_SUFFIXES for suffix in suffixes) or first.lstrip().startswith(b"{")
+            suffixes = (
+                []
+                if options.source is None
+                else [suffix.lower() for suffix in options.source.suffixes]
+            )
+            is_json = any(
+                suffix in JSON_SUFFIXES for suffix in suffixes
+            ) or first.lstrip().startswith(b"{")
         if is_json:
             self._events = JsonEvents(*arguments)
         else:
             self._events = CsvEvents(first, *arguments)
             self._lines.use_first()
             if self._events.missing:
-                self._say(f"the header has no {', '.join(self._events.missing):.300}; what is missing counts as its mean")
+                self._say(
+                    f"the header has no {', '.join(self._events.missing):.300}; what is missing "
+                    "counts as its mean"
+                )
         suffix = "" if options.out is None else options.out.suffix.lower()
         writes_json = suffix in JSON_SUFFIXES or (is_json and suffix != ".csv")
         key = options.identifier or "line"
         if writes_json and key == "p":
-            raise StreamError("--id p cannot be echoed in JSON, where p has the probabilities; answer in CSV with --out FILE.csv")
+            raise StreamError(
+                "--id p cannot be echoed in JSON, where p has the probabilities; answer in CSV "
+                "with --out FILE.csv"
+            )
         self._answers = JsonAnswers(key) if writes_json else CsvAnswers(key)
         if self._out.continues:
             self._answers.headed = self.model.place["headed"]
@@ -225,7 +263,17 @@ class Stream:
             began = time.monotonic()
             self._batch(min(self._most, max(1, self.options.every - self._unsaved)))
             took = time.monotonic() - began
-            self._most = max(1, min(LARGEST_BATCH, 2 * self._most if took < QUICK else self._most // 2 if took > SLOW else self._most))
+            self._most = max(
+                1,
+                min(
+                    LARGEST_BATCH,
+                    2 * self._most
+                    if took < QUICK
+                    else self._most // 2
+                    if took > SLOW
+                    else self._most,
+                ),
+            )
             self._heed_complaints()  # about a damaged end
         return True
 
@@ -239,21 +287,44 @@ class Stream:
 
     def _batch(self, most: int) -> None:
         """Predict, answer and learn some events, in the order of their lines."""
-        lines, buffer, first, late = self._lines, self._lines.buffer, self._lines.line + 1, self.model.counts["late"]
+        lines, buffer, first, late = (
+            self._lines,
+            self._lines.buffer,
+            self._lines.line + 1,
+            self.model.counts["late"],
+        )
         batch = self._events.parse(buffer, lines.at, lines.whole, most)
         stops = self.options.strict and bool(batch.rejects)
         self._text: list[bytes] = []
-        rows, refused = self._follower.follow(batch, int(np.searchsorted(batch.lines, batch.rejects[0][0])) if stops else len(batch.labels))
+        rows, refused = self._follower.follow(
+            batch,
+            int(np.searchsorted(batch.lines, batch.rejects[0][0])) if stops else len(batch.labels),
+        )
         self._out.write(b"".join(self._text))
         late = self.model.counts["late"] - late
-        bad = sorted([*batch.rejects, *((int(batch.lines[row]), int(batch.begins[row]), reason) for row, reason in refused)])
+        bad = sorted(
+            [
+                *batch.rejects,
+                *(
+                    (int(batch.lines[row]), int(batch.begins[row]), reason)
+                    for row, reason in refused
+                ),
+            ]
+        )
         if self.options.strict and bad:
             line, begin, reason = bad[0]
             self._count(rows - late, rows)
             lines.use(begin, line)
             raise BadEventError(f"line {first + line}: {reason}")
         for line, begin, reason in bad:
-            self._refuse(Complaint(first + line, buffer[begin : buffer.find(b"\n", begin) + 1 or len(buffer)], reason, {}))
+            self._refuse(
+                Complaint(
+                    first + line,
+                    buffer[begin : buffer.find(b"\n", begin) + 1 or len(buffer)],
+                    reason,
+                    {},
+                )
+            )
         self._count(rows + len(batch.rejects) - late, rows + len(batch.rejects))
         lines.use(batch.end, batch.passed)
 
@@ -263,7 +334,9 @@ class Stream:
 
     def _answer(self, batch: Batch, begin: int, end: int, P: Array) -> None:
         keys: Sequence[Identifier] = (
-            batch.ids[begin:end] if self.options.identifier else (batch.lines[begin:end] + self._lines.line + 1).tolist()
+            batch.ids[begin:end]
+            if self.options.identifier
+            else (batch.lines[begin:end] + self._lines.line + 1).tolist()
         )
         names = [str(name) for name in self.model.learner.labels[: P.shape[1]]]  # there may be more
         self._text.append(self._answers.lines(keys, P, names))
@@ -274,13 +347,23 @@ class Stream:
             self.first_reject = f"line {complaint.line}: {complaint.reason}"
         if self._rejects is not None:
             text = complaint.text[:SHOWN].rstrip(b"\r\n").decode(errors="replace")
-            self._rejects.write(json.dumps({"line": complaint.line, "reason": complaint.reason, "text": text}).encode() + b"\n")
+            self._rejects.write(
+                json.dumps(
+                    {"line": complaint.line, "reason": complaint.reason, "text": text}
+                ).encode()
+                + b"\n"
+            )
 
     def checkpoint(self) -> None:
         """Save, and add a line to the metrics if there is something new to say."""
         self._save()
         if self._metrics is not None and self._noted != self.model.counts:
-            self._metrics.write(json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **self.figures()}).encode() + b"\n")
+            self._metrics.write(
+                json.dumps(
+                    {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **self.figures()}
+                ).encode()
+                + b"\n"
+            )
             self._noted = dict(self.model.counts)
         self._unsaved, self._saved = 0, time.monotonic()
 
@@ -299,7 +382,10 @@ class Stream:
         try:
             persistence.save(self.model, self.options.model)
         except OSError as error:
-            raise StreamError(f"cannot write {self.options.model}: {error.strerror}; the last good checkpoint is kept") from None
+            raise StreamError(
+                f"cannot write {self.options.model}: {error.strerror}; the last good checkpoint is "
+                "kept"
+            ) from None
 
     @property
     def was_in_vain(self) -> bool:
@@ -311,7 +397,9 @@ class Stream:
         return self.model.counts[name] - self._before[name]
 
     def figures(self) -> dict[str, Any]:
-        """How it goes: counts over the life of the model, scores, and the rate of this run in events per second."""
+        """How it goes: counts over the life of the model, scores, and the rate of this run in
+        events per second.
+        """
         model, scores = self.model, self.model.scores
         seconds = time.monotonic() - self._began
         figures: dict[str, Any] = {

@@ -1,4 +1,6 @@
-"""The model of a stream: a forecaster of labels from dictionaries of features, and all that a checkpoint holds besides."""
+"""The model of a stream: a forecaster of labels from dictionaries of features, and all that a
+checkpoint holds besides.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ COUNTS = ("events", "predicted", "rejected", "learned", "late", "forgotten")
 
 
 class StreamModel(NamedLearner):
-    """What `mixable stream` keeps in its model file, and `mixable.load` returns: it predicts from dictionaries, and can learn more.
+    """What `mixable stream` keeps in its model file, and `mixable.load` returns: it predicts from
+    dictionaries, and can learn more.
 
     Parameters
     ----------
@@ -38,13 +41,15 @@ class StreamModel(NamedLearner):
     Attributes
     ----------
     counts
-        Events, of which predicted and rejected; examples learned; late labels; events forgotten before their label came.
+        Events, of which predicted and rejected; examples learned; late labels; events forgotten
+        before their label came.
     scores
         `mixable.metrics.Scores` of the forecasts whose label has come.
     waiting
         Features and forecast of the events whose label may yet come, by identifier.
     place
-        Where the stream was (`mixable.streaming.lines`), and how long what it had written (`mixable.streaming.files`).
+        Where the stream was (`mixable.streaming.lines`), and how long what it had written
+        (`mixable.streaming.files`).
 
     Examples
     --------
@@ -55,7 +60,13 @@ class StreamModel(NamedLearner):
     {'dry': 0.0, 'rain': 1.0}
     """
 
-    def __init__(self, design: Design, *, classes: Iterable[str] | None = None, features: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        design: Design,
+        *,
+        classes: Iterable[str] | None = None,
+        features: Iterable[str] | None = None,
+    ) -> None:
         self.design = design
         self.closed_features = features is not None
         self.classes = None if classes is None else tuple(classes)
@@ -93,10 +104,15 @@ class StreamModel(NamedLearner):
 
     def learn_one(self, x: dict[Hashable, Any], y: Identifier) -> None:
         """Learn one example; labels are text here, so that 1 is the class "1"."""
-        name = as_text(label(y))  # type: ignore[arg-type]  # what JSON cannot write is refused there
+        # What JSON cannot write is refused there.
+        name = as_text(label(y))  # type: ignore[arg-type]
         if self.classes is not None and name not in self.classes:
             raise ValueError(f"no class is called {name!r}")
-        known = {name: value for name, value in x.items() if name in self._columns.places} if self.closed_features else x
+        known = (
+            {name: value for name, value in x.items() if name in self._columns.places}
+            if self.closed_features
+            else x
+        )
         self._learn_one(known, name, 1.0)
 
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
@@ -104,18 +120,32 @@ class StreamModel(NamedLearner):
         return self._probabilities(x)
 
     def __getstate__(self) -> dict[str, Any]:
-        rows, forecasts = [list(each) for each in zip(*self.waiting.values(), strict=True)] or ([], [])
-        ids = [key.encode() for key in self.waiting]  # as numbers, since there may be too many for the description of a file
-        stack = {"lengths": np.fromiter(map(len, ids), np.int64, len(ids)), "values": np.frombuffer(b"".join(ids), np.uint8)}
+        rows, forecasts = [list(each) for each in zip(*self.waiting.values(), strict=True)] or (
+            [],
+            [],
+        )
+        ids = [
+            key.encode() for key in self.waiting
+        ]  # as numbers, since there may be too many for the description of a file
+        stack = {
+            "lengths": np.fromiter(map(len, ids), np.int64, len(ids)),
+            "values": np.frombuffer(b"".join(ids), np.uint8),
+        }
         waiting = {"ids": stack, "X": _stacked(rows), "P": _stacked(forecasts)}
         return {**super().__getstate__(), "waiting": waiting}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         learner = state.get("_learner", state.get("_engine"))  # the older name
         waiting, counts, classes = state["waiting"], state["counts"], state["classes"]
-        if not (isinstance(state["design"], Design) and isinstance(state["scores"], Scores) and isinstance(learner, Learner)):
+        if not (
+            isinstance(state["design"], Design)
+            and isinstance(state["scores"], Scores)
+            and isinstance(learner, Learner)
+        ):
             raise TypeError("a stream's model has a design, scores and a learner")
-        if not (classes is None or (isinstance(classes, tuple) and list(classes) == learner.labels)):
+        if not (
+            classes is None or (isinstance(classes, tuple) and list(classes) == learner.labels)
+        ):
             raise ValueError("classes and learner do not go together")
         if not (isinstance(counts, dict) and set(counts) == set(COUNTS)):
             raise ValueError(f"counts must be {', '.join(COUNTS)}")
@@ -147,7 +177,12 @@ def _stacked(rows: list[Array]) -> dict[str, Any]:
 
 def _unstacked(stack: dict[str, Any], kind: str) -> list[NDArray[Any]]:
     lengths, values = stack["lengths"], stack["values"]
-    if lengths.dtype.kind != "i" or (lengths < 0).any() or (lengths > len(values)).any() or lengths.sum() != len(values):
+    if (
+        lengths.dtype.kind != "i"
+        or (lengths < 0).any()
+        or (lengths > len(values)).any()
+        or lengths.sum() != len(values)
+    ):
         raise ValueError("what waits for its label has lengths that do not go with it")
     if len(values) and values.dtype.kind != kind:
         raise TypeError(f"what waits for its label is of type {values.dtype}")
@@ -163,7 +198,9 @@ def _check_place(place: Any) -> None:
     there = place["input"]
     for name in ("position", "line"):
         _validate.count(there[name], name, least=0, most=2**53)
-    if not (there["torn"] is None or isinstance(there["torn"], str)) or [type(each) for each in there["prints"]] != [str, str]:
+    if not (there["torn"] is None or isinstance(there["torn"], str)) or [
+        type(each) for each in there["prints"]
+    ] != [str, str]:
         raise TypeError("the place in the input is not one")
     for name in ("out", "rejects"):
         if place.get(name) is not None:

@@ -1,4 +1,6 @@
-"""Waiting for input in a way that SIGTERM and Ctrl-C can end, without ever breaking off in the midst of an event."""
+"""Waiting for input in a way that SIGTERM and Ctrl-C can end, without ever breaking off in the
+midst of an event.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import select
 import signal
 from types import FrameType
 
-PATIENCE = 2.0  # seconds that a reader of the answers is given to take some, once a stop is requested
+PATIENCE = (
+    2.0  # seconds that a reader of the answers is given to take some, once a stop is requested
+)
 
 
 class Stops:
@@ -19,7 +23,10 @@ class Stops:
     def __enter__(self) -> Stops:
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._waker, False)
-        self._before = {number: signal.signal(number, self._request) for number in (signal.SIGTERM, signal.SIGINT)}
+        self._before = {
+            number: signal.signal(number, self._request)
+            for number in (signal.SIGTERM, signal.SIGINT)
+        }
         self._waker_before = signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
         return self
 
@@ -31,7 +38,9 @@ class Stops:
         return descriptor in select.select([descriptor, self._woken], [], [], seconds)[0]
 
     def wait_to_write(self, descriptor: int) -> bool:
-        """Wait until something can be written; once a stop is requested not for long. Whether it can."""
+        """Wait until something can be written; once a stop is requested not for long. Whether it
+        can.
+        """
         while True:
             seconds = PATIENCE if self.requested else None
             woken = [] if self.requested else [self._woken]
