@@ -187,6 +187,9 @@ class LogCosh:
 
     n_outputs = 1
 
+    def __repr__(self):
+        return "LogCosh"
+
     def outcome(self, y):
         return np.atleast_1d(np.asarray(y, dtype=float))
 
