@@ -309,9 +309,12 @@ class Posterior {
                     if (!(std::fabs(Ainv[i * ld + j] - Ainv[j * ld + i]) <= 1e-6 * (std::fabs(Ainv[i * ld + i]) + std::fabs(Ainv[j * ld + j])))) return false;
         Buffer A1(shape_.drift == 0 ? D * D : 0);
         covariance(S);
+        if (shape_.drift > 0 && regulariser_ != 0) return false;
         if (shape_.drift == 0) {
             precision(A1);
             if (!can_be_inverse(A1, S)) return false;
+            for (long i = 0; i < D; ++i)
+                if (!(regulariser_ <= 1.000001 * A1[i * D + i])) return false;  // A is that multiple of I and more
         }
         if (!is_definite(S, limit / square)) return false;
         for (long i = 0; i < D; ++i)
