@@ -322,8 +322,8 @@ class Posterior {
         if (shape_.drift > 0) return true;
         for (long t = 0; t < curvature_n_; ++t)
             for (long i = 0; i < k * k; ++i)
-                if (!(std::fabs(curvature_c[t * k * k + i]) * norm2(curvature_x + t * dp, d) <= 1e300)) return false;
-        return is_definite(A1, 1e300);
+                if (!(std::fabs(curvature_c[t * k * k + i]) * norm2(curvature_x + t * dp, d) <= 1e308)) return false;
+        return is_definite(A1, 1e308);
     }
 
    private:
