@@ -261,7 +261,7 @@ class Engine:
 
     def learn_row(self, x: Array, y: Any, weight: float = 1.0) -> None:
         """Learn one row; one of weight 0 only says that there is such a label."""
-        origin, steps = self.origin, self.forecaster.steps
+        origin, steps, added = self.origin, self.forecaster.steps, None
         z, take_in = self._ahead(x)
         try:
             if self.labels is None:
@@ -269,11 +269,16 @@ class Engine:
                 y = y - self.offset
             elif y not in self.codes:
                 self.forecaster.predict(z)  # refuses what cannot be learned, before the class is taken in
+                added = dict(vars(self.forecaster))
                 self.add_label(y)
             self.forecaster.learn(z, y if self.labels is None else self.codes[y], weight)
         finally:  # also Ctrl-C, which may come when the row has been learned
             if self.forecaster.steps == steps:
                 self.origin = origin
+                if added is not None and y in self.codes:  # as it was before the class was taken in
+                    self.labels.remove(y)  # type: ignore[union-attr]
+                    del self.codes[y]
+                    vars(self.forecaster).update(added)
             elif weight > 0:
                 take_in()
 
