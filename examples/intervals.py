@@ -37,6 +37,6 @@ mean, std = model.predict(X[:1], return_std=True)
 print(f"the noise has a standard deviation of 30; the model says {std[0]:.1f}")
 
 # Output:
-# 50% intervals held 65% of the first 100 targets, 47% of the others
+# 50% intervals held 66% of the first 100 targets, 47% of the others
 # 90% intervals held 97% of the first 100 targets, 87% of the others
-# the noise has a standard deviation of 30; the model says 32.0
+# the noise has a standard deviation of 30; the model says 31.9

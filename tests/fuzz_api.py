@@ -1,5 +1,5 @@
 """Calls everything with good and bad arguments, and looks whether something breaks: a command, of
-which the tests run a few cases.
+which `.ci/run` runs some cases.
 
     python tests/fuzz_api.py --cases 500 --seed 0 [--kind GAF] [--first 0]
 

@@ -1,5 +1,5 @@
-"""Forges saved models and looks whether one of them gets through: a command, of which the tests run
-a few cases.
+"""Forges saved models and looks whether one of them gets through: a command, of which `.ci/run`
+runs some cases.
 
     python tests/fuzz_files.py --cases 500 --seed 0 [--kind GAF] [--first 0]
 

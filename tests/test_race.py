@@ -714,9 +714,21 @@ def test_datasets_lists_what_is_embedded():
 
 
 def test_table1_measures_exponents():
-    got = growth.measure("OGD", budget=0.01)
-    assert 0.4 < got.time_in_d < 1.4
-    assert got.regret_in_n < 0.8
+    class Sleeper:  # its time is known, whatever else the machine does
+        def __init__(self, d, K, B, n):
+            self.size = d * K**2
+
+        def run(self, X, y):
+            time.sleep(len(X) * self.size * 5e-5)
+
+    sizes = [1.0, 4.0, 16.0]
+    in_d = [growth.seconds_per_step(Sleeper, int(d), 1, 0.01) for d in sizes]
+    in_k = [growth.seconds_per_step(Sleeper, 1, int(K), 0.01) for K in sizes]
+    assert growth.slope(sizes, in_d) == pytest.approx(1.0, abs=0.3)
+    assert growth.slope(sizes, in_k) == pytest.approx(2.0, abs=0.3)
+    got = growth.measure("OGD", budget=0.001)
+    assert 0 < got.regret_in_n < 0.8
+    assert np.isfinite([got.time_in_d, got.time_in_k, got.regret_in_b]).all()
     assert mixable("table1", "--only", "nothing").returncode == 2
 
 

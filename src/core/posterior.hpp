@@ -349,9 +349,13 @@ class Posterior {
                         return false;
         Buffer A1(shape_.drift == 0 ? D * D : 0);
         covariance(S);
+        if (shape_.drift > 0 && regulariser_ != 0) return false;
         if (shape_.drift == 0) {
             precision(A1);
             if (!can_be_inverse(A1, S)) return false;
+            for (long i = 0; i < D; ++i)
+                if (!(regulariser_ <= 1.000001 * A1[i * D + i]))
+                    return false;  // A is that multiple of I and more
         }
         if (!is_definite(S, limit / square)) return false;
         for (long i = 0; i < D; ++i)
@@ -360,9 +364,9 @@ class Posterior {
         for (long t = 0; t < curvature_n_; ++t)
             for (long i = 0; i < k * k; ++i)
                 if (!(std::fabs(curvature_c[t * k * k + i]) * norm2(curvature_x + t * dp, d) <=
-                      1e300))
+                      1e308))
                     return false;
-        return is_definite(A1, 1e300);
+        return is_definite(A1, 1e308);
     }
 
    private:

@@ -269,7 +269,7 @@ def scale(value: Any, name: str) -> float:
 
 def regulariser(lam: Any) -> float:
     """A lam whose inverse is finite, too."""
-    return real(lam, "lam", above=0, least=1e-290, most=1e300)
+    return real(lam, "lam", above=0, least=1e-300, most=1e300)
 
 
 def drift(value: Any, lam: float) -> float:

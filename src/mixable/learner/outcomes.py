@@ -62,7 +62,10 @@ class Labels:
                 forecaster.add_class()
         finally:
             if forecaster.n_classes < len(self.names):
-                del self.codes[self.names.pop()]
+                self._forget_last()
+
+    def _forget_last(self) -> None:
+        del self.codes[self.names.pop()]
 
     def forecast(self, p: Array) -> Array:
         """Probabilities of the labels met, without the place kept for one to come."""
@@ -71,10 +74,18 @@ class Labels:
 
     def learn(self, forecaster: Any, z: Array, y: Hashable, weight: float) -> None:
         """Let the forecaster learn one row; one of weight 0 only says that there is such a label."""
-        if y not in self.codes:
-            forecaster.predict(z)  # refuses what cannot be learned, before the class is added
-            self.add(forecaster, y)
-        forecaster.learn(z, self.codes[y], weight)
+        if y in self.codes:
+            forecaster.learn(z, self.codes[y], weight)
+            return
+        forecaster.predict(z)  # refuses what cannot be learned, before the class is added
+        before, steps = dict(vars(forecaster)), forecaster.steps
+        self.add(forecaster, y)
+        try:
+            forecaster.learn(z, self.codes[y], weight)
+        finally:  # also Ctrl-C
+            if forecaster.steps == steps:
+                self._forget_last()
+                vars(forecaster).update(before)
 
     def run(self, forecaster: Any, Z: Array, y: Sequence[Hashable], weight: Array | None) -> Array:
         """Probabilities (n, labels met in the end) made before each row; 0 for labels not met yet."""

@@ -204,9 +204,9 @@ def _check_place(place: Any) -> None:
         raise TypeError("the place in the input is not one")
     for name in ("out", "rejects"):
         if place.get(name) is not None:
-            length, fingerprint = place[name]
+            length, *prints = place[name]
             _validate.count(length, name, least=0, most=2**53)
-            if not isinstance(fingerprint, str):
+            if not all(isinstance(each, str) for each in prints):
                 raise TypeError(f"the place in {name} is not one")
 
 
