@@ -526,7 +526,7 @@ def test_parts_of_models_are_no_models():
     size = int.from_bytes(data[:8], "little")
     model = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["model"])
     for part in ("Design", "Learner"):
-        alone = entry(model, {"Design": "design", "Learner": "learner_"}[part])[1]
+        alone = entry(model, {"Design": "design", "Learner": "engine_"}[part])[1]
         with pytest.raises(persistence.DamagedFileError, match=f"holds a {part}, which is a part"):
             persistence.from_bytes(rewritten(data, model=json.dumps(alone), **{"class": part}))
 

@@ -209,7 +209,7 @@ def test_the_mixture_resumes_to_the_same_bytes_in_the_midst_of_growing(tmp_path)
     assert (tmp_path / "pieces.csv").read_bytes() == whole
     assert (tmp_path / "pieces").read_bytes() == (tmp_path / "whole").read_bytes()
     model = mx.load(tmp_path / "whole")
-    assert (list(model.columns), sorted(model.labels)) == (["a", "b", "c", "d"], ["3", "no", "yes"])
+    assert (list(model.columns), sorted(model.learner.labels)) == (["a", "b", "c", "d"], ["3", "no", "yes"])
 
 
 @pytest.mark.parametrize(("d", "K"), [(18, 4), (700, 3)])
@@ -1281,7 +1281,7 @@ def test_labels_of_python_are_text_too(tmp_path):
     run(tmp_path, "--target", "y", data=b"a,y\n1,0\n2,1\n")
     model = mx.load(tmp_path / "model")
     model.learn_one({"a": 1.0}, 1)
-    assert model.labels == ["0", "1"]
+    assert model.learner.labels == ["0", "1"]
     mx.save(model, tmp_path / "model")
     run(tmp_path, "--target", "y", data=b"a,y\n1,0\n2,1\n")
 

@@ -94,9 +94,8 @@ class Mixture:
             for verb in ("predict", "learn")
         ):
             raise TypeError("an expert of the saved mixture is not a forecaster")
-        self.__init__(
-            experts, state["share"], target_bound=state["target_bound"], history=history is not None
-        )  # type: ignore[misc]
+        options = {"target_bound": state["target_bound"], "history": history is not None}
+        self.__init__(experts, state["share"], **options)  # type: ignore[misc]
         N, steps = len(experts), _validate.count(state["_steps"], "steps", least=0, most=2**53)
         log_weights = _validate.saved(state["_log_weights"], (N,), "weights")
         if abs(float(_log_sum(log_weights))) > 1e-6:

@@ -239,11 +239,11 @@ def _model(
             f"{', '.join(model.classes) if model.classes else 'none given'}"
         )
     if features is not None and not (
-        model.closed_features and set(features) == set(model.columns.places)
+        model.closed_features and set(features) == set(model.columns)
     ):
         raise StreamError(
             f"{path} was made with other --features: "
-            f"{', '.join(map(str, model.columns.places)) if model.closed_features else 'none given'}"
+            f"{', '.join(map(str, model.columns)) if model.closed_features else 'none given'}"
         )
     return model
 

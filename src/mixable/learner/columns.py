@@ -15,30 +15,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Columns:
+class Columns(dict[Hashable, int]):
     """The place of each feature in a row; a feature that is missing is NaN there."""
-
-    def __init__(self, places: dict[Hashable, int] | None = None) -> None:
-        self.places: dict[Hashable, int] = {} if places is None else places
-
-    def __len__(self) -> int:
-        return len(self.places)
 
     def new(self, names: Iterable[Hashable]) -> list[Hashable]:
         """Names that have no place yet."""
-        return [name for name in names if name not in self.places]
+        return [name for name in names if name not in self]
 
     def add(self, names: Iterable[Hashable]) -> None:
         """Give new names the next places."""
         for name in names:
-            self.places[name] = len(self.places)
+            self[name] = len(self)
 
     def plain_row(self, x: dict[Hashable, Any]) -> Array | None:
         """A row, if x has all features that are known, no others, and each a finite float."""
-        if len(x) != len(self.places):
+        if len(x) != len(self):
             return None
         try:
-            values = [x[name] for name in self.places]
+            values = [x[name] for name in self]
         except KeyError:
             return None
         if not all(type(value) is float for value in values) or not math.isfinite(sum(values)):
@@ -51,20 +45,20 @@ class Columns:
         if plain is not None:
             return plain
         check_dictionary(x)
-        row = np.full(len(self.places), math.nan)
+        row = np.full(len(self), math.nan)
         for name, value in x.items():
-            place = self.places.get(name)
+            place = self.get(name)
             if place is not None:
                 row[place] = number(name, value)
         return row
 
     def table(self, X: pd.DataFrame) -> Array:
         """The rows of a table of columns by name."""
-        table = np.full((len(X), len(self.places)), math.nan)
+        table = np.full((len(X), len(self)), math.nan)
         for name in X.columns:
-            if name in self.places:
+            if name in self:
                 column = X[name].to_numpy(dtype=np.float64, na_value=math.nan)
-                table[:, self.places[name]] = column
+                table[:, self[name]] = column
         return finite_or_missing(table)
 
 

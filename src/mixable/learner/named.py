@@ -78,9 +78,6 @@ class NamedLearner:
         if learner is not None:
             learner.learn(self._columns.table(X), y)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_columns": self._columns.places}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         defaults = {
             name: each.default for name, each in inspect.signature(type(self)).parameters.items()
@@ -93,16 +90,15 @@ class NamedLearner:
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take over a saved state, once columns and learner are known to go together."""
-        state = dict(state)
-        if "_engine" in state:  # what version 0.1.0 called it
-            state["_learner"] = state.pop("_engine")
-        places, learner = state.pop("_columns"), state["_learner"]
+        # Version 0.1.0 called a learner an engine.
+        state = {("_learner" if name == "_engine" else name): each for name, each in state.items()}
+        places, learner = state["_columns"], state["_learner"]
         if not (isinstance(places, dict) and list(places.values()) == list(range(len(places)))):
             raise ValueError("the saved columns are not numbered")
         if not (learner is None or isinstance(learner, Learner)):
             raise TypeError(f"a saved learner must be a Learner, got {learner!r:.80}")
         if len(places) != (learner.n_features if learner else 0):
             raise ValueError("columns and learner do not go together")
-        self.__dict__.update(state, _columns=Columns(places))
+        self.__dict__.update({**state, "_columns": Columns(places)})
         if learner is not None and learner.has_labels != (self._labels() is not None):
             raise ValueError("a classifier was saved with a regressor's learner, or vice versa")

@@ -58,20 +58,20 @@ class CsvEvents:
                 )
         features = [name for name in names if name not in (target, identifier)]
         if not model.closed_features and learns:
-            if len(model.columns.places.keys() | set(features)) > MOST_FEATURES:
+            if len(model.columns.keys() | set(features)) > MOST_FEATURES:
                 raise StreamError(
                     f"the header has {len(features):,} columns; name the features with --features "
                     "if there are so many"
                 )
             model.add_features(features)
-        used = [name for name in features if name in model.columns.places]
+        used = [name for name in features if name in model.columns]
         self._fieldless = not (used if model.closed_features else features)
         self.missing = [
-            str(name) for name in model.columns.places if name not in used
+            str(name) for name in model.columns if name not in used
         ]  # features that the model has, and the header has not
         places = {name: place for place, name in enumerate(used)}
         special = {target: -2, identifier: -3}
-        self._columns = [model.columns.places[name] for name in used]
+        self._columns = [model.columns[name] for name in used]
         self._model = model
         self._parser = _core.CsvParser(
             [special.get(name, places.get(name, -1)) for name in names], names
@@ -132,7 +132,7 @@ class JsonEvents:
             if text:
                 try:
                     values, label, key = self._read(text)
-                    if self._open and not values.keys() <= self._model.columns.places.keys():
+                    if self._open and not values.keys() <= self._model.columns.keys():
                         if rows or rejects:
                             break
                         self._add_features(values)
@@ -153,11 +153,11 @@ class JsonEvents:
     def _has_features(self, values: dict[Hashable, Any]) -> bool:
         """Whether an object has the key of a feature, whatever its value."""
         if self._model.closed_features:
-            return not self._model.columns.places.keys().isdisjoint(values)
+            return not self._model.columns.keys().isdisjoint(values)
         return bool(values)
 
     def _add_features(self, values: dict[Hashable, Any]) -> None:
-        if len(self._model.columns.places.keys() | values.keys()) > MOST_FEATURES:
+        if len(self._model.columns.keys() | values.keys()) > MOST_FEATURES:
             raise ValueError(
                 f"more than {MOST_FEATURES} features; name those wanted with --features"
             )

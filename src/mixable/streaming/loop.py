@@ -87,7 +87,7 @@ class Stream:
                     if before
                     else f"{options.model} was made without {name}"
                 )
-        if options.target in model.columns.places and model.closed_features:
+        if options.target in model.columns and model.closed_features:
             raise StreamError(f"{options.target!r} is the target, and cannot be among --features")
         self._open = contextlib.ExitStack()
         self._lines = self._opened_lines()

@@ -109,7 +109,7 @@ class StreamModel(NamedLearner):
         if self.classes is not None and name not in self.classes:
             raise ValueError(f"no class is called {name!r}")
         known = (
-            {name: value for name, value in x.items() if name in self._columns.places}
+            {name: value for name, value in x.items() if name in self._columns}
             if self.closed_features
             else x
         )
@@ -132,7 +132,7 @@ class StreamModel(NamedLearner):
             "values": np.frombuffer(b"".join(ids), np.uint8),
         }
         waiting = {"ids": stack, "X": _stacked(rows), "P": _stacked(forecasts)}
-        return {**super().__getstate__(), "waiting": waiting}
+        return {**self.__dict__, "waiting": waiting}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         learner = state.get("_learner", state.get("_engine"))  # the older name
