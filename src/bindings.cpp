@@ -7,6 +7,7 @@
 #include "core/scalar_rules.hpp"
 #include "core/scaler.hpp"
 #include "events.hpp"
+#include "from_python.hpp"
 #include "model.hpp"
 
 namespace {
@@ -85,6 +86,8 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
     return model;
 }
 
+Posterior posterior(const PosteriorShape& shape) { return Posterior(shape, scipy_blas()); }
+
 /// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether
 /// they are learned.
 nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) {
@@ -122,8 +125,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
             "__init__",
             [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu,
                double drift, const nb::list& ladder, long block, long period) {
-                new (self) GafModel(PosteriorShape{K - 1, d, K - 1, lam, drift, block, period},
-                                    scipy_blas(), K, beta, alpha, mu, ladder_from(ladder, K - 1));
+                new (self) GafModel(posterior({K - 1, d, K - 1, lam, drift, block, period}), K,
+                                    beta, alpha, mu, ladder_from(ladder, K - 1));
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
             nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
@@ -135,8 +138,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "__init__",
             [](FolkloreModel* self, long d, long K, double lam, double beta, double drift) {
-                new (self) FolkloreModel(PosteriorShape{K - 1, d, K - 1, lam, drift}, scipy_blas(),
-                                         K, beta);
+                new (self) FolkloreModel(posterior({K - 1, d, K - 1, lam, drift}), K, beta);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
             nb::arg("drift"));
@@ -144,22 +146,21 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "__init__",
             [](OnsModel* self, long d, long K, double lam, double beta) {
-                new (self) OnsModel(PosteriorShape{K - 1, d, 1, lam, 0.0}, scipy_blas(), K, beta);
+                new (self) OnsModel(posterior({K - 1, d, 1, lam, 0.0}), K, beta);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"));
     bind<AioliModel>(m, "AIOLI", "See mixable.AIOLI; in margin coordinates.")
         .def(
             "__init__",
             [](AioliModel* self, long d, double lam, double scale, double virtual_weight) {
-                new (self) AioliModel(PosteriorShape{1, d, 1, lam, 0.0}, scipy_blas(), scale,
-                                      virtual_weight);
+                new (self) AioliModel(posterior({1, d, 1, lam, 0.0}), scale, virtual_weight);
             },
             nb::arg("n_features"), nb::arg("lam"), nb::arg("scale"), nb::arg("virtual_weight"));
     bind<VawModel>(m, "VAW", "See mixable.VAW.")
         .def(
             "__init__",
             [](VawModel* self, long d, double lam, double drift) {
-                new (self) VawModel(PosteriorShape{1, d, 1, lam, drift}, scipy_blas());
+                new (self) VawModel(posterior({1, d, 1, lam, drift}));
             },
             nb::arg("n_features"), nb::arg("lam"), nb::arg("drift"));
     bind<OgdModel>(m, "OGD",
@@ -167,7 +168,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "__init__",
             [](OgdModel* self, long d, long K, double rate, bool fixed, double radius) {
-                new (self) OgdModel(PosteriorShape{K - 1, d, 1, 1.0, 0.0}, radius, K, rate, fixed);
+                new (self) OgdModel(GradientState(K - 1, d, radius), K, rate, fixed);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"),
             nb::arg("radius"));
@@ -178,18 +179,18 @@ NB_MODULE(MIXABLE_MODULE, m) {
             [](AutoGafModel* self, long d, long K, const nb::list& grid,
                const std::vector<double>& alphas, const nb::tuple& guard, double mu, double scale,
                double share, bool sleep, long threads, const nb::list& ladder, long views) {
-                std::vector<Ensemble<ClassFamily>::Plan> plans;
+                std::vector<Plan<long>> plans;
                 const auto shape = [&](double lam, double drift) {
                     return PosteriorShape{K - 1, d, K - 1, lam, drift};
                 };
                 const auto rungs = ladder_from(ladder, K - 1);
                 for (nb::handle item : grid) {
-                    const auto [lam, beta, drift, view, vigilant, awake] =
+                    const auto [lam, beta, drift, view, always_awake, awake] =
                         nb::cast<std::tuple<double, double, double, long, bool, bool>>(item);
                     GafRule rule(K, beta, 1.0, mu, rungs);
                     plans.push_back({shape(lam, drift),
                                      std::make_unique<GafReadings>(std::move(rule), alphas),
-                                     vigilant, view, awake});
+                                     always_awake, view, awake});
                 }
                 if (guard.size() == 2)
                     plans.push_back({shape(nb::cast<double>(guard[0]), 0.0),
@@ -215,12 +216,12 @@ NB_MODULE(MIXABLE_MODULE, m) {
             [](AutoRidgeModel* self, long d, const nb::list& grid,
                const std::vector<double>& noises, double scale, double share, bool sleep,
                long threads, long views) {
-                std::vector<Ensemble<NormalFamily>::Plan> plans;
+                std::vector<Plan<double>> plans;
                 for (nb::handle item : grid) {
-                    const auto [lam, drift, view, vigilant, awake] =
+                    const auto [lam, drift, view, always_awake, awake] =
                         nb::cast<std::tuple<double, double, long, bool, bool>>(item);
                     plans.push_back({PosteriorShape{1, d, 1, lam, drift},
-                                     std::make_unique<RidgeReadings>(noises), vigilant, view,
+                                     std::make_unique<RidgeReadings>(noises), always_awake, view,
                                      awake});
                 }
                 new (self)
@@ -273,7 +274,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
             "state",
             [](Scaler& self) {
                 nb::dict out;
-                self.visit(StateWriter{out});
+                Saving saving(out);
+                self.visit(saving);
                 return out;
             },
             nb::sig("def state(self) -> dict[str, NDArray[np.float64]]"), "The statistics.")
@@ -287,7 +289,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
                 std::fill_n(data(whole["early"]), self.d * Scaler::kept, std::nan(""));
                 whole.update(state);
                 Scaler saved = self.empty();
-                saved.visit(StateReader{whole, true, true});
+                LoadingArrays loading(whole, true, true);
+                saved.visit(loading);
                 if (!saved.sound())
                     throw nb::value_error(
                         "the saved statistics are not some that a scaler can have");
@@ -318,7 +321,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
     m.def(
         "posterior_bytes",
         [](long k, long d, long rank, bool drift) {
-            return 8 * PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.doubles();
+            return PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.bytes();
         },
         nb::arg("k"), nb::arg("d"), nb::arg("rank"), nb::arg("drift"),
         "Bytes that the matrices of a posterior of this size take.");

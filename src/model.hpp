@@ -1,16 +1,6 @@
 // A forecaster as a Python object: conversions, the GIL, states, and the guard against two threads
-// at once. What an argument may be is decided in mixable/_validate.py; here only the common case is
-// recognised (plain finite float64 arrays of the right shape), so that one step costs little more
-// than its arithmetic.
+// at once. A step of plain arguments costs little more than its arithmetic.
 #pragma once
-
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
-#include <numpy/arrayobject.h>
 
 #include <atomic>
 #include <chrono>
@@ -19,170 +9,11 @@
 #include <thread>
 #include <type_traits>
 
-#include "core/expectation.hpp"
 #include "core/follow.hpp"
 #include "core/forecaster.hpp"
-#include "gil.hpp"
-
-namespace nb = nanobind;
-using namespace MIXABLE_ISA;
+#include "saved.hpp"
 
 namespace {  // one translation unit includes this
-
-#define MIXABLE_STRING_(x) #x
-#define MIXABLE_STRING(x) MIXABLE_STRING_(x)
-
-nb::object new_array(std::initializer_list<npy_intp> shape) {
-    PyObject* a =
-        PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), NPY_DOUBLE);
-    if (!a) throw nb::python_error();
-    return nb::steal(a);
-}
-
-template <class T = double>
-T* data(nb::handle array) {
-    return static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
-}
-
-bool is_plain(nb::handle x, int type, int ndim) {
-    if (!PyArray_CheckExact(x.ptr())) return false;
-    auto* a = reinterpret_cast<PyArrayObject*>(x.ptr());
-    return PyArray_NDIM(a) == ndim && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a);
-}
-
-npy_intp length(nb::handle x, int axis = 0) {
-    return PyArray_DIM(reinterpret_cast<PyArrayObject*>(x.ptr()), axis);
-}
-
-/// An array that the Python side has already checked; anything else is a mistake of ours, not the
-/// user's.
-const double* checked(nb::handle x, int ndim) {
-    if (!is_plain(x, NPY_DOUBLE, ndim))
-        throw nb::type_error("expected a C-contiguous float64 array");
-    return data(x);
-}
-
-double square(const double* x, long n) {
-    double s = 0;
-    for (long i = 0; i < n; ++i) s += x[i] * x[i];
-    return s;
-}
-
-/// What mixable._validate says of arguments that are not of the common kind.
-template <class... Arguments>
-nb::object validated(const char* what, Arguments... arguments) {
-    return outliving(
-        [&] { return nb::module_::import_("mixable._validate").attr(what)(arguments...); });
-}
-
-void* capsule_pointer(nb::handle module, const char* name) {
-    nb::object capsule = module.attr("__pyx_capi__")[name];
-    const char* signature = PyCapsule_GetName(capsule.ptr());
-    if (!signature || !std::strstr(signature, "int *"))
-        throw nb::import_error(
-            "SciPy's BLAS does not use 32-bit integers: this build of SciPy is not supported");
-    return PyCapsule_GetPointer(capsule.ptr(), signature);
-}
-
-/// Filled on first use, under the GIL. The imports may let another thread in, which then fills it
-/// too, with the same: a guarded static would deadlock.
-const Blas& scipy_blas() {
-    static Blas blas;
-    if (!blas.dpotri) {
-        const auto import = [](const char* name) {
-            return outliving([name] { return nb::module_::import_(name); });
-        };
-        const nb::object blas_module = import("scipy.linalg.cython_blas"),
-                         lapack = import("scipy.linalg.cython_lapack");
-        Blas b;
-        b.dgemm = reinterpret_cast<Blas::gemm_t>(capsule_pointer(blas_module, "dgemm"));
-        b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
-        b.dpotrf = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotrf"));
-        b.dpotri = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotri"));
-        blas = b;
-    }
-    return blas;
-}
-
-/// (kind, reach, m, points (k x m) or None, weights (m) or None, seed): see mixable.integrals.Rung.
-Rung rung_from(nb::handle h, long k) {
-    const nb::tuple t = nb::cast<nb::tuple>(h);
-    const auto kind = nb::cast<std::string>(t[0]);
-    Rung rung;
-    rung.kind = kind == "taylor"      ? Rung::taylor
-                : kind == "symmetric" ? Rung::symmetric
-                                      : Rung::random;
-    rung.reach = nb::cast<double>(t[1]);
-    rung.m = nb::cast<long>(t[2]);
-    rung.seed = nb::cast<std::uint64_t>(t[5]);
-    const long m = rung.m, ld = pad(m);
-    rung.weight = Buffer(ld);
-    if (rung.kind == Rung::symmetric) {
-        const double *w = checked(t[3], 2), *weight = checked(t[4], 1);
-        rung.w = Buffer(k * ld);
-        for (long j = 0; j < k; ++j) std::memcpy(rung.w + j * ld, w + j * m, std::size_t(m) * 8);
-        std::memcpy(rung.weight, weight, std::size_t(m) * 8);
-    } else {
-        for (long i = 0; i < m; ++i) rung.weight[i] = 1.0 / double(m);
-    }
-    return rung;
-}
-
-std::shared_ptr<const std::vector<Rung>> ladder_from(const nb::list& rungs, long k) {
-    std::vector<Rung> ladder;
-    for (nb::handle h : rungs) ladder.push_back(rung_from(h, k));
-    return std::make_shared<const std::vector<Rung>>(std::move(ladder));
-}
-
-/// What `visit` of a state is given: to copy everything into a dict...
-struct StateWriter {
-    nb::dict& out;
-    template <class Number>
-    void operator()(const char* name, Number& value) {
-        out[name] = value;
-    }
-    void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
-        nb::object a = new_array({rows, columns});
-        for (long i = 0; i < rows; ++i)
-            std::memcpy(data(a) + i * columns, values + i * stride, std::size_t(columns) * 8);
-        out[name] = a;
-    }
-};
-
-/// ... the counters from it...
-struct StateCounters {
-    const nb::dict& in;
-    template <class Number>
-    void operator()(const char* name, Number& value) {
-        value = nb::cast<Number>(in[name]);
-    }
-    void operator()(const char*, Buffer&, long, long, long) {}
-};
-
-/// ... or the arrays from it: first to check them against the counters, then to write them.
-struct StateReader {
-    const nb::dict& in;
-    bool write;
-    bool may_be_missing = false;  // whether NaN is an entry like others
-    template <class Number>
-    void operator()(const char*, Number&) {}
-    void operator()(const char* name, Buffer& values, long rows, long columns, long stride) {
-        const nb::object a = in[name];
-        const double* p = checked(a, 2);
-        if (length(a, 0) != rows || length(a, 1) != columns)
-            throw nb::value_error(
-                (std::string("the saved ") + name + " does not fit this model").c_str());
-        if (!std::all_of(p, p + rows * columns, [this](double x) {
-                return std::isfinite(x) || (may_be_missing && std::isnan(x));
-            }))
-            throw nb::value_error((std::string("the saved ") + name +
-                                   " does not fit: it has entries that are not finite")
-                                      .c_str());
-        if (write)
-            for (long i = 0; i < rows; ++i)
-                std::memcpy(values + i * stride, p + i * columns, std::size_t(columns) * 8);
-    }
-};
 
 /// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at
 /// once.
@@ -192,16 +23,14 @@ class Model {
     using Outcome = typename Core::Outcome;
     static constexpr bool has_posterior = Core::has_posterior, is_ensemble = Core::is_ensemble;
 
+    Model(const Model&) = delete;
+    Model(Model&&) = delete;
     template <class... Arguments>
-    explicit Model(const PosteriorShape& shape, Arguments&&... arguments)
-        : forecaster_(shape, std::forward<Arguments>(arguments)...),
-          k_(shape.k),
-          features_(shape.d),
+    explicit Model(Arguments&&... arguments)
+        : forecaster_(std::forward<Arguments>(arguments)...),
           d_(forecaster_.row_length()),
-          long_step_(double(forecaster_.posteriors()) * double(shape.D()) * double(shape.D()) *
-                         double(shape.k) >
-                     1e5),
-          slice_(slice_rows(shape, forecaster_.posteriors())),
+          long_step_(forecaster_.cost() > 2e5),
+          slice_(slice_rows()),
           largest_(forecaster_.largest_square()) {}
 
     nb::object predict(nb::handle x) {
@@ -292,14 +121,14 @@ class Model {
 
     nb::object mean() {
         Use use(*this);
-        nb::object out = new_array({k_, features_});
+        nb::object out = new_array({forecaster_.predictions(), forecaster_.features()});
         forecaster_.mean(data(out));
         return out;
     }
 
     nb::object precision() {
         Use use(*this);
-        if (forecaster_.state.shape().drift != 0)
+        if (!forecaster_.state.keeps_precision())
             throw nb::value_error("A is not accumulated when drift > 0");
         return matrix([&](double* out) { forecaster_.state.precision(out); });
     }
@@ -320,7 +149,7 @@ class Model {
 
     nb::object weights() {
         Use use(*this);
-        const long n = forecaster_.readouts();
+        const long n = forecaster_.experts();
         nb::object out = new_array({2, n});
         forecaster_.weights(data(out), data(out) + n);
         return out;
@@ -332,10 +161,10 @@ class Model {
         if (length(x) != d_) throw nb::value_error("x has the wrong shape");
         check_size(row, 1, "x");
         const long width = forecaster_.reading_width() + 1;
-        Buffer rows(forecaster_.readouts() * width);
+        Buffer rows(forecaster_.experts() * width);
         const long n = forecaster_.components(row, rows);
         nb::object out = new_array({n, width});
-        std::memcpy(data(out), rows, std::size_t(n * width) * 8);
+        copy(rows, n * width, data(out));
         return out;
     }
 
@@ -362,15 +191,15 @@ class Model {
             throw nb::value_error("a state of this kind can only be restored into a new model");
         const nb::dict before = all();
         try {
-            forecaster_.visit(StateCounters{state});
+            visit(LoadingCounters(state));
             if (!forecaster_.counters_are_valid())
                 throw nb::value_error("the saved state's counters do not fit this model");
-            forecaster_.visit(StateReader{state, false});
+            visit(LoadingArrays(state, false));
             read_arrays(state);
             if (!forecaster_.contents_are_valid())
                 throw nb::value_error("the saved state's contents do not fit this model");
         } catch (...) {
-            forecaster_.visit(StateCounters{before});
+            visit(LoadingCounters(before));
             read_arrays(before);
             throw;
         }
@@ -409,12 +238,13 @@ class Model {
 
     nb::dict all() {
         nb::dict out;
-        forecaster_.visit(StateWriter{out});
+        visit(Saving(out));
         return out;
     }
+    void visit(Visitor&& visitor) { forecaster_.visit(visitor); }
     void read_arrays(const nb::dict& state) {
-        forecaster_.clear_block();
-        forecaster_.visit(StateReader{state, true});
+        forecaster_.clear();
+        visit(LoadingArrays(state, true));
         forecaster_.forget_reading();
     }
 
@@ -437,7 +267,7 @@ class Model {
     const double* plain_row(nb::handle x) const {
         if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
         const double* row = data(x);
-        return square(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
+        return squared_norm(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
     }
 
     nb::object predict_row(const double* row) {
@@ -462,20 +292,21 @@ class Model {
     /// Refuses inputs that are finite but too large for the state.
     void check_size(const double* X, long n, const char* name) const {
         for (long t = 0; t < n; ++t)
-            if (!(square(X + t * d_, d_) <= largest_)) {
+            if (!(squared_norm(X + t * d_, d_) <= largest_)) {
                 char text[256];
                 std::snprintf(text, sizeof text,
                               "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows "
                               "at most %.3g; scale the inputs",
                               name, n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")",
-                              square(X + t * d_, d_), largest_);
+                              squared_norm(X + t * d_, d_), largest_);
                 throw nb::value_error(text);
             }
     }
 
     template <class F>
     nb::object matrix(F&& fill) {
-        nb::object out = new_array({k_ * features_, k_ * features_});
+        const long D = forecaster_.predictions() * forecaster_.features();
+        nb::object out = new_array({D, D});
         double* p = data(out);
         WithoutGil without_gil;
         fill(p);
@@ -483,11 +314,9 @@ class Model {
     }
 
     /// Rows between two looks for Ctrl-C: some 10 ms of work, in whole blocks.
-    static long slice_rows(const PosteriorShape& shape, long posteriors) {
-        const double D = double(shape.D()),
-                     rows = std::min(
-                         1024.0, 2e8 / double(posteriors) / (D * D * double(shape.k + 3) + 1e4));
-        return std::max(1L, long(rows) / shape.capacity()) * shape.capacity();
+    long slice_rows() const {
+        const double rows = std::min(1024.0, 2e8 / (forecaster_.cost() + 1e4));
+        return std::max(1L, long(rows) / forecaster_.block()) * forecaster_.block();
     }
 
     /// f(first, count) over n rows without the GIL, with a look for Ctrl-C after each slice.
@@ -511,7 +340,6 @@ class Model {
     }
 
     Core forecaster_;
-    long k_, features_;
     long d_;  // numbers in an input
     bool long_step_;
     long slice_;                           // rows between two looks for Ctrl-C

@@ -105,7 +105,7 @@ class ClassFamily {
     long width() const { return classes_; }
     long outputs() const { return classes_; }
     static double log_likelihood(const double* p, long y) { return std::log(p[y]); }
-    void begin_mix(double* p) const { std::memset(p, 0, std::size_t(classes_) * 8); }
+    void begin_mix(double* p) const { set_to_zero(p, classes_); }
     void add(double weight, const double* reading, double* p) const {
         for (long c = 0; c < classes_; ++c) p[c] += weight * reading[c];
     }

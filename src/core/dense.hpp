@@ -25,7 +25,8 @@ class Buffer {
         const bool large =
             n >=
             1L << 18;  // worth huge pages, which spare the matrix products most of their TLB misses
-        const long alignment = large ? 1L << 21 : 64, bytes = pad_to((n + 16) * 8, alignment);
+        const long alignment = large ? 1L << 21 : 64,
+                   bytes = pad_to((n + 16) * long(sizeof(double)), alignment);
         data_ =
             static_cast<double*>(std::aligned_alloc(std::size_t(alignment), std::size_t(bytes)));
         if (!data_) throw std::bad_alloc();
@@ -49,11 +50,17 @@ class Buffer {
     double& operator[](long i) { return data_[i]; }
     double operator[](long i) const { return data_[i]; }
     long size() const { return size_; }
+    void clear() { std::memset(data_, 0, std::size_t(size_) * sizeof(double)); }
 
    private:
     double* data_ = nullptr;
     long size_ = 0;
 };
+
+inline void copy(const double* from, long n, double* to) {
+    std::memcpy(to, from, std::size_t(n) * sizeof(double));
+}
+inline void set_to_zero(double* x, long n) { std::memset(x, 0, std::size_t(n) * sizeof(double)); }
 
 /// A strided view of scalars: element (i, j) is p[i * rows + j * cols].
 struct Strided {
@@ -123,7 +130,7 @@ inline void subtract_gram(long n, long d, long K, const double* U, long ldu, dou
     for (; j + panel <= pad(n); j += panel) {
         if (K <= most) {  // every row reads this panel of U: let it lie together
             for (long l = 0; l < K; ++l)
-                std::memcpy(packed + l * panel, U + l * ldu + j, panel * 8);
+                std::memcpy(packed + l * panel, U + l * ldu + j, panel * sizeof(double));
             columns(std::integral_constant<int, tile_vectors>{}, packed, panel);
         } else {
             columns(std::integral_constant<int, tile_vectors>{}, U + j, ldu);

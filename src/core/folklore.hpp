@@ -42,14 +42,14 @@ class FolkloreRule {
             for (long l = 0; l < k; ++l) s -= G[i * sk + l] * u_[l];
             shifted_[i] = s;
         }
-        std::memcpy(u_, softmax_.solve_step(shifted_, 0, 1.0), std::size_t(k) * 8);
+        copy(softmax_.solve_step(shifted_, 0, 1.0), k, u_);
         m_ = m;
         G_ = G;
     }
 
     void predict(double* p) {
         softmax_.evaluate(u_);
-        std::memcpy(p, softmax_.p, std::size_t(outputs) * 8);
+        copy(softmax_.p, outputs, p);
     }
 
     /// The surrogate is expanded at u: with g = Q^T (softmax(Q u) - e_y) and C = F F^T = c S, the
@@ -71,7 +71,7 @@ class FolkloreRule {
             for (long l = 0; l < k; ++l) s += F[i * sk + l] * shifted_[l];
             work_[i] = s;
         }
-        std::memcpy(v, work_, std::size_t(k) * 8);
+        copy(work_, k, v);
     }
 
    private:

@@ -1,6 +1,7 @@
-// A forecaster = a state + a rule on the small (m, G, y). One loop serves every rule.
+// A forecaster = a state + a rule on the small (m, G, y). One loop serves every rule and state.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "posterior.hpp"
@@ -8,25 +9,28 @@
 namespace MIXABLE_ISA {
 
 /// Rule must have: Outcome, outputs, begin(m, G, step), predict(p) and learn(y, weight, v, F),
-/// which refer to what begin was given; see gaf.hpp. State is Posterior or has its interface.
+/// which refer to what begin was given; see gaf.hpp. State is one of state.hpp.
 template <class Rule, class State = Posterior>
 class Forecaster {
    public:
     using Outcome = typename Rule::Outcome;
     static constexpr bool has_posterior = std::is_same_v<State, Posterior>, is_ensemble = false;
 
-    template <class StateArgument, class... RuleArguments>
-    Forecaster(const PosteriorShape& shape, StateArgument&& state_argument,
-               RuleArguments&&... arguments)
-        : state(shape, std::forward<StateArgument>(state_argument)),
+    template <class... RuleArguments>
+    Forecaster(State&& start, RuleArguments&&... arguments)
+        : state(std::move(start)),
           rule(std::forward<RuleArguments>(arguments)...),
           v_(state.sk),
-          F_(state.k * state.sr) {}
+          F_(state.k * state.sr),
+          block_(state.room()) {}
 
     State state;
     Rule rule;
 
-    static constexpr long posteriors() { return 1; }
+    long block() const { return block_; }
+    long predictions() const { return state.k; }
+    long features() const { return state.d; }
+    double cost() const { return state.cost(); }
     long row_length() const { return state.d; }
     long outputs() const { return rule.outputs; }
     long steps() const { return state.steps(); }
@@ -39,19 +43,16 @@ class Forecaster {
         forget_reading();
     }
 
-    template <class F>
-    void visit(F&& f) {
-        state.visit(f);
-    }
+    void visit(Visitor& visitor) { state.visit(visitor); }
     bool counters_are_valid() const { return state.counters_are_valid(); }
-    void clear_block() { state.clear_block(); }
+    void clear() { state.clear(); }
     bool contents_are_valid() const { return state.contents_are_valid(1e300); }
     static constexpr bool may_be_restored() { return true; }
 
     /// The forecast p (outputs) for input x (d). The reading is kept, so that learning the same x
     /// next costs no second projection.
     void predict(const double* x, double* p) {
-        look(x);
+        read_input(x);
         rule.predict(p);
     }
 
@@ -60,7 +61,7 @@ class Forecaster {
         forget_reading();
         for (long t = 0; t < n;) {
             const long count = std::min(state.room(), n - t);
-            state.prepare(X + t * state.d, state.d, count, false);
+            state.prepare({X + t * state.d, count, state.d}, false);
             for (long i = 0; i < count; ++i, ++t) {
                 read(i);
                 rule.predict(out + t * rule.outputs);
@@ -69,19 +70,19 @@ class Forecaster {
     }
 
     void learn(const double* x, Outcome y, double weight) {
-        look(x);
-        take(y, weight);
+        read_input(x);
+        push(y, weight);
     }
 
     /// Row t of out (n x outputs) is predicted before y_t is learned. `weight` may be null.
     void run(const double* X, const Outcome* y, const double* weight, long n, double* out) {
         forget_reading();
         for (long t = 0; t < n;) {
-            state.prepare(X + t * state.d, state.d, std::min(state.room(), n - t));
+            state.prepare({X + t * state.d, std::min(state.room(), n - t), state.d});
             do {  // a push may use up what was prepared before its time
                 read();
                 rule.predict(out + t * rule.outputs);
-                take(y[t], weight ? weight[t] : 1.0);
+                push(y[t], weight ? weight[t] : 1.0);
                 ++t;
             } while (state.has_prepared());
         }
@@ -94,19 +95,19 @@ class Forecaster {
     }
 
    private:
-    void look(const double* x) {
+    void read_input(const double* x) {
         if (fresh_ && state.is_prepared(x)) return;
-        state.prepare(x, state.d, 1);
+        state.prepare(one_row(x));
         read();
         fresh_ = true;
     }
 
-    void read(long ahead = 0) {
-        state.read(ahead);
+    void read(long after = 0) {
+        state.read(after);
         rule.begin(state.m, state.G, state.steps());
     }
 
-    void take(Outcome y, double weight) {
+    void push(Outcome y, double weight) {
         rule.learn(y, weight, v_, F_);
         state.push(v_, F_);
         fresh_ = false;
@@ -114,6 +115,7 @@ class Forecaster {
 
     bool fresh_ = false;  // whether the rule holds the reading of the next prepared input
     Buffer v_, F_;
+    long block_;  // steps that are best learned together
 };
 
 }  // namespace MIXABLE_ISA

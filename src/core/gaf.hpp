@@ -37,7 +37,7 @@ class GafRule {
     void predict(double alpha, double* p) {
         if (std::isinf(alpha)) {
             softmax_.evaluate(m_);
-            std::memcpy(p, softmax_.p, std::size_t(outputs) * 8);
+            copy(softmax_.p, outputs, p);
         } else {
             expectation_(softmax_, m_, 0.5 / alpha, std::uint64_t(step_), p);
         }

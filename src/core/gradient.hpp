@@ -1,50 +1,37 @@
-// Online gradient descent (Zinkevich 2003): a state that only keeps the mean, with the interface of
-// Posterior, and its rule.
+// Online gradient descent (Zinkevich 2003): a state that only keeps the mean, and its rule.
 #pragma once
 
-#include "posterior.hpp"
 #include "softmax.hpp"
+#include "state.hpp"
+#include "symmetric.hpp"
 
 namespace MIXABLE_ISA {
 
 /// Weights V (k x d) that move by V <- V - v x^T and are projected on the ball of radius `radius`
 /// (0: none). There is no width: G stays 0.
-class GradientState {
+class GradientState final : public State {
    public:
-    GradientState(const PosteriorShape& shape, double radius)
-        : k(shape.k),
-          d(shape.d),
-          sk(pad_to(k, 8)),
-          sr(8),
-          m(k),
-          G(k * sk),
-          dp(pad_to(d, 8)),
-          radius_(radius),
-          shape_(shape),
-          V(k * dp),
-          x(dp) {}
+    GradientState(long predictions, long features, double radius)
+        : State(predictions, features, 1), dp(pad_to(d, 8)), radius_(radius), V(k * dp), x(dp) {}
 
-    const long k, d, sk, sr;
-    Buffer m, G;
+    long steps() const override { return steps_; }
+    double largest_square() const override { return 1e280; }
+    double cost() const override { return 2.0 * double(k) * double(d); }
+    double bytes() const override { return double(sizeof(double)) * double((k + 1) * dp); }
 
-    const PosteriorShape& shape() const { return shape_; }
-    static constexpr double largest_square() { return 1e280; }
-    static constexpr double largest_weights =
-        1e300;  // |V|^2: V x stays finite for every x that is not refused
-    long steps() const { return steps_; }
-    long room() const { return 1; }
-    void prepare(const double* input, long, long, bool = true) {
-        std::memcpy(x, input, std::size_t(d) * 8);
+    long room() const override { return 1; }
+    void prepare(const Rows& rows, bool = true) override {
+        rows.copy(0, d, x);
         prepared_ = true;
     }
-    bool is_prepared(const double* input) const {
-        return prepared_ && std::memcmp(x, input, std::size_t(d) * 8) == 0;
+    bool is_prepared(const double* input) const override {
+        return prepared_ && one_row(input).begins_with(x, d);
     }
-    bool has_prepared() const { return prepared_; }
-    void forget_prepared() { prepared_ = false; }
-    void read(long = 0) { dots(d, 1, x, dp, k, V, dp, m, k); }
+    bool has_prepared() const override { return prepared_; }
+    void forget_prepared() override { prepared_ = false; }
+    void read(long = 0) override { dots(d, 1, x, dp, k, V, dp, m, k); }
 
-    void push(const double* v, const double*) {
+    void push(const double* v, const double*) override {
         const auto moved = [&](long j, long l) {
             return load(V + j * dp + l) - v[j] * load(x + l);
         };
@@ -54,7 +41,7 @@ class GradientState {
             for (long l = 0; l < dp; l += W) s += moved(j, l) * moved(j, l);
             square += sum(s);
         }
-        if (!(square <= largest_weights)) refuse_example();  // NaN, too; nothing has changed yet
+        if (!(square <= largest_weights)) refuse_example();  // NaN, too
         for (long j = 0; j < k; ++j)
             for (long l = 0; l < dp; l += W) store(V + j * dp + l, moved(j, l));
         if (radius_ > 0 && square > radius_ * radius_)
@@ -63,35 +50,31 @@ class GradientState {
         prepared_ = false;
     }
 
-    /// Takes over the weights of a smaller state; newcomers have weight 0.
-    void adopt(const GradientState& other) {
-        for (long j = 0; j < other.k; ++j)
-            std::memcpy(V + j * dp, other.V + j * other.dp, std::size_t(other.d) * 8);
+    void mean(double* out) const override {
+        for (long j = 0; j < k; ++j) copy(V + j * dp, d, out + j * d);
+    }
+    void covariance(double* out) const override { set_to_zero(out, k * d * k * d); }
+    void adopt(const State& state, bool = false) override {
+        const auto& other = dynamic_cast<const GradientState&>(state);
+        for (long j = 0; j < other.k; ++j) copy(other.V + j * other.dp, other.d, V + j * dp);
         steps_ = other.steps_;
     }
 
-    void mean(double* out) const {
-        for (long j = 0; j < k; ++j) std::memcpy(out + j * d, V + j * dp, std::size_t(d) * 8);
+    void visit(Visitor& visitor) override {
+        visitor("steps", steps_);
+        visitor("V", V, k, d, dp);
     }
-
-    template <class F>
-    void visit(F&& f) {
-        f("steps", steps_);
-        f("V", V, k, d, dp);
-    }
-    void clear_block() { prepared_ = false; }
-    bool counters_are_valid() const { return steps_ >= 0 && steps_ <= 1L << 53; }
-    /// Whether the weights, as just read from a saved state, make sense.
-    bool contents_are_valid(double) const {
-        double sum = 0;
-        for (long i = 0; i < k * dp; ++i) sum += std::fabs(V[i]);
-        return std::isfinite(sum);
+    void clear() override { prepared_ = false; }
+    bool counters_are_valid() const override { return steps_ >= 0 && steps_ <= most_steps; }
+    bool contents_are_valid(double) const override {
+        return squared_norm(V, k * dp) <= largest_weights;
     }
 
    private:
+    static constexpr double largest_weights = 1e300;  // |V|^2, so that V x stays finite
+
     long dp;
     double radius_;
-    PosteriorShape shape_;
     Buffer V, x;
     bool prepared_ = false;
     long steps_ = 0;
@@ -112,7 +95,7 @@ class OgdRule {
         softmax_.evaluate(m);
     }
 
-    void predict(double* p) { std::memcpy(p, softmax_.p, std::size_t(outputs) * 8); }
+    void predict(double* p) { copy(softmax_.p, outputs, p); }
 
     void learn(long y, double weight, double* v, double*) {
         softmax_.gradient(y, v);

@@ -20,7 +20,7 @@ class OnsRule {
         G_ = G;
     }
 
-    void predict(double* p) { std::memcpy(p, softmax_.p, std::size_t(outputs) * 8); }
+    void predict(double* p) { copy(softmax_.p, outputs, p); }
 
     /// A <- A + g g^T, theta <- theta - A^-1 g / beta, where g = Phi q, q = Q^T (p - e_y): A^-1 g
     /// with the new A is P q / (1 + q^T G q). F is one column.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "dense.hpp"
+#include "visitor.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -68,16 +68,15 @@ class Scaler {
         for (auto [mine, theirs] : {std::pair{&count_, &other.count_},
                                     {&mean_, &other.mean_},
                                     {&square_, &other.square_}})
-            std::memcpy(*mine, *theirs, std::size_t(other.d) * 8);
-        std::memcpy(early_, other.early_, std::size_t(other.d * kept) * 8);
+            copy(*theirs, other.d, *mine);
+        copy(other.early_, other.d * kept, early_);
     }
 
-    template <class F>
-    void visit(F&& f) {
-        f("count", count_, 1L, d, d);
-        f("mean", mean_, 1L, d, d);
-        f("square", square_, 1L, d, d);
-        f("early", early_, d, kept, kept);
+    void visit(Visitor& visitor) {
+        visitor("count", count_, 1L, d, d);
+        visitor("mean", mean_, 1L, d, d);
+        visitor("square", square_, 1L, d, d);
+        visitor("early", early_, d, kept, kept);
     }
 
     /// Whether the statistics can be some that `learn` made; after `visit` has written them.

@@ -20,9 +20,9 @@ constexpr int W = 4;
 constexpr int W = 2;
 #endif
 
-typedef double vec __attribute__((vector_size(W * 8)));
-typedef double unaligned_vec __attribute__((vector_size(W * 8), aligned(8)));
-typedef std::int64_t ivec __attribute__((vector_size(W * 8)));
+typedef double vec __attribute__((vector_size(W * sizeof(double))));
+typedef double unaligned_vec __attribute__((vector_size(W * sizeof(double)), aligned(8)));
+typedef std::int64_t ivec __attribute__((vector_size(W * sizeof(double))));
 
 inline vec load(const double* p) { return *reinterpret_cast<const unaligned_vec*>(p); }
 inline void store(double* p, vec v) { *reinterpret_cast<unaligned_vec*>(p) = v; }

@@ -72,7 +72,7 @@ class Softmax {
 
     /// Factors G = C^T C and prepares N = Q C^T.
     void factorise(const double* G) {
-        std::memcpy(factor, G, std::size_t(k * sk) * 8);
+        copy(G, k * sk, factor);
         spread_ = 0;
         for (long j = 0; j < k; ++j) spread_ += G[j * sk + j];
         spread_ = std::sqrt(spread_);
@@ -87,7 +87,7 @@ class Softmax {
     /// whatever G. Leaves p = softmax(Q u). Needs factorise(G).
     const double* solve_step(const double* m, long y, double weight) {
         expand<double>(m, z_mean_, 1);
-        std::memset(s_, 0, std::size_t(sk) * 8);
+        set_to_zero(s_, sk);
         double value = objective(s_, y, weight);
         for (int iteration = 0; iteration < 100; ++iteration) {
             newton_step(y, weight);
@@ -148,7 +148,7 @@ class Softmax {
         cholesky(k, hessian_, sk, 1.0);
         solve_transposed(k, hessian_, sk, step_);
         solve(k, hessian_, sk, step_);
-        std::memcpy(r, step_, std::size_t(k) * 8);
+        copy(step_, k, r);
     }
 
    private:

@@ -16,7 +16,7 @@
 #include <limits>
 #include <vector>
 
-#include "dense.hpp"
+#include "visitor.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -87,17 +87,13 @@ class Weights {
     void adopt(const Weights& other) {
         judge_ = other.judge_;
         for (auto [mine, theirs] : {std::pair{&shared_, &other.shared_}, {&bayes_, &other.bayes_}})
-            std::memcpy(*mine, *theirs, std::size_t(size()) * sizeof(double));
+            copy(*theirs, size(), *mine);
     }
 
-    template <class F>
-    void visit_counters(F&& f) {
-        f("judge", judge_);
-    }
-    template <class F>
-    void visit_arrays(F&& f) {
-        f("weight", shared_, 1L, size(), size());
-        f("bayes", bayes_, 1L, size(), size());
+    void visit_counters(Visitor& visitor) { visitor("judge", judge_); }
+    void visit_arrays(Visitor& visitor) {
+        visitor("weight", shared_, 1L, size(), size());
+        visitor("bayes", bayes_, 1L, size(), size());
     }
     /// Whether the numbers, as just read from a saved state, can be weights.
     bool sound() const {

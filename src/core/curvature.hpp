@@ -1,0 +1,123 @@
+// A as it is accumulated, A = lam I + sum of Phi(x) C Phi(x)^T: what A^-1 is made from again now
+// and then, so that rounding cannot pile up. With drift there is no such sum.
+#pragma once
+
+#include <vector>
+
+#include "blas.hpp"
+#include "shape.hpp"
+#include "symmetric.hpp"
+#include "visitor.hpp"
+
+namespace MIXABLE_ISA {
+
+class Curvature {
+   public:
+    Curvature(const PosteriorShape& shape, const Blas& blas)
+        : shape_(shape),
+          blas_(blas),
+          k(shape.k),
+          d(shape.d),
+          D(shape.D()),
+          ld(shape.ld()),
+          dp(pad_to(shape.d, 8)),
+          A(is_kept() ? D * ld : 0),
+          x_(shape.curvature_capacity() * dp),
+          c_(shape.curvature_capacity() * k * k) {
+        if (is_kept())
+            for (long i = 0; i < D; ++i) A[i * ld + i] = shape.lam;
+    }
+
+    bool is_kept() const { return shape_.drift == 0; }
+    /// The lower class blocks of A, which may be written.
+    Buffer& matrix() { return A; }
+
+    /// Remembers the step x, F (k x rank, its rows sr apart). `work` has `capacity` * rank rows.
+    void add(const double* x, const double* F, long sr, double* work) {
+        if (!is_kept()) return;
+        copy(x, d, x_ + n_ * dp);
+        dots(shape_.rank, k, F, sr, k, F, sr, c_ + n_ * k * k, k);
+        if (++n_ == shape_.curvature_capacity()) accumulate(work);
+    }
+
+    /// Adds the remembered steps to A, lower panels only.
+    void accumulate(double* work) {
+        for (const Panel& p : shape_.panels()) {
+            const long i0 = p.j * d + p.l0, columns = p.j * d + p.l1;
+            for (long t = 0; t < n_; ++t) {
+                double* row = work + t * ld;
+                for (long b = 0; b <= p.j; ++b) {
+                    const double c = c_[(t * k + p.j) * k + b];
+                    const long width = b < p.j ? d : p.l1;
+                    for (long l = 0; l < width; ++l) row[b * d + l] = c * x_[t * dp + l];
+                }
+                for (long l = columns; l < pad_to(columns, 8); ++l) row[l] = 0;
+            }
+            const double* x = x_ + p.l0;
+            if (shape_.by_blas())
+                blas_.gemm(true, false, p.l1 - p.l0, columns, n_, 1.0, x, dp, work, ld, 1.0,
+                           A + i0 * ld, ld);
+            else
+                combine(p.l1 - p.l0, columns, n_, 1.0, {x, 1, dp}, work, ld, A + i0 * ld, ld, true);
+        }
+        n_ = 0;
+    }
+
+    /// The inverse of A (its lower triangle, rows ld apart). Should A be singular to working
+    /// precision, the least multiple of I that helps is added.
+    void invert(double* work, double* out) {
+        accumulate(work);
+        double largest = 0, jitter = 0;
+        for (long i = 0; i < D; ++i) largest = std::max(largest, A[i * ld + i]);
+        for (int attempt = 0; attempt < 20 && jitter <= largest; ++attempt) {
+            for (long i = 0; i < D; ++i) {
+                copy(A + i * ld, i + 1, out + i * ld);
+                out[i * ld + i] += jitter;
+            }
+            if (blas_.invert_spd(D, out, ld)) break;
+            jitter = std::max(10 * jitter, 1e-16 * largest);
+        }
+    }
+
+    /// A (D x D).
+    void precision(double* out) const {
+        for (long i = 0; i < D; ++i)
+            for (long j = 0; j <= i; ++j) out[i * D + j] = A[i * ld + j];
+        for (long t = 0; t < n_; ++t) {
+            const double* x = x_ + t * dp;
+            for (long i = 0; i < D; ++i)
+                for (long b = 0; b <= i / d; ++b) {
+                    const double c = c_[(t * k + i / d) * k + b] * x[i % d];
+                    for (long l = 0; l < d; ++l) out[i * D + b * d + l] += c * x[l];
+                }
+        }
+        mirror(out, D, 0, D);
+    }
+
+    void visit_counters(Visitor& visitor) { visitor("curvature_pending", n_); }
+    void visit_arrays(Visitor& visitor) {
+        if (is_kept()) visitor("A", A, D, D, ld);
+        visitor("curvature_x", x_, n_, d, dp);
+        visitor("curvature_c", c_, n_, k * k, k * k);
+    }
+    bool counters_are_valid() const { return n_ >= 0 && n_ < shape_.curvature_capacity(); }
+    /// Whether the remembered steps have inputs of at most this squared norm, and a sum.
+    bool contents_are_valid(double largest) const {
+        for (long t = 0; t < n_; ++t) {
+            const double square = squared_norm(x_ + t * dp, d);
+            if (!(square <= largest)) return false;
+            for (long i = 0; i < k * k; ++i)
+                if (!(std::fabs(c_[t * k * k + i]) * square <= 1e308)) return false;
+        }
+        return true;
+    }
+
+   private:
+    PosteriorShape shape_;
+    Blas blas_;
+    const long k, d, D, ld, dp;
+    Buffer A, x_, c_;  // c_: k x k for each step, C = F F^T
+    long n_ = 0;       // steps that are remembered
+};
+
+}  // namespace MIXABLE_ISA

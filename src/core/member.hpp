@@ -1,0 +1,103 @@
+// A posterior in a mixture, and the experts that read it: an expert is a posterior read at one
+// width.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "posterior.hpp"
+#include "readings.hpp"
+
+namespace MIXABLE_ISA {
+
+/// What a member is to be.
+template <class Outcome>
+struct Plan {
+    PosteriorShape shape;
+    std::unique_ptr<Readings<Outcome>> readings;
+    bool always_awake;
+    long view = 0;      // which part of the input it sees
+    bool awake = true;  // at the start; not so only where a state in which it sleeps is restored
+};
+
+template <class Outcome>
+struct Member {
+    Member(Plan<Outcome>&& plan, long first_expert)
+        : shape(plan.shape),
+          readings(std::move(plan.readings)),
+          always_awake(plan.always_awake),
+          awake_at_first(plan.awake),
+          offset(plan.view * plan.shape.d),
+          first(first_expert),
+          count(readings->count()) {}
+
+    PosteriorShape shape;  // for inputs of unit 1
+    std::unique_ptr<Readings<Outcome>> readings;
+    bool always_awake, awake_at_first;
+    long offset;        // of its view in an input
+    long first, count;  // its experts among all
+    long awake = 1;
+    long until = 0;                  // the step before which it is not put to sleep
+    long led = 0;                    // the last review at which it was the leader or the anchor
+    double gain = 0;                 // nats by which it has lately been better than the mixture
+    double unit = 1;                 // lam and drift are for inputs of this mean square
+    std::unique_ptr<State> state{};  // of those awake
+    Buffer v{}, F{};
+
+    /// The guard stands for a bound: it learns everything, and never starts afresh.
+    bool is_guard() const { return always_awake && shape.drift == 0; }
+
+    PosteriorShape shape_in_unit() const {
+        PosteriorShape out = shape;
+        out.lam *= unit;
+        out.drift /= unit;
+        return out;
+    }
+
+    void make_state(const Blas& blas) {
+        state = std::make_unique<Posterior>(shape_in_unit(), blas);
+        v = Buffer(state->sk);
+        F = Buffer(state->k * state->sr);
+    }
+
+    void begin(long after) {
+        state->read(after);
+        readings->begin(state->m, state->G, state->steps());
+    }
+
+    /// Learns the example that was read, whose input is z. One whose |z|^2 is above `most`, or that
+    /// is too large in double precision, passes without being learned.
+    void learn(const double* z, Outcome y, double weight, double most) {
+        const double square = squared_norm(z + offset, state->d);
+        readings->learn(y, weight, v, F);
+        if (square <= std::min(most, state->largest_square())) {
+            try {
+                return state->push(v, F);
+            } catch (const std::domain_error&) {
+            }
+        }
+        v.clear();
+        F.clear();
+        state->push(v, F);
+    }
+
+    void copy_memory(const Member& other) {
+        const std::vector<double*> mine = readings->memory(), theirs = other.readings->memory();
+        for (std::size_t i = 0; i < mine.size(); ++i) *mine[i] = *theirs[i];
+    }
+    void clear_memory() {
+        for (double* number : readings->memory()) *number = 0;
+    }
+
+    void visit_counters(Visitor& visitor) {
+        visitor("awake", awake);
+        visitor("until", until);
+        visitor("led", led);
+        visitor("gain", gain);
+        visitor("unit", unit);
+        long j = 0;
+        for (double* number : readings->memory()) visitor("memory" + std::to_string(j++), *number);
+    }
+};
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,321 @@
+// Who of a mixture is awake.
+//
+// Members whose trust has become negligible are put to sleep at a review, every `period` steps.
+// They are forgotten, and when they wake they start from what the leader has learned. When the
+// inputs have changed their size, members start afresh in the new unit, beside those that know the
+// old one.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "member.hpp"
+#include "unit.hpp"
+#include "weights.hpp"
+
+namespace MIXABLE_ISA {
+
+template <class Outcome>
+class Roster {
+   public:
+    static constexpr long period = Unit::period;
+
+    /// `experts_rest`: whether reading an expert is costly, so that some are left out.
+    Roster(std::vector<Plan<Outcome>> plans, const Blas& blas, double share, bool experts_rest)
+        : blas_(blas), experts_rest_(experts_rest) {
+        long experts = 0;
+        for (Plan<Outcome>& plan : plans) {
+            members.emplace_back(std::move(plan), experts);
+            experts += members.back().count;
+        }
+        weights = Weights(experts, share);
+        active_ = Buffer(experts);
+    }
+
+    std::vector<Member<Outcome>> members;
+    Weights weights{0, 0};
+
+    /// f on the experts of a member that do not rest; none if it sleeps.
+    template <class F>
+    void for_experts(const Member<Outcome>& member, F&& f) const {
+        if (member.awake)
+            for (long r = member.first; r < member.first + member.count; ++r)
+                if (active_[r] != 0) f(r);
+    }
+    template <class F>
+    void for_experts(F&& f) const {
+        for (const Member<Outcome>& member : members) for_experts(member, f);
+    }
+    template <class F>
+    void for_awake(F&& f) {
+        for (Member<Outcome>& member : members)
+            if (member.awake) f(member);
+    }
+    template <class F>
+    void for_awake(F&& f) const {
+        for (const Member<Outcome>& member : members)
+            if (member.awake) f(member);
+    }
+
+    double trust(const Member<Outcome>& member) const {
+        double s = 0;
+        for_experts(member, [&](long r) { s += weights.trust(r); });
+        return s;
+    }
+
+    void start_over() {
+        leader_ = next_trial_ = doubts_ = wake_all_ = 0;
+        weights.start_over();
+        for (long r = 0; r < active_.size(); ++r) active_[r] = 1.0;
+        for (Member<Outcome>& member : members) {
+            member.unit = 1;
+            member.awake = member.awake_at_first;
+            member.until = first_probation();
+            member.led = 0;
+            member.gain = 0;
+        }
+        restart();
+    }
+
+    /// Lets all that are awake know nothing.
+    void restart() {
+        for (Member<Outcome>& member : members) {
+            member.state.reset();
+            member.clear_memory();
+        }
+        build();
+    }
+
+    /// Gives those awake a state in their unit if they have none, and takes it from those asleep.
+    /// To be called when any of that has changed.
+    void build() {
+        for (Member<Outcome>& member : members) {
+            if (!member.awake || !has_its_unit(member)) member.state.reset();
+            if (member.awake && !member.state) member.make_state(blas_);
+        }
+        std::vector<long> awake;
+        for_experts([&](long r) { awake.push_back(r); });
+        weights.set_awake(std::move(awake));
+    }
+
+    /// Decides who is awake after `step` steps. `jumped` says that the unit is new.
+    void review(long step, double unit, bool jumped) {
+        std::vector<Member<Outcome>*> awake;  // the most trusted first
+        for_awake([&](Member<Outcome>& member) { awake.push_back(&member); });
+        const auto more_trusted = [&](const Member<Outcome>* a, const Member<Outcome>* b) {
+            return trust(*a) > trust(*b);
+        };
+        std::stable_sort(awake.begin(), awake.end(), more_trusted);
+        Member<Outcome>&leader = *awake[0], &leader_before = members[std::size_t(leader_)];
+        // The stream has begun to change if a member that drifts more takes the lead, at two
+        // reviews in a row.
+        const bool faster = leader.shape.drift > leader_before.shape.drift;
+        const bool changes = faster && doubts_ != 0;
+        doubts_ = faster && !changes ? 1 : 0;
+        if (doubts_ == 0) leader_ = &leader - members.data();
+        put_to_sleep(awake, step);
+        if (changes) wake_all_ = std::max(wake_all_, probation);
+        if (jumped) wake_all_ = first_probation();
+        if (wake_all_ > 0) {
+            for (Member<Outcome>& member : members) {
+                if (jumped && !stays(member, leader_before, unit)) {
+                    start_afresh(member, unit);
+                    member.copy_memory(leader_before);
+                } else if (!member.awake) {
+                    wake(member, leader, step, unit);
+                }
+                wake_experts(member);
+                member.until = std::max(member.until, step + wake_all_);
+            }
+            wake_all_ = 0;
+        } else if (step % trial_period == 0) {
+            try_a_sleeper(leader, step, unit);
+        }
+        build();
+    }
+
+    /// Takes over a smaller roster. Since the newcomers may change who is best, everyone is to wake
+    /// at the next review.
+    void adopt(const Roster& other) {
+        leader_ = other.leader_;
+        next_trial_ = other.next_trial_;
+        doubts_ = other.doubts_;
+        weights.adopt(other.weights);
+        copy(other.active_, active_.size(), active_);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            Member<Outcome>& mine = members[i];
+            const Member<Outcome>& theirs = other.members[i];
+            mine.awake = theirs.awake;
+            mine.until = theirs.until;
+            mine.led = theirs.led;
+            mine.gain = theirs.gain;
+            mine.unit = theirs.unit;
+            mine.copy_memory(theirs);
+        }
+        build();
+        for (std::size_t i = 0; i < members.size(); ++i)
+            if (members[i].awake) members[i].state->adopt(*other.members[i].state);
+        wake_all_ = first_probation();
+    }
+
+    void visit_counters(Visitor& visitor) {
+        visitor("leader", leader_);
+        visitor("next_trial", next_trial_);
+        visitor("doubts", doubts_);
+        visitor("muster", wake_all_);  // its name in files
+        weights.visit_counters(visitor);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            Prefixed prefixed(visitor, std::to_string(i) + ".");
+            members[i].visit_counters(prefixed);
+        }
+    }
+    /// What was visited before says which members have a state.
+    void visit_arrays(Visitor& visitor) {
+        weights.visit_arrays(visitor);
+        visitor("active", active_, 1L, active_.size(), active_.size());
+        build();
+        for (std::size_t i = 0; i < members.size(); ++i)
+            if (members[i].state) {
+                Prefixed prefixed(visitor, std::to_string(i) + ".");
+                members[i].state->visit(prefixed);
+            }
+    }
+    bool counters_are_valid(long step) const {
+        bool valid = wake_all_ >= 0 && wake_all_ <= longest_probation;
+        valid = valid && (doubts_ == 0 || doubts_ == 1);
+        for (long index : {leader_, next_trial_})
+            valid = valid && index >= 0 && index < long(members.size());
+        bool someone = false;
+        for (const Member<Outcome>& member : members) {
+            valid = valid && (member.awake == 0 || member.awake == 1) && member.led >= 0 &&
+                    member.led <= step && std::fabs(member.gain) <= 1e6;
+            valid = valid && Unit::is_unit(member.unit) && member.until >= 0 &&
+                    member.until <= step + probation + longest_probation;
+            valid = valid && (!member.state || member.state->counters_are_valid()) &&
+                    member.readings->memory_is_valid();
+            someone = someone || member.awake;
+        }
+        return valid && someone;
+    }
+    bool contents_are_valid() const {
+        bool valid = weights.sound();
+        for (long r = 0; r < active_.size(); ++r)
+            valid = valid && (active_[r] == 0 || active_[r] == 1);
+        for_awake([&](const Member<Outcome>& member) {
+            valid = valid && trust(member) > 0 && member.state->contents_are_valid(1e150);
+        });
+        return valid;
+    }
+
+   private:
+    static constexpr long probation = 512;  // steps that a member stays awake, once woken
+    static constexpr long longest_probation = 2048;
+    static constexpr long patience = 256;  // the same for a leader that has lost the lead
+    // In the first `early` steps `most_early` members may be awake besides those that always are,
+    // then `most_late`.
+    static constexpr long early = 4096, most_early = 4, most_late = 1;
+    // Steps between trials, in which one sleeper and the resting experts may show that they are
+    // wanted again.
+    static constexpr long trial_period = 1024;
+    static constexpr double negligible = 0.02;  // the trust below which a member is put to sleep
+    static constexpr double promising = 1;   // the gain of a member that is catching up: it stays
+    static constexpr long most_experts = 2;  // of a member, that do not rest
+    // The trust, relative to the best expert of the member, below which one rests.
+    static constexpr double least_expert = 0.1;
+
+    bool has_its_unit(const Member<Outcome>& member) const {
+        if (!member.state) return true;
+        const auto& posterior = static_cast<const Posterior&>(*member.state);
+        return posterior.shape().lam == member.shape_in_unit().lam;
+    }
+
+    long first_probation() const {
+        const PosteriorShape& shape = members[0].shape;
+        return std::min(std::max(16 * shape.D(), 512L), longest_probation);
+    }
+
+    /// Of those awake, the most trusted first. The most trusted member that does not drift, the
+    /// anchor, stays awake: only it remembers everything.
+    void put_to_sleep(const std::vector<Member<Outcome>*>& awake, long step) {
+        const long most = step < early ? most_early : most_late;
+        long kept = 0;
+        bool anchored = false;
+        for (Member<Outcome>* member : awake) {
+            const bool anchor = !anchored && !member->always_awake && member->shape.drift == 0;
+            anchored = anchored || anchor;
+            if (anchor || member == awake[0]) member->led = step;
+            const bool superfluous = trust(*member) < negligible || kept >= most;
+            const bool settled = step >= member->until;
+            if (superfluous && settled && step - member->led >= patience && !member->always_awake &&
+                member->gain < promising) {
+                member->awake = 0;
+                continue;
+            }
+            if (!member->always_awake) ++kept;
+            if (experts_rest_ && settled) rest_experts(*member);
+            if (step % trial_period == 0) wake_experts(*member);
+        }
+    }
+
+    void wake_experts(const Member<Outcome>& member) {
+        for (long r = member.first; r < member.first + member.count; ++r) active_[r] = 1.0;
+    }
+
+    /// Keeps the most trusted experts of a member, unless even they are far behind the first.
+    void rest_experts(const Member<Outcome>& member) {
+        std::vector<long> order;
+        for_experts(member, [&](long r) { order.push_back(r); });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](long a, long b) { return weights.trust(a) > weights.trust(b); });
+        for (std::size_t i = 1; i < order.size(); ++i)
+            if (long(i) >= most_experts ||
+                weights.trust(order[i]) < least_expert * weights.trust(order[0]))
+                active_[order[i]] = 0.0;
+    }
+
+    /// Wakes a member with what the leader has learned, its own lam in place of the leader's.
+    void wake(Member<Outcome>& member, const Member<Outcome>& leader, long step, double unit) {
+        start_afresh(member, leader.unit);
+        member.until = step + probation;
+        member.make_state(blas_);
+        member.copy_memory(leader);
+        try {
+            member.state->adopt(*leader.state, true);
+        } catch (const std::domain_error&) {  // the leader has lost its digits
+            start_afresh(member, unit);
+        }
+    }
+
+    /// Wakes a member that knows nothing; `build` gives it a state.
+    void start_afresh(Member<Outcome>& member, double unit) {
+        member.awake = 1;
+        wake_experts(member);
+        member.gain = 0;
+        member.unit = unit;
+        member.state.reset();
+    }
+
+    void try_a_sleeper(const Member<Outcome>& leader, long step, double unit) {
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            Member<Outcome>& member = members[std::size_t(next_trial_)];
+            next_trial_ = (next_trial_ + 1) % long(members.size());
+            if (!member.awake) return wake(member, leader, step, unit);
+        }
+    }
+
+    /// Whether a member goes on after a change of the unit: the guard, one that knows inputs of
+    /// this size, and the leader of before, for which they may still mean the same.
+    bool stays(const Member<Outcome>& member, const Member<Outcome>& leader_before,
+               double unit) const {
+        return member.is_guard() ||
+               (member.awake && (&member == &leader_before || Unit::is_near(unit, member.unit)));
+    }
+
+    Blas blas_;
+    bool experts_rest_;
+    Buffer active_;  // 0 for experts that rest
+    long leader_ = 0, next_trial_ = 0, doubts_ = 0;
+    long wake_all_ = 0;  // if above 0, everyone wakes at the next review, for that many steps
+};
+
+}  // namespace MIXABLE_ISA

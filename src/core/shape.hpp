@@ -1,0 +1,60 @@
+// Sizes and parameters of the full posterior, and what follows from them.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "dense.hpp"
+
+namespace MIXABLE_ISA {
+
+/// Rows j d + l0 to j d + l1 of a D x D matrix.
+struct Panel {
+    long j, l0, l1;
+};
+
+struct PosteriorShape {
+    long k, d, rank;    // linear predictions, features, columns of F
+    double lam, drift;  // A_0 = lam I; A^-1 += drift I after each step
+    long block = 0;     // steps in a block; 0 picks the size measured to be fastest
+    long period = 0;    // steps between refreshes of A^-1; 0 means 4 D
+
+    long D() const { return k * d; }
+    long ld() const { return pad_to(D(), 8); }
+    /// Whether BLAS does the large products; below, our own kernels are faster.
+    bool by_blas() const { return D() > (k == 1 ? 400 : 1200); }
+    long capacity() const {
+        if (block > 0) return block;
+        if (by_blas()) return k == 1 ? 64 : 32;
+        return std::max(1L, std::min(6L, 54 / k));
+    }
+    long refresh_period() const { return period > 0 ? period : 4 * D(); }
+    /// Steps whose curvature is kept before it is added to A: as many as its work space has rows
+    /// for, unless that would take much memory.
+    long curvature_capacity() const {
+        return std::max(capacity(), std::min(capacity() * rank, d * d / 8));
+    }
+    /// The matrices in pieces that suit the products.
+    std::vector<Panel> panels() const {
+        const long parts = by_blas() ? (d + 255) / 256 : 1, height = (d + parts - 1) / parts;
+        std::vector<Panel> out;
+        for (long j = 0; j < k; ++j)
+            for (long l = 0; l < d; l += height) out.push_back({j, l, std::min(l + height, d)});
+        return out;
+    }
+    /// Multiplications of a step, roughly.
+    double cost() const { return double(D()) * double(D()) * double(k + 3); }
+    double bytes() const {
+        const double D = double(k) * double(d), r = double(capacity());
+        const double steps = double(curvature_capacity()), rk = r * double(k);
+        const double matrices = (drift == 0 ? 2 : 1) * D * double(ld());
+        const double block = double(ld()) * r * double(k + rank);
+        const double small = rk * (rk + r * double(rank)) + 6.0 * double(k) * double(k);
+        const double curvature = steps * (double(pad_to(d, 8)) + double(k) * double(k));
+        return double(sizeof(double)) * (matrices + block + small + curvature);
+    }
+    /// The largest |x|^2 that can be learned from: beyond, A^-1 would lose all its digits.
+    double largest_square() const { return 1e15 * lam; }
+};
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,85 @@
+// The seam between rules and algebra: what a state of the weights must do. Rules and mixtures work
+// on any state; a new structure of the posterior is a new class with this interface.
+//
+// A state keeps k linear functions of an input x in R^d: the mean V (k x d) of their weights and,
+// unless it only follows the mean, how uncertain they are. A forecaster prepares inputs, reads the
+// mean m = V x (k) and the width G (k x k) of the k linear predictions, solves its own
+// k-dimensional problem, and pushes the answer (v, F):
+//     V <- V - A^-1 Phi(x) v,   A <- A + Phi(x) F F^T Phi(x)^T.
+#pragma once
+
+#include <stdexcept>
+
+#include "dense.hpp"
+#include "rows.hpp"
+#include "visitor.hpp"
+
+namespace MIXABLE_ISA {
+
+[[noreturn]] inline void refuse_example() {
+    throw std::domain_error(
+        "this example cannot be learned in double precision: its input, weight or the parameters "
+        "are too large");
+}
+
+constexpr long most_steps = 1L << 53;  // that a saved state may have
+
+class State {
+   public:
+    State(long predictions, long features, long rank)
+        : k(predictions),
+          d(features),
+          sk(pad_to(predictions, 8)),
+          sr(pad_to(rank, 8)),
+          m(predictions),
+          G(predictions * sk) {}
+    State(State&&) = default;
+    virtual ~State() = default;
+
+    const long k, d;    // linear predictions, features
+    const long sk, sr;  // row strides of k x k matrices and of F
+    Buffer m, G;        // the last reading
+
+    virtual long steps() const = 0;
+    /// The largest |x|^2 that can be learned from.
+    virtual double largest_square() const = 0;
+    /// Multiplications of a step, roughly.
+    virtual double cost() const = 0;
+    virtual double bytes() const = 0;
+
+    /// How many inputs may be prepared at once, now.
+    virtual long room() const = 0;
+    /// Prepares at most room() inputs. They are the next ones, each to be learned after the one
+    /// before; or (in_turn = false) they are only read, all from the present state.
+    virtual void prepare(const Rows& rows, bool in_turn = true) = 0;
+    /// Whether the next input has been prepared, and is this one to the bit.
+    virtual bool is_prepared(const double* x) const = 0;
+    virtual bool has_prepared() const = 0;
+    virtual void forget_prepared() = 0;
+    /// Sets m and G of the prepared input that comes `after` the next one.
+    virtual void read(long after = 0) = 0;
+    /// Learns from the input last read: v (k), F (k x rank, its rows sr apart, zeros behind).
+    /// Throws, and changes nothing, if that is beyond double precision.
+    virtual void push(const double* v, const double* F) = 0;
+
+    /// V (k x d).
+    virtual void mean(double* out) const = 0;
+    /// A^-1 (k d x k d).
+    virtual void covariance(double* out) const = 0;
+    /// Takes over what another state of the same kind has learned, of at most this many predictions
+    /// and features. The newcomers have mean 0 and know nothing. The parameters stay; to `exchange`
+    /// the regulariser is to replace the other's lam by ours in what was learned.
+    virtual void adopt(const State& other, bool exchange = false) = 0;
+
+    /// Shows everything that was learned, in a fixed order, counters first.
+    virtual void visit(Visitor& visitor) = 0;
+    /// Forgets what is prepared or pending, before another state is read in.
+    virtual void clear() = 0;
+    /// Whether the counters, as just read from a file, make sense.
+    virtual bool counters_are_valid() const = 0;
+    /// Whether the arrays, as just read, can be some that learning made, and what is computed from
+    /// them for any input that is not too large stays below `limit`.
+    virtual bool contents_are_valid(double limit) const = 0;
+};
+
+}  // namespace MIXABLE_ISA
