@@ -77,10 +77,11 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
     if constexpr (M::is_ensemble)
         model
             .def("weights", &M::weights, nb::sig("def weights(self) -> NDArray[np.float64]"),
-                 "The trust in each read-out, and whether it is awake: two rows.")
+                 "The trust in each expert, and whether it is awake: two rows.")
             .def("components", &M::components, nb::arg("x"),
                  nb::sig("def components(self, x: NDArray[np.float64]) -> NDArray[np.float64]"),
-                 "The read-outs of x that are awake, one row each, after their weight.")
+                 "The readings of x by the experts that are awake, one row each, after their "
+                 "weight.")
             .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
                          "The mean square that inputs are measured by; 0 before the first.");
     return model;
@@ -113,8 +114,8 @@ nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) 
 NB_MODULE(MIXABLE_MODULE, m) {
     if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
     WithoutGil::wait_for_all_at_exit();
-    nb::set_leak_warnings(
-        false);  // a daemon thread never gives back what it held when Python ended
+    // A daemon thread never gives back what it held when Python ended.
+    nb::set_leak_warnings(false);
     m.doc() = "The compiled core of mixable.";
     m.attr("isa") = MIXABLE_STRING(MIXABLE_ISA);
     m.attr("vector_width") = W;

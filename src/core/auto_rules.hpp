@@ -1,5 +1,5 @@
 // What the ensembles of mixable.AutoGAF and mixable.AutoRidge consist of: how posteriors are read,
-// and how read-outs are scored and mixed.
+// and how readings are scored and mixed.
 #pragma once
 
 #include "ensemble.hpp"
@@ -87,17 +87,17 @@ class RidgeReadings : public Readings<double> {
 
    private:
     static constexpr double memory_length = 1000;
-    static constexpr double enough =
-        4;  // misses after which their size is steady enough for read-outs to be judged by it
+    // Misses after which their size is steady enough for readings to be judged by it.
+    static constexpr double enough = 4;
     std::vector<double> multiples_;
-    static constexpr double convincing =
-        16;  // hits without a miss after which it is believed that there is no noise
+    // Hits without a miss after which it is believed that there is no noise.
+    static constexpr double convincing = 16;
     double m_ = 0, G_ = 0;
-    double n_ = 0, log_size_ = 0;  // misses that the size is the mean of; as long as there are
-                                   // none, log_size_ counts the hits
+    // Misses that the size is the mean of; as long as there are none, log_size_ counts the hits.
+    double n_ = 0, log_size_ = 0;
 };
 
-/// Read-outs and forecasts are probabilities of the classes.
+/// Readings and forecasts are probabilities of the classes.
 class ClassFamily {
    public:
     using Outcome = long;
@@ -110,7 +110,7 @@ class ClassFamily {
         for (long c = 0; c < classes_; ++c) p[c] += weight * reading[c];
     }
     static void end_mix(double*) {}
-    static constexpr bool costly_readouts = true, trims = false;
+    static constexpr bool experts_may_rest = true, trims = false;
     static constexpr bool accepts(long) { return true; }
     bool has(double y) const { return y >= 0 && y < double(classes_) && y == std::floor(y); }
 
@@ -118,13 +118,13 @@ class ClassFamily {
     long classes_;
 };
 
-/// Read-outs are mean and variance; forecasts are mean and standard deviation.
+/// Readings are mean and variance; forecasts are mean and standard deviation.
 class NormalFamily {
    public:
     using Outcome = double;
-    static constexpr bool costly_readouts = false;
-    static constexpr bool trims =
-        true;  // or a noise of a million, trusted to one in a million, would make up the variance
+    static constexpr bool experts_may_rest = false;
+    // Or a noise of a million, trusted to one in a million, would make up the variance.
+    static constexpr bool trims = true;
     static constexpr long width() { return 2; }
     static constexpr long outputs() { return 2; }
     static bool accepts(double y) { return std::fabs(y) <= 1e100; }
@@ -133,7 +133,7 @@ class NormalFamily {
         const double miss = y - reading[0];
         return -0.5 * (std::log(reading[1]) + miss * miss / reading[1]);
     }
-    /// Mean and variance are gathered one read-out at a time, without cancellation.
+    /// Mean and variance are gathered one reading at a time, without cancellation.
     void begin_mix(double* p) { p[0] = p[1] = total_ = 0; }
     void add(double weight, const double* reading, double* p) {
         if (weight == 0) return;

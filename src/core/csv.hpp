@@ -32,9 +32,10 @@ class CsvParser {
     }
 
     long features = 0;
-    std::string_view label, id;  // of the line last read, empty if there is none; they live as long
-                                 // as its text, and until the next
-    std::string reason;          // why the line last read was refused
+    // Of the line last read, empty if there is none; they live as long as its text, and until the
+    // next.
+    std::string_view label, id;
+    std::string reason;  // why the line last read was refused
 
     /// Puts the line's features in `row`, and returns whether it is sound.
     bool read(std::string_view line, double* row) {
@@ -108,8 +109,8 @@ class CsvParser {
         if (text.empty()) return true;
         if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool other_nan =
-            error == std::errc() && std::isnan(value) && text.size() > 3;  // nan(...), -nan
+        // Nan(...), -nan.
+        const bool other_nan = error == std::errc() && std::isnan(value) && text.size() > 3;
         if (end != text.data() + text.size() || error == std::errc::invalid_argument || other_nan) {
             value = 0;
             return false;

@@ -22,9 +22,8 @@ class Buffer {
    public:
     Buffer() = default;
     explicit Buffer(long n) : size_(n) {
-        const bool large =
-            n >=
-            1L << 18;  // worth huge pages, which spare the matrix products most of their TLB misses
+        // Worth huge pages, which spare the matrix products most of their TLB misses.
+        const bool large = n >= 1L << 18;
         const long alignment = large ? 1L << 21 : 64,
                    bytes = pad_to((n + 16) * long(sizeof(double)), alignment);
         data_ =

@@ -10,8 +10,8 @@ namespace MIXABLE_ISA {
 
 /// Family must have: Outcome, accepts(y), has(number) (whether a number from a file is an outcome
 /// that is accepted), width (numbers of a reading), outputs (numbers of the forecast),
-/// log_likelihood(reading, y), begin_mix, add, end_mix, costly_readouts (whether experts may rest),
-/// trims (whether experts that live on the share alone are left out of the forecast); see
+/// log_likelihood(reading, y), begin_mix, add, end_mix, experts_may_rest (whether experts may
+/// rest), trims (whether experts that live on the share alone are left out of the forecast); see
 /// auto_rules.hpp.
 template <class Family>
 class Ensemble {
@@ -35,7 +35,7 @@ class Ensemble {
           options_(options),
           family_(std::move(family)),
           unit_(d, views, options.scale, options.sleep),
-          roster_(std::move(plans), blas, options.share, Family::costly_readouts),
+          roster_(std::move(plans), blas, options.share, Family::experts_may_rest),
           reading_(experts() * period * family_.width()),
           z_(period * row) {
         start_over();

@@ -34,8 +34,8 @@ void in_parallel(long most_threads, std::size_t n, long count, F&& f) {
     others.reserve(threads);
     try {
         for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work, i);
-    } catch (const std::system_error&) {  // the system has no more threads to give: do with those
-                                          // at hand
+        // The system has no more threads to give: do with those at hand.
+    } catch (const std::system_error&) {
     }
     work(0);
     for (std::thread& other : others) other.join();

@@ -5,7 +5,7 @@
 
 namespace MIXABLE_ISA {
 
-/// The rule of a posterior with several read-outs of the same (m, G). A read-out is `width`
+/// The rule of a posterior with several readings of the same (m, G). A reading is `width`
 /// numbers, as the Family says.
 template <class Outcome_>
 class Readings {

@@ -96,8 +96,8 @@ class Scaler {
 
    private:
     static constexpr double largest = 1e150;  // entry that counts, so that squares are finite
-    static constexpr double reach =
-        10;  // standard deviations that count, in the statistics and in the linear view
+    // Standard deviations that count, in the statistics and in the linear view.
+    static constexpr double reach = 10;
     static constexpr double bend = 1;  // where the second view ceases to be linear
 
     struct Feature {
@@ -148,13 +148,13 @@ class Scaler {
         const double centre = median(values, n + 1);
         for (long t = 0; t <= n; ++t) distances[t] = std::fabs(values[t] - centre);
         double deviation = median(distances, n + 1);
-        if (deviation ==
-            0) {  // mostly one value (counts, 0 and 1): the others alone say how far entries go
+        // Mostly one value (counts, 0 and 1): the others alone say how far entries go.
+        if (deviation == 0) {
             double *end = distances + n + 1, *others = std::upper_bound(distances, end, 0.0);
             if (others != end) deviation = median(others, end - others);
         }
-        const double distance =
-            reach * 1.4826 * deviation;  // that many standard deviations of normal variables
+        // That many standard deviations of normal variables.
+        const double distance = reach * 1.4826 * deviation;
         Feature feature{0, 0, 0};
         for (long t = 0; t < n; ++t) feature.add_within(early[t], centre, distance);
         feature.add_within(x, centre, distance);
