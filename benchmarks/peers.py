@@ -124,7 +124,7 @@ def with_river(
 
 
 def begin_sgd(stream: Stream, setting: Setting) -> tuple[list[Any], Callable[[Any], Any]]:
-    """scikit-learn's SGDClassifier, told the classes with the first row, before which it can only
+    """scikit-learn's SGDClassifier, given the classes with the first row, before which it can only
     say 1/K.
     """
     model, classes = SGDClassifier(loss="log_loss", random_state=0, **setting), np.arange(stream.K)
@@ -142,7 +142,7 @@ def begin_sgd(stream: Stream, setting: Setting) -> tuple[list[Any], Callable[[An
 
 
 def with_vw(reduction: str) -> Callable[[Stream, Setting], Any]:
-    """Vowpal Wabbit, told the number of classes. The forecast that learning makes on its way is the
+    """Vowpal Wabbit, given K. The forecast that learning makes on its way is the
     one before the update.
     """
 
