@@ -1,4 +1,4 @@
-// E softmax(Q (m + w)), w ~ N(0, S), S = G / (2 alpha): Eq. (5) of the paper.
+// E softmax(Q (m + w)), w ~ N(0, S), S = G / (2 alpha): Eq. (6) of the paper.
 #pragma once
 
 #include <limits>
