@@ -1,4 +1,4 @@
-"""What every forecaster promises (one suite, run on each): see docs/theory.md and CONTRIBUTING.md."""
+"""What every forecaster promises (one suite, run on each): see docs/forecasters/index.md."""
 
 import copy
 import pickle
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import logistic_stream
+from promises import D, K, N, X, Y, changed, fingerprint
 
 from mixable import (
     AIOLI,
@@ -17,9 +17,7 @@ from mixable import (
     OGD,
     ONS,
     SMP,
-    VAW,
     AutoGAF,
-    AutoRidge,
     Folklore,
     Foster,
     GenericGAF,
@@ -28,8 +26,6 @@ from mixable import (
 )
 from mixable.integrals import Ladder, MonteCarlo
 from mixable.losses import Logistic
-
-D, K, N = 5, 3, 60
 
 FORECASTERS = {
     "GAF": lambda: GAF(D, K),
@@ -55,7 +51,6 @@ FORECASTERS = {
     "AutoGAF from theory": lambda: AutoGAF.from_theory(D, K, bound=3.0, max_radius=4.0),
     "Mixture": lambda: Mixture([GAF(D, K), Folklore(D, K), OGD(D, K)], share=0.01),
 }
-X, Y = logistic_stream(N, D, K)
 
 
 class Case:
@@ -73,11 +68,6 @@ class Case:
 @pytest.fixture(params=FORECASTERS)
 def make(request):
     return Case(request.param)
-
-
-def fingerprint(f):
-    """Everything a forecaster has learned, to the bit."""
-    return pickle.dumps(f)
 
 
 def test_predict_is_pure_and_deterministic(make):
@@ -236,16 +226,6 @@ def test_bad_weights(make, weight, error):
     assert fingerprint(f) == before
 
 
-def changed(array, where, value):
-    out = (
-        array.astype(np.result_type(array, type(value)))
-        if isinstance(value, float)
-        else array.copy()
-    )
-    out[where] = value
-    return out
-
-
 BAD_RUNS = [
     ((changed(X, (7, 2), np.nan), Y), ValueError, r"X\[7, 2\] is nan"),
     ((changed(X, (59, 0), np.inf), Y), ValueError, r"X\[59, 0\] is inf"),
@@ -361,79 +341,3 @@ def test_any_finite_stream_keeps_the_promises(data, name):
         np.testing.assert_allclose(g.predict(table[t]), p[t], rtol=1e-6, atol=1e-9)
         g.learn(table[t], int(labels[t]), weight[t])
     assert np.isfinite(f.coef).all()
-
-
-REGRESSION = {
-    "VAW": lambda: VAW(D, lam=0.5),
-    "VAW drifting": lambda: VAW(D, lam=0.5, drift=1e-2),
-    "AutoRidge": lambda: AutoRidge(D),
-    "Mixture": lambda: Mixture([VAW(D), VAW(D, lam=0.1)], target_bound=100.0),
-}
-
-
-class TestRegression:
-    """The same promises for forecasters whose outcomes are numbers."""
-
-    TARGETS = X @ np.arange(D) + np.sin(np.arange(N))
-
-    @pytest.fixture(params=REGRESSION)
-    def f(self, request):
-        return REGRESSION[request.param]()
-
-    def test_run_equals_the_loop_and_predict_is_pure(self, f):
-        whole = copy.deepcopy(f)
-        expected = []
-        for t in range(N):
-            first = f.predict(X[t])
-            f.predict(X[0])
-            assert f.predict(X[t]) == first
-            expected.append(first)
-            f.learn(X[t], float(self.TARGETS[t]), 0.5)
-        np.testing.assert_allclose(
-            whole.run(X, self.TARGETS, np.full(N, 0.5)), expected, rtol=0, atol=1e-9
-        )
-        np.testing.assert_allclose(f.predict(X), [f.predict(x) for x in X], rtol=0, atol=1e-12)
-
-    def test_copies_go_on_with_the_same_bits(self, f):
-        f.run(X[:31], self.TARGETS[:31])
-        twin = pickle.loads(pickle.dumps(f))
-        assert np.array_equal(twin.run(X, self.TARGETS), f.run(X, self.TARGETS))
-
-    @pytest.mark.parametrize(
-        ("y", "error"),
-        [
-            (np.nan, ValueError),
-            (np.inf, ValueError),
-            ("1", TypeError),
-            (None, TypeError),
-            (1j, TypeError),
-        ],
-    )
-    def test_bad_targets(self, f, y, error):
-        before = fingerprint(f)
-        with pytest.raises(error, match="y "):
-            f.learn(X[0], y)
-        assert fingerprint(f) == before
-
-    @pytest.mark.parametrize(
-        ("arguments", "error", "message"),
-        [
-            ((X, changed(TARGETS, 5, np.nan)), ValueError, r"y\[5\] is nan"),
-            ((X, TARGETS[:-1]), ValueError, "y must have shape"),
-            ((X, ["a"] * N), TypeError, "y must be numeric"),
-            ((changed(X, (7, 2), np.nan), TARGETS), ValueError, r"X\[7, 2\] is nan"),
-            ((X[:0], TARGETS[:0]), ValueError, "X is empty"),
-        ],
-    )
-    def test_run_checks_everything_first(self, f, arguments, error, message):
-        before = fingerprint(f)
-        with pytest.raises(error, match=message):
-            f.run(*arguments)
-        assert fingerprint(f) == before
-
-    def test_integers_and_numpy_numbers_are_targets(self, f):
-        g = copy.deepcopy(f)
-        for y in (3, np.float32(0.5), np.int64(-2), True):
-            f.learn(X[0], y)
-            g.learn(X[0], float(y))
-        assert np.array_equal(f.coef, g.coef)

@@ -2,24 +2,12 @@
 
 import subprocess
 import sys
-import sysconfig
 from importlib.metadata import version
-from pathlib import Path
 
-import numpy as np
 import pytest
+from command_line import mixable
 
-from mixable import bounds, regret
-from mixable.datasets import make_hazan
-from mixable.experiments import hard_regime, kernels
-
-MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
-
-
-def mixable(*arguments, **options):
-    return subprocess.run(
-        [MIXABLE, *map(str, arguments)], capture_output=True, text=True, **options
-    )
+from mixable import bounds
 
 
 def test_version_is_the_packages():
@@ -88,33 +76,6 @@ def test_bad_options_are_named_with_exit_code_2(wrong, message):
     assert "Traceback" not in done.stderr
 
 
-def test_hard_regime_draws_its_picture(tmp_path):
-    done = mixable("hard-regime", "--largest", 300, "--seeds", 1, "--out", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "hard-regime.png").read_bytes().startswith(b"\x89PNG")
-    for name in hard_regime.FORECASTERS:
-        assert name in done.stdout
-    (tmp_path / "file").write_text("")
-    refused = mixable("hard-regime", "--largest", 100, "--seeds", 1, "--out", tmp_path / "file")
-    assert refused.returncode == 2
-    assert "cannot write" in refused.stderr
-
-
-def test_hard_regime_leaders_are_the_fits_they_claim():
-    """The shortcut for this stream against best_in_hindsight, in margin coordinates."""
-    X, y = make_hazan(400, 1, seed=2, eps=0.1)
-    w = hard_regime.leaders(X, y, 0.0, 5.0)
-    for t in (50, 400):
-        best = regret.best_in_hindsight(X[:t], y[:t], 5.0 / np.sqrt(2), n_classes=2)
-        assert hard_regime.losses(w[t : t + 1], X[:t], y[:t]).sum() == pytest.approx(
-            best.loss, abs=1e-7
-        )
-    regularised = hard_regime.leaders(X, y, 1.0, 5.0)[-1]
-    nearby = regularised + np.linspace(-0.1, 0.1, 21)
-    values = [v**2 + hard_regime.losses(np.array([v]), X, y).sum() for v in nearby]
-    assert np.argmin(values) == 10
-
-
 @pytest.mark.parametrize(
     "start", [["-c", "from mixable.cli import main; main()"], ["-m", "mixable"]]
 )
@@ -126,23 +87,3 @@ def test_without_the_extra_the_command_says_what_to_install(start, tmp_path):
     assert done.returncode != 0
     assert "mixable[cli]" in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_kernels_draws_what_it_measured(tmp_path):
-    done = mixable("kernels", "--out", tmp_path, "--largest", 25, "--n", 60, "--seeds", 1)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "kernels.png").stat().st_size > 10_000
-    assert "effective dimension" in done.stdout
-    references = {
-        each.stream: each
-        for name in kernels.STREAMS
-        for each in kernels.measure(name, [25], 60, 1)
-        if hasattr(each, "exact")
-    }
-    for name, reference in references.items():
-        assert f"{name}: loss {reference.exact:.4f} exactly" in done.stdout
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    done = mixable("kernels", "--out", blocked, "--largest", 10, "--n", 50, "--seeds", 1)
-    assert done.returncode == 2
-    assert "cannot write" in done.stderr
