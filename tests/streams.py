@@ -1,4 +1,4 @@
-"""Streams that the tests share, and the best linear model for one, by a solver nobody here wrote."""
+"""Streams that the tests share, and the best linear model for one, by SciPy's solver."""
 
 import numpy as np
 from scipy.optimize import minimize

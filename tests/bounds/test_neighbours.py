@@ -102,7 +102,7 @@ def test_proposition_3_by_hand():
 @pytest.mark.parametrize("name", ["GAF", "Folklore", "AIOLI"])
 @pytest.mark.parametrize("B", [0.4, 3.0])
 def test_the_forecaster_of_the_least_bound_stays_under_it(name, B):
-    """On labels from weights of norm B, where predicting 1/2 breaks it, and against an adversary."""
+    """On labels from weights of norm B, where predicting 1/2 breaks it; against an adversary."""
     n, d, K, R = 20_000, 2, 2, 1.0
     rng = np.random.default_rng(2)
     angle = rng.uniform(0, 2 * np.pi, n)

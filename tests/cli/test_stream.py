@@ -75,7 +75,10 @@ def test_in_a_terminal_there_is_a_live_line_and_elsewhere_only_the_summary(tmp_p
 
 
 def test_streaming_does_not_import_river_or_scikit_learn():
-    code = "import sys, mixable.streaming.loop; print([name for name in ('river', 'sklearn', 'typer', 'rich') if name in sys.modules])"
+    code = (
+        "import sys, mixable.streaming.loop; "
+        "print([name for name in ('river', 'sklearn', 'typer', 'rich') if name in sys.modules])"
+    )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
         == "[]\n"

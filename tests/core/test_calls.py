@@ -30,7 +30,12 @@ class Argument:
 
 f = eval(sys.argv[1])
 plain = f.predict(np.ones(3))
-inner = [lambda: f.predict(np.ones(3)), lambda: f.predict([1.0, 1.0, 1.0]), lambda: f.learn(np.ones(3), 1), f._core.state]
+inner = [
+    lambda: f.predict(np.ones(3)),
+    lambda: f.predict([1.0, 1.0, 1.0]),
+    lambda: f.learn(np.ones(3), 1),
+    f._core.state,
+]
 for outer in (f.predict, lambda x: f.learn(x, 1)):
     for call in inner:
         try:
@@ -143,7 +148,11 @@ def test_python_ends_once_daemon_threads_are_through_with_blas():
 import threading, time, numpy as np
 from mixable import GAF
 f, X, begun = GAF(1500, 2), np.random.default_rng(0).normal(size=(400, 1500)), threading.Event()
-threading.Thread(target=lambda: [(begun.set(), f.predict(X)) for _ in range(100)], daemon=True).start()
+def busy():
+    begun.set()
+    for _ in range(100):
+        f.predict(X)
+threading.Thread(target=busy, daemon=True).start()
 begun.wait()
 time.sleep(0.02)
 """
@@ -157,7 +166,11 @@ import os, threading, time, warnings, numpy as np
 from mixable import GAF
 warnings.simplefilter("ignore")  # Python 3.12 and later advise against forks among threads
 f, X, begun = GAF(80, 4), np.random.default_rng(0).normal(size=(2000, 80)), threading.Event()
-threading.Thread(target=lambda: [(begun.set(), f.predict(X)) for _ in range(100)], daemon=True).start()
+def busy():
+    begun.set()
+    for _ in range(100):
+        f.predict(X)
+threading.Thread(target=busy, daemon=True).start()
 begun.wait()
 time.sleep(0.02)
 for _ in range(8):

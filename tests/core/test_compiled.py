@@ -172,7 +172,7 @@ def test_zero_and_huge_inputs(core):
 
 
 def test_wide_inputs_keep_the_width_accurate(core):
-    """|x|^2 / lam = 1e11: A^-1 loses eleven digits in one step, which an early refresh gives back."""
+    """|x|^2 / lam = 1e11: A^-1 loses eleven digits in a step, which an early refresh gives back."""
     rng = np.random.default_rng(0)
     f = core.GAF(2, 2, 0.1, 1.0, np.inf, 0.0, 0.0, ladder(2), 1)
     for t in range(30):

@@ -15,7 +15,8 @@ from mixable import GAF
 def test_the_first_models_may_be_made_in_several_threads():
     code = """
 import threading, mixable
-threads = [threading.Thread(target=lambda: mixable.GAF(3, 3).predict([1.0, 2.0, 3.0])) for _ in range(4)]
+make = lambda: mixable.GAF(3, 3).predict([1.0, 2.0, 3.0])
+threads = [threading.Thread(target=make) for _ in range(4)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 """

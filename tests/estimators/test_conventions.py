@@ -26,7 +26,9 @@ from mixable import (
 
 # What scikit-learn's own SGDClassifier and SGDRegressor declare.
 NOT_FOR_STREAMS = {
-    "check_sample_weight_equivalence_on_dense_data": "sample_weight is not equivalent to removing or repeating samples"
+    "check_sample_weight_equivalence_on_dense_data": (
+        "sample_weight is not equivalent to removing or repeating samples"
+    )
 }
 
 

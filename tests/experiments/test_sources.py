@@ -165,7 +165,8 @@ def test_a_large_csv_does_not_need_more_memory(tmp_path):
 import resource, sys
 from mixable.experiments import runs, sources
 layout = sources.survey(sys.argv[1], None)
-print(runs.run(runs.Task("t", layout, "ogd", (), None, "causal"))["n"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+n = runs.run(runs.Task("t", layout, "ogd", (), None, "causal"))["n"]
+print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
     peaks = []
     for n in (60_000, 300_000):

@@ -5,20 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from promises import D, N, X, changed, fingerprint
-
-from mixable import (
-    VAW,
-    AutoRidge,
-    Mixture,
-)
-
-REGRESSION = {
-    "VAW": lambda: VAW(D, lam=0.5),
-    "VAW drifting": lambda: VAW(D, lam=0.5, drift=1e-2),
-    "AutoRidge": lambda: AutoRidge(D),
-    "Mixture": lambda: Mixture([VAW(D), VAW(D, lam=0.1)], target_bound=100.0),
-}
+from promises import NUMBERS, D, N, X, changed, fingerprint
 
 
 class TestRegression:
@@ -26,9 +13,9 @@ class TestRegression:
 
     TARGETS = X @ np.arange(D) + np.sin(np.arange(N))
 
-    @pytest.fixture(params=REGRESSION)
+    @pytest.fixture(params=NUMBERS)
     def f(self, request):
-        return REGRESSION[request.param]()
+        return NUMBERS[request.param]()
 
     def test_run_equals_the_loop_and_predict_is_pure(self, f):
         whole = copy.deepcopy(f)

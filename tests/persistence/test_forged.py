@@ -172,7 +172,8 @@ import resource, sys
 from mixable import persistence
 import mixable.river, mixable.streaming, safetensors.numpy, scipy.linalg.cython_lapack, sklearn
 data = sys.stdin.buffer.read()
-now = 1024 * int([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmSize")][0])
+sizes = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmSize")]
+now = 1024 * int(sizes[0])
 resource.setrlimit(resource.RLIMIT_AS, (now + 600 * 2**20,) * 2)
 try:
     persistence.from_bytes(data)

@@ -32,7 +32,10 @@ def test_answers_come_at_once_in_a_slow_pipe(tmp_path):
 
 
 def test_answers_as_json_and_csv_with_identifiers_of_all_kinds(tmp_path):
-    data = '{"n": "a,\\"b\\"", "x": 1, "y": "ü"}\n{"n": 7, "x": 2, "y": true}\n{"x": 3.5}\n{"n": "", "x": 3.5}\n'.encode()
+    data = (
+        '{"n": "a,\\"b\\"", "x": 1, "y": "ü"}\n{"n": 7, "x": 2, "y": true}\n'
+        '{"x": 3.5}\n{"n": "", "x": 3.5}\n'
+    ).encode()
     lines = [
         json.loads(line)
         for line in run(tmp_path, "--target", "y", "--id", "n", data=data).stdout.splitlines()
