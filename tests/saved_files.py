@@ -14,11 +14,3 @@ def rewritten(data, **changes):
     metadata = {**json.loads(data[8 : 8 + size])["__metadata__"], **changes}
     metadata["checksum"] = persistence._checksum(metadata, tensors)
     return save(tensors, metadata)
-
-
-def entry(model, name):
-    """The [name, value] of a description that is called so."""
-    if isinstance(model, list) and len(model) == 2 and model[0] == name:
-        return model
-    inner = model.values() if isinstance(model, dict) else model if isinstance(model, list) else ()
-    return next(filter(None, (entry(item, name) for item in inner)), None)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from make_fixtures import FOLDER
-from saved_files import entry, rewritten
+from saved_files import rewritten
 
 import mixable as mx
 from mixable import persistence
@@ -27,6 +27,14 @@ def forge(data, change):
     metadata["model"] = json.dumps(model)
     metadata["checksum"] = persistence._checksum(metadata, tensors)
     return save(tensors, metadata)
+
+
+def entry(model, name):
+    """The [name, value] of a description that is called so."""
+    if isinstance(model, list) and len(model) == 2 and model[0] == name:
+        return model
+    inner = model.values() if isinstance(model, dict) else model if isinstance(model, list) else ()
+    return next(filter(None, (entry(item, name) for item in inner)), None)
 
 
 def set_entry(name, value):
