@@ -1,5 +1,6 @@
-"""The builds of the core that this machine can run, as a fixture; one BLAS thread, since the tests'
-matrices are small.
+"""Fixtures: the builds of the core that this machine can run, and random numbers.
+
+There is one BLAS thread, since the tests' matrices are small.
 """
 
 import importlib
@@ -10,6 +11,7 @@ from types import ModuleType
 # SciPy load their BLAS.
 os.environ.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
+import numpy as np
 import pytest
 
 from mixable._core import _cpu, isa
@@ -25,3 +27,9 @@ def runnable_builds() -> list[str]:
 def core(request: pytest.FixtureRequest) -> ModuleType:
     """Each build of the compiled core."""
     return importlib.import_module(f"mixable._core._{request.param}")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers that do not depend on which test ran before."""
+    return np.random.default_rng(0)

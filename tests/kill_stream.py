@@ -8,14 +8,13 @@ import json
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from command_line import MIXABLE
 
-MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
 FILES = ("model", "out.csv", "rejects")
 
 

@@ -5,7 +5,8 @@ Run it only for classes that have none yet:
 
     python tests/make_fixtures.py
 
-A file once committed stays as it is: test_persistence.py loads it with every later version.
+A file once committed stays as it is: persistence/test_fixtures.py loads it with every later
+version.
 """
 
 import json

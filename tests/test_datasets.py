@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from mixable import datasets
+from mixable import (
+    datasets,
+)
+from mixable.datasets import make_hazan
 
 
 @pytest.mark.parametrize(
@@ -40,3 +43,17 @@ def test_shapes_and_counts(load, shape, counts):
     assert {
         names.classes[label]: int(count) for label, count in enumerate(np.bincount(y))
     } == counts
+
+
+def test_make_hazan_has_the_stated_distribution():
+    n, eps = 200_000, 0.04
+    for chi in (-1, 1):
+        X, y = make_hazan(n, chi, seed=3, eps=eps)
+        B = np.log(n)
+        chance = np.sqrt(eps) / (2 * B) + chi * eps / B
+        assert abs(y.mean() - chance) < 4 * np.sqrt(chance / n)
+        np.testing.assert_allclose(X[y == 1], 1 - np.sqrt(eps) / (2 * B))
+        np.testing.assert_allclose(X[y == 0], np.sqrt(eps) / B)
+    for wrong in ({"chi": 0}, {"chi": 1, "eps": 0.0}, {"chi": 1, "n": 1}):
+        with pytest.raises(ValueError, match=r"chi|eps|n must"):
+            make_hazan(**{"n": 100, **wrong})

@@ -6,11 +6,11 @@ block, in an empty folder.
 | `python` with `>>>` | a doctest; all of a page share their names |
 | `python` without | executed, with the same names |
 | any language with `title="name"` | written to a file of that name |
-| `console` | lines that begin with `$ ` are given to bash; what follows, if anything, is what they print, `...` standing for anything |
+| `console` | lines that begin with `$ ` are given to bash; what follows is what they print |
 | `text` | shown, not run |
 
-Commands that install are not run, since tests don't use the network. Of commands with a comment
-such as `# 8 minutes` only the options are checked.
+In what is printed `...` stands for anything. Commands that install are not run, since tests don't
+use the network. Of commands with a comment such as `# 8 minutes` only the options are checked.
 """
 
 import doctest

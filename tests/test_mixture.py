@@ -51,7 +51,7 @@ def test_loss_is_at_most_the_best_experts_plus_log_n(name):
 
 
 def best_switching(losses, most):
-    """The least loss of a sequence of experts with 0, 1, ..., `most` switches: dynamic programming."""
+    """The least loss of a sequence of experts with 0, ..., `most` switches: dynamic programming."""
     best = np.full((most + 1, losses.shape[0]), np.inf)
     best[0] = 0
     for column in losses.T:

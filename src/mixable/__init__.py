@@ -3,10 +3,10 @@ rate, and a bound on the regret.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from mixable import bounds, datasets, integrals, losses, metrics, regret
+from mixable._config import __version__ as __version__
 from mixable._config import show_config
 from mixable.batch import online_to_batch
 from mixable.forecasters import (
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mixable.estimators import GAFClassifier, GAFRegressor
     from mixable.kernels import KernelGAF
 
-__version__ = version("mixable")
 __all__ = [
     "AIOLI",
     "FTRL",

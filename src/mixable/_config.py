@@ -6,6 +6,8 @@ from importlib.metadata import version
 
 from mixable import _core
 
+__version__ = version("mixable")
+
 
 def show_config() -> None:
     """Print version, build of the core, BLAS and threads: what a bug report needs.
@@ -17,7 +19,7 @@ def show_config() -> None:
     import scipy.linalg.cython_blas  # loads the library that the next line asks about
     import threadpoolctl
 
-    print(f"mixable {version('mixable')}")
+    print(f"mixable {__version__}")
     print(
         f"core: {_core.isa} build, {_core.vector_width} doubles a vector, compiler {_core.compiler}"
     )

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mixable import _validate
+from mixable._config import __version__
 from mixable._files import write_whole
 from mixable.forecasters.table import FORECASTERS
 
@@ -109,7 +110,7 @@ def to_bytes(model: Any) -> bytes:
         )
     tensors: dict[str, np.ndarray[Any, Any]] = {}
     text = json.dumps(_encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
-    metadata = {"format": str(FORMAT), "class": name, "library": _library_version(), "model": text}
+    metadata = {"format": str(FORMAT), "class": name, "library": __version__, "model": text}
     metadata["checksum"] = _checksum(metadata, tensors)
     return _in_order(bytes(save_tensors(tensors, metadata)))
 
@@ -153,7 +154,7 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     if str(metadata["format"]) not in map(str, range(1, FORMAT + 1)):
         raise UnknownFormatError(
             f"{where} has format {metadata['format']!s:.20}, and this version of mixable "
-            f"({_library_version()}) reads up to {FORMAT}; "
+            f"({__version__}) reads up to {FORMAT}; "
             f"it was written by version {metadata.get('library', '?')}"
         )
     try:
@@ -202,10 +203,6 @@ def _end_of_tensors(header: dict[str, Any]) -> int:
         )
     except (LookupError, TypeError, ValueError):
         return 0
-
-
-def _library_version() -> str:
-    return str(import_module("mixable").__version__)
 
 
 def _checksum(metadata: dict[str, str], tensors: dict[str, Any]) -> str:

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from mixable import __version__, bounds
+from mixable import bounds
+from mixable._config import __version__
 from mixable.cli.consoles import for_tables
 from mixable.cli.race import list_datasets, run_race
 from mixable.cli.stream import run_stream

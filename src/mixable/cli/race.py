@@ -18,7 +18,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from mixable import __version__
+from mixable._config import __version__
 from mixable._files import clear_parts, write_whole
 from mixable.cli.consoles import Messages, for_tables, printable
 from mixable.experiments import figures, race, report, runs, sources

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable import __version__, metrics
+from mixable import metrics
+from mixable._config import __version__
 from mixable.experiments import sources
 from mixable.forecasters import AutoGAF, table
 from mixable.learner import Design, KernelPlan, Learner

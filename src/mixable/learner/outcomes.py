@@ -123,7 +123,7 @@ class Labels:
 
     def stacked(self, pieces: list[Array]) -> Array:
         """Tables of probabilities one after the other, each with as many labels as were met then."""
-        if len(pieces) == 1:
+        if len(pieces) == 1 and pieces[0].shape[1] == len(self.names):
             return pieces[0]
         out, at = np.zeros((sum(map(len, pieces)), len(self.names))), 0
         for piece in pieces:

@@ -1,0 +1,89 @@
+"""The command line as a user meets it: the real command, its output, its errors."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+from command_line import mixable
+
+from mixable import bounds
+
+
+def test_version_is_the_packages():
+    done = mixable("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"mixable {version('mixable')}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--version"], ["bound", "--n", "0"]], ids=" ".join)
+def test_python_m_mixable_is_the_command(arguments):
+    command = mixable(*arguments)
+    module = subprocess.run(
+        [sys.executable, "-m", "mixable", *arguments], capture_output=True, text=True
+    )
+    assert (module.returncode, module.stdout, module.stderr) == (
+        command.returncode,
+        command.stdout,
+        command.stderr,
+    )
+
+
+def test_bound_prints_the_table():
+    done = mixable("bound", "--n", 10000, "--d", 18, "--classes", 4, "--radius", 5)
+    assert done.returncode == 0
+    for row in bounds.table1(10_000, 18, 4, 5.0):
+        (line,) = (line for line in done.stdout.splitlines() if f" {row.algorithm} " in line)
+        assert f"{row.regret:,.4g}" in line
+    assert "AIOLI" not in done.stdout
+    said = " ".join(done.stdout.split("Which forecaster each bound covers:")[1].split())
+    for row in bounds.table1(10_000, 18, 4, 5.0):
+        assert f"- {row.algorithm}: {row.covers}." in said
+    assert said.count("Not with the default 128 Sobol points") == 2  # with either set of constants
+    tight = bounds.gaf(10_000, 18, 4, 5.0, 1.0, "tight")
+    assert (
+        f"GAF.from_theory(horizon=n, constants='tight'): lam = {tight.lam:.3g}; with exact "
+        "expectations only" in said
+    )
+    m = bounds.points(10_000, 4, tight / 10)
+    assert f"takes m = {m:.1g}" in said
+    assert bounds.proposition3(
+        10_000, 18, 4, 5.0, 1.0, m=m, constants="tight"
+    ).regret == pytest.approx(1.1 * tight)
+    two = mixable("bound", "--n", 100, "--d", 3, "--classes", 2, "--radius", 5, "--bound", 2).stdout
+    assert "AIOLI" in two
+    assert two.count("by quadrature, exact to 1e-10") == 2
+    assert "Sobol" not in two
+    huge = mixable("bound", "--n", 10**13, "--d", 18, "--classes", 4, "--radius", 600)
+    assert huge.returncode == 0
+    assert "inf" in huge.stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (("--n", 0, "--d", 3, "--classes", 2, "--radius", 1), "--n"),
+        (("--n", 10, "--d", 3, "--classes", 1, "--radius", 1), "--classes"),
+        (("--n", 10, "--d", 3, "--classes", 2, "--radius", -1), "must be above 0"),
+        (("--n", 10, "--d", 3, "--classes", 2, "--radius", "nan"), "must be above 0"),
+        (("--n", "ten", "--d", 3, "--classes", 2, "--radius", 1), "--n"),
+        (("--n", 10), "--d"),
+    ],
+)
+def test_bad_options_are_named_with_exit_code_2(wrong, message):
+    done = mixable("bound", *wrong)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "start", [["-c", "from mixable.cli import main; main()"], ["-m", "mixable"]]
+)
+def test_without_the_extra_the_command_says_what_to_install(start, tmp_path):
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('No module named typer')")
+    done = subprocess.run(
+        [sys.executable, *start, "datasets"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode != 0
+    assert "mixable[cli]" in done.stderr
+    assert done.stderr.count("\n") == 1

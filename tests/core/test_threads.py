@@ -1,0 +1,95 @@
+"""Models in several threads, and Ctrl-C."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+from streams import logistic_stream
+
+from mixable import GAF
+
+
+def test_the_first_models_may_be_made_in_several_threads():
+    code = """
+import threading, mixable
+make = lambda: mixable.GAF(3, 3).predict([1.0, 2.0, 3.0])
+threads = [threading.Thread(target=make) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_threads_with_models_of_their_own_agree_with_one_after_the_other():
+    X, y = logistic_stream(3000, 20, 4)
+    seeds = range(4)
+    expected = [GAF(20, 4, seed=seed).run(X, y) for seed in seeds]
+    results: dict[int, np.ndarray] = {}
+    threads = [
+        threading.Thread(
+            target=lambda seed=seed: results.update({seed: GAF(20, 4, seed=seed).run(X, y)})
+        )
+        for seed in seeds
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(results[seed], expected[seed]) for seed in seeds)
+
+
+def test_the_gil_is_released_and_a_second_thread_on_the_same_model_is_refused():
+    X, y = logistic_stream(40_000, 40, 4)
+    f = GAF(40, 4)
+    thread = threading.Thread(target=f.run, args=(X, y))
+    thread.start()
+    refused = 0
+    while thread.is_alive():
+        try:
+            f.predict(X[0])
+        except RuntimeError:
+            refused += 1
+        time.sleep(0.001)
+    thread.join()
+    assert refused > 5
+    assert f.steps == 40_000
+    assert np.isfinite(f.predict(X[0])).all()
+
+
+def test_forecasts_may_be_asked_for_by_several_threads():
+    X, y = logistic_stream(4000, 40, 4)
+    f = GAF(40, 4)
+    f.run(X, y)
+    expected = f.predict(X)
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(f.predict(X))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 6
+    assert all(np.array_equal(p, expected) for p in results)
+
+
+def test_ctrl_c_stops_a_run_between_two_rows():
+    code = """
+import numpy as np, mixable
+X = np.random.default_rng(0).normal(size=(100_000, 100))
+f = mixable.GAF(100, 5)
+print("ready", flush=True)
+try:
+    f.run(X, np.arange(100_000) % 5)
+except KeyboardInterrupt:
+    print("stopped", 0 < f.steps < 100_000, np.isfinite(f.predict(X[0])).all(), flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out == "stopped True True\n"
+    assert time.monotonic() - start < 5

@@ -1,0 +1,292 @@
+"""What every forecaster promises (one suite, run on each): see docs/forecasters/index.md."""
+
+import copy
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from promises import LABELS, Case, D, K, N, X, Y, changed, fingerprint
+
+from mixable import AutoGAF, Foster, Mixture
+from mixable.integrals import MonteCarlo
+
+
+@pytest.fixture(params=LABELS)
+def make(request):
+    return Case(request.param)
+
+
+def test_predict_is_pure_and_deterministic(make):
+    f = make()
+    f.run(X, make.Y)
+    before = fingerprint(f)
+    first = f.predict(X[0])
+    f.predict(X[1])
+    assert np.array_equal(f.predict(X[0]), first)
+    assert fingerprint(f) == before
+    quiet = make()
+    quiet.run(X, make.Y)
+    f.learn(X[2], 1)
+    quiet.learn(X[2], 1)
+    assert np.array_equal(quiet.predict(X[3]), f.predict(X[3]))
+
+
+def test_run_equals_the_loop(make):
+    one, whole = make(), make()
+    weight = np.linspace(0.0, 2.0, N)
+    expected = []
+    for t in range(N):
+        expected.append(one.predict(X[t]))
+        one.learn(X[t], int(make.Y[t]), weight[t])
+    np.testing.assert_allclose(whole.run(X, make.Y, weight), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(whole.coef, one.coef, rtol=0, atol=1e-9)
+    assert one.steps == whole.steps == N
+
+
+def test_probabilities_are_positive_and_sum_to_one(make):
+    f = make()
+    p = f.run(X * 30, make.Y)
+    assert (p > 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+def test_it_learns(make):
+    p = make().run(np.tile(X, (5, 1)), np.tile(make.Y, 5))
+    loss = -np.log(p[np.arange(5 * N), np.tile(make.Y, 5)])
+    assert loss[-N:].mean() < loss[:N].mean() < np.log(make.K)
+
+
+def test_coefficients_sum_to_zero_and_precision_is_symmetric(make):
+    f = make()
+    f.run(X, make.Y)
+    np.testing.assert_allclose(f.coef.sum(axis=0), 0, atol=1e-10)
+    if not hasattr(f, "precision"):
+        return
+    A = f.precision()
+    np.testing.assert_allclose(A, A.T, rtol=1e-9, atol=1e-12)
+    assert np.linalg.eigvalsh(A).min() > 0
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [lambda f: pickle.loads(pickle.dumps(f)), copy.deepcopy, copy.copy],
+    ids=["pickle", "deepcopy", "copy"],
+)
+@pytest.mark.parametrize("at", [0, 1, 7, 50])
+def test_copies_go_on_with_the_same_bits_and_apart(make, duplicate, at):
+    original = make()
+    if at:
+        original.run(X[:at], make.Y[:at])
+    twin = duplicate(original)
+    assert np.array_equal(twin.run(X[at:], make.Y[at:]), original.run(X[at:], make.Y[at:]))
+    assert np.array_equal(twin.coef, original.coef)
+    twin.learn(X[0], 0)
+    assert twin.steps == original.steps + 1
+
+
+def test_relabelling_the_classes_permutes_the_probabilities(make):
+    f, g = make(), make()
+    permutation = np.array([1, 2, 0])[: make.K] % make.K
+    p, q = f.run(X, make.Y), g.run(X, permutation[make.Y])
+    if isinstance(f, Foster):  # its chains are not symmetric in the classes, only its target is
+        assert np.abs(q[:, permutation] - p).mean() < 0.15
+        return
+    mixed = isinstance(
+        f, (AutoGAF, Mixture)
+    )  # the experts' weights depend on the integrator's points, which are not symmetric
+    np.testing.assert_allclose(g.coef[permutation], f.coef, rtol=0, atol=0.05 if mixed else 1e-9)
+    stochastic = isinstance(getattr(f, "integrator", None), MonteCarlo)
+    assert np.median(np.abs(np.log(q[:, permutation]) - np.log(p))) < (0.3 if stochastic else 0.01)
+
+
+BAD_ROWS = [
+    (np.array([1.0, np.nan, 0, 0, 0]), ValueError, r"x\[1\] is nan"),
+    (np.array([0, 0, 0, 0, -np.inf]), ValueError, r"x\[4\] is -inf"),
+    (np.zeros(D + 1), ValueError, r"x must have shape \(5,\)"),
+    (np.zeros((1, 1, D)), ValueError, "x must have shape"),
+    (np.float64(3.0), ValueError, "x must have shape"),
+    (["a"] * D, TypeError, "x must be numeric"),
+    (np.array([1, 2, None, 4, 5], dtype=object), ValueError, r"x\[2\] is nan"),
+    (np.array([1, 2, 3, "four", 5], dtype=object), TypeError, r"x\[3\] is not made of numbers"),
+    (np.zeros(D, dtype=complex), TypeError, "x must be real"),
+    (None, TypeError, "x"),
+    ([[1.0] * D, [1.0]], ValueError, "x is ragged"),
+    ([10**400, 1, 2, 3, 4], ValueError, r"x\[0\] holds a number too large"),
+    (
+        np.array(["1", "2", "3", "4", "5"], dtype=object),
+        TypeError,
+        r"x\[0\] is not made of numbers",
+    ),
+    (np.ma.masked_array(np.zeros(D), mask=[0, 1, 0, 0, 0]), ValueError, "x has masked entries"),
+]
+
+
+@pytest.mark.parametrize(("x", "error", "message"), BAD_ROWS)
+def test_bad_inputs_are_named_and_nothing_is_learned(make, x, error, message):
+    f = make()
+    f.run(X[:10], make.Y[:10])
+    before = fingerprint(f)
+    with pytest.raises(error, match=message):
+        f.predict(x)
+    with pytest.raises(error, match=message):
+        f.learn(x, 0)
+    assert fingerprint(f) == before
+
+
+BAD_LABELS = [
+    (-1, ValueError, "y is -1; labels are 0 to"),
+    (K, ValueError, "y is 3"),
+    (2**70, ValueError, "y is"),
+    (1.0, TypeError, "y must be an integer label, got float"),
+    ("1", TypeError, "y must be an integer label, got str"),
+    (None, TypeError, "y must be an integer label"),
+]
+
+
+@pytest.mark.parametrize(("y", "error", "message"), BAD_LABELS)
+def test_bad_labels(make, y, error, message):
+    f = make()
+    before = fingerprint(f)
+    with pytest.raises(error, match=message):
+        f.learn(X[0], y)
+    assert fingerprint(f) == before
+
+
+@pytest.mark.parametrize(
+    ("weight", "error"),
+    [
+        (-0.5, ValueError),
+        (np.nan, ValueError),
+        (np.inf, ValueError),
+        (10**400, ValueError),
+        ("2", TypeError),
+        (None, TypeError),
+        (1j, TypeError),
+    ],
+)
+def test_bad_weights(make, weight, error):
+    f = make()
+    before = fingerprint(f)
+    with pytest.raises(error, match="weight"):
+        f.learn(X[0], 1, weight)
+    assert fingerprint(f) == before
+
+
+BAD_RUNS = [
+    ((changed(X, (7, 2), np.nan), Y), ValueError, r"X\[7, 2\] is nan"),
+    ((changed(X, (59, 0), np.inf), Y), ValueError, r"X\[59, 0\] is inf"),
+    ((X[:, :4], Y), ValueError, r"X must have shape \(n, 5\), got \(60, 4\)"),
+    ((X[0], Y[:1]), ValueError, "X must have shape"),
+    ((X[:0], Y[:0]), ValueError, "X is empty"),
+    ((X, Y[:-1]), ValueError, "y must have"),
+    ((X, changed(Y, 5, K)), ValueError, r"(y\[5\]|row 5: y) is 3"),
+    ((X, changed(Y, 50, -1)), ValueError, r"(y\[50\]|row 50: y) is -1"),
+    ((X, Y.astype(float)), TypeError, "y must be (an )?integer label"),
+    ((X, Y, np.full(N, -1.0)), ValueError, r"weight\[0\] is -1"),
+    ((X, Y, changed(np.ones(N), 33, np.nan)), ValueError, r"weight\[33\] is nan"),
+    ((X, Y, np.ones(N - 1)), ValueError, r"weight must have shape \(60,\)"),
+    (([[1.0, 2, 3, 4, 5], [1.0]], [0, 1]), ValueError, "X is ragged"),
+    ((np.array([["a"] * D]), [0]), TypeError, "X must be numeric"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_RUNS)
+def test_run_checks_everything_first(make, arguments, error, message):
+    f = make()
+    f.run(X[:4], make.Y[:4])
+    before = fingerprint(f)
+    table, labels, *weight = arguments
+    if make.K == 2 and isinstance(labels, np.ndarray):
+        labels = np.where(labels == 2, labels - 1, labels)
+    with pytest.raises(error, match=message):
+        f.run(table, labels, *weight)
+    assert fingerprint(f) == before
+
+
+def layouts(a):
+    """The same numbers as every kind of array that people have."""
+    read_only = a.copy()
+    read_only.setflags(write=False)
+    wide = np.zeros((*a.shape[:-1], 2 * a.shape[-1]))
+    wide[..., ::2] = a
+    yield "list", a.tolist()
+    yield "object", a.astype(object)
+    yield "fractions", np.vectorize(Fraction, otypes=[object])(a)
+    yield "Fortran", np.asfortranarray(a)
+    yield "strided", wide[..., ::2]
+    yield "reversed", a[..., ::-1].copy()[..., ::-1]
+    yield "read-only", read_only
+    yield "big-endian", a.astype(">f8")
+    yield "long double", a.astype(np.longdouble)
+    yield (
+        "unaligned",
+        np.frombuffer(b"." + a.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(a.shape),
+    )
+
+
+@pytest.mark.parametrize("position", range(10))
+def test_every_layout_of_the_same_numbers_gives_the_same_bits(make, position):
+    name, table = list(layouts(X))[position]
+    _, row = list(layouts(X[0]))[position]
+    f, g = make(), make()
+    assert np.array_equal(f.run(table, make.Y), g.run(X, make.Y)), name
+    assert np.array_equal(f.predict(row), g.predict(X[0])), name
+    f.learn(row, 1)
+    g.learn(X[0], 1)
+    assert np.array_equal(f.coef, g.coef), name
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint16, np.int64, bool])
+def test_other_number_types_are_taken_at_their_value(make, dtype):
+    table = (X > 0).astype(dtype)
+    f, g = make(), make()
+    assert np.array_equal(f.run(table, make.Y), g.run(table.astype(float), make.Y))
+    assert np.array_equal(f.predict(table[0]), g.predict(table[0].astype(float)))
+
+
+@pytest.mark.parametrize(
+    "as_type",
+    [
+        lambda y: y.astype(np.uint8),
+        lambda y: y.astype(np.int32),
+        np.ndarray.tolist,
+        lambda y: y.astype(object),
+        lambda y: y[::-1].copy()[::-1],
+    ],
+    ids=["uint8", "int32", "list", "object", "strided"],
+)
+def test_label_types(make, as_type):
+    f, g = make(), make()
+    assert np.array_equal(f.run(X, as_type(make.Y)), g.run(X, make.Y))
+    for label in (np.int8(1), np.uint64(1), True, np.True_):
+        f.learn(X[0], label)
+        g.learn(X[0], 1)
+    assert np.array_equal(f.coef, g.coef)
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), name=st.sampled_from(sorted(LABELS)))
+def test_any_finite_stream_keeps_the_promises(data, name):
+    """Hypothesis looks for inputs, labels and weights that break positivity, finiteness or run =
+    loop.
+    """
+    n = data.draw(st.integers(1, 5))
+    value = st.floats(-1e5, 1e5, allow_nan=False, allow_subnormal=True)
+    table = np.array(
+        data.draw(st.lists(st.lists(value, min_size=D, max_size=D), min_size=n, max_size=n))
+    )
+    labels = np.array(data.draw(st.lists(st.integers(0, K - 1), min_size=n, max_size=n)))
+    weight = np.array(data.draw(st.lists(st.floats(0, 1e3), min_size=n, max_size=n)))
+    labels = np.minimum(labels, Case(name).K - 1)
+    f, g = LABELS[name](), LABELS[name]()
+    p = f.run(table, labels, weight)
+    assert np.isfinite(p).all()
+    assert (p > 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-9)
+    for t in range(n):
+        np.testing.assert_allclose(g.predict(table[t]), p[t], rtol=1e-6, atol=1e-9)
+        g.learn(table[t], int(labels[t]), weight[t])
+    assert np.isfinite(f.coef).all()

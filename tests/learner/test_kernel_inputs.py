@@ -1,0 +1,213 @@
+"""Kernel features beside linear ones: the same however a stream is cut, stopped or saved."""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kernel_data import MAPS, rings, small, stopped_at
+
+import mixable as mx
+from mixable.kernels import Nystroem
+from mixable.learner import KernelPlan
+from mixable.learner.kernel_inputs import KernelInputs
+
+
+@pytest.mark.parametrize("method", MAPS)
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"gamma": 0.5},
+        {"gamma": 0.5, "lam": 0.1, "beta": 1.0, "alpha": 4.0, "drift": 0.0},
+        {"forecaster": mx.ONS},
+    ],
+)
+def test_however_a_stream_is_cut_the_forecasts_are_the_same(method, more):
+    X, y = rings(300)
+    X[7, 0] = 1e6
+    whole = small(method, **more).prequential(X, y, classes=[0, 1])
+    pieces = small(method, **more)
+    cut = [
+        pieces.prequential(X[i:j], y[i:j], classes=[0, 1])
+        for i, j in ((0, 3), (3, 150), (150, 151), (151, 300))
+    ]
+    np.testing.assert_allclose(np.vstack(cut), whole, atol=1e-9)
+    single, each = small(method, **more).partial_fit(X[:1], y[:1], classes=[0, 1]), []
+    for x, label in zip(X[1:], y[1:], strict=True):
+        p = single.predict_proba(x[None, :])
+        assert np.array_equal(p, single.predict_proba(x[None, :]))  # pure
+        each.append(p[0])
+        single.partial_fit(x[None, :], [label])
+    np.testing.assert_allclose(each, whole[1:], atol=1e-9)
+    np.testing.assert_allclose(
+        single.predict_proba(X), [single.predict_proba(x[None, :])[0] for x in X], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_however_a_stream_is_cut_with_new_classes_and_weights(method, rng):
+    X, y = rings(200)
+    y = np.where(np.arange(200) > 120, y + 2 * (X[:, 0] > 1), y)
+    weight = 3 * rng.random(200) * (rng.random(200) < 0.7)
+    weight[0] = 0
+    whole = small(method)
+    p = whole.prequential(X, y, sample_weight=weight)
+    single, row = small(method), slice(0, 1)
+    single.partial_fit(X[row], y[row], sample_weight=weight[row])
+    for t in range(1, 200):
+        q, row = np.zeros(len(whole.classes_)), slice(t, t + 1)
+        q[np.searchsorted(whole.classes_, single.classes_)] = single.predict_proba(X[row])[0]
+        np.testing.assert_allclose(q, p[t], atol=1e-9)
+        single.partial_fit(X[row], y[row], sample_weight=weight[row])
+    np.testing.assert_allclose(single.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_however_a_stream_of_numbers_is_cut(method, rng):
+    X, _ = rings(150)
+    y, weight = np.sin(X[:, 0]) + 50, 3 * rng.random(150) * (rng.random(150) < 0.7)
+    weight[:2] = 0, 1
+    mean, std = small(method, mx.GAFRegressor).prequential(
+        X, y, sample_weight=weight, return_std=True
+    )
+    single = small(method, mx.GAFRegressor).partial_fit(X[:2], y[:2], sample_weight=weight[:2])
+    for t in range(2, 150):
+        row = slice(t, t + 1)
+        np.testing.assert_allclose(
+            np.ravel(single.predict(X[row], return_std=True)), [mean[t], std[t]], rtol=1e-9
+        )
+        single.partial_fit(X[row], y[row], sample_weight=weight[row])
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_long_tables_are_learned_and_forecast_in_pieces(method, monkeypatch):
+    X, y = rings(300)
+    whole = small(method).fit(X, y)
+    numbers = small(method, mx.GAFRegressor).fit(X, y)
+    newcomers = y + (X[:, 0] > 2)
+    p, mean = (
+        small(method).prequential(X, newcomers),
+        small(method, mx.GAFRegressor).prequential(X, y),
+    )
+    monkeypatch.setattr("mixable.learner.learner.MOST_NUMBERS", 2000)
+    np.testing.assert_allclose(
+        small(method).fit(X, y).predict_proba(X), whole.predict_proba(X), atol=1e-9
+    )
+    pieces = small(method, mx.GAFRegressor).fit(X, y)
+    np.testing.assert_allclose(
+        pieces.predict(X, return_std=True), numbers.predict(X, return_std=True), atol=1e-9
+    )
+    np.testing.assert_allclose(pieces.predict_interval(X), numbers.predict_interval(X), atol=1e-9)
+    np.testing.assert_allclose(small(method).prequential(X, newcomers), p, atol=1e-9)
+    np.testing.assert_allclose(small(method, mx.GAFRegressor).prequential(X, y), mean, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_refused_rows_leave_no_trace(method):
+    X, y = rings(60)
+    model = small(method).fit(X, y)
+    before = model.predict_proba(X)
+    for bad in (np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.zeros((2, 3))):
+        with pytest.raises(ValueError, match=r"NaN|infinity|features"):
+            model.partial_fit(bad, [0, 1])
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.partial_fit(X[:2], [0, 1], sample_weight=[1.0, -1.0])
+    assert np.array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_new_features_are_as_if_they_had_been_0(method, monkeypatch, rng):
+    X = rng.normal(size=(60, 3))
+    scaler = KernelInputs(
+        KernelPlan.of("rbf", 8, None, method), 2, intercept=True, standardize=True
+    )
+    scaler.commit(scaler.stage(X[:, :2].copy())[1], 60)
+    monkeypatch.delattr(KernelPlan, "maps")  # maps are not made only to be thrown away
+    larger = scaler.with_features(3)
+    missing = np.column_stack([X[:, :2], np.full(60, np.nan)])
+    np.testing.assert_allclose(
+        larger.transform(missing),
+        np.column_stack([scaler.transform(X[:, :2].copy()), np.zeros(60)]),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(larger.stage(missing)[0][:, -1], 0)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_what_stops_half_way_leaves_the_map_in_step_with_the_forecaster(method):
+    X, y = rings(80)
+    stopped, other = (small(method).partial_fit(X[:20], y[:20]) for _ in range(2))
+    weight = np.ones(60)
+    weight[:10] = 0, 3, 0, 0, 0, 0.1, 0, 1, 0, 0
+    weight[33] = 1e13  # more than can be learned
+    with pytest.raises((ValueError, RuntimeError), match="weight"):
+        stopped.learner_.run(X[20:], y[20:].tolist(), weight)
+    learned = stopped.forecaster_.steps
+    assert 20 < learned <= 53
+    other.partial_fit(X[20:learned], y[20:learned], sample_weight=weight[: learned - 20])
+    np.testing.assert_allclose(stopped.predict_proba(X), other.predict_proba(X), atol=1e-9)
+
+
+def test_a_map_that_is_stopped_while_it_learns_a_row_is_in_step():
+    X, y = rings(30)
+    start = small("nystroem").partial_fit(X[:8], y[:8])
+    before, line = start.learner_.inputs.state(), 0
+    after = copy.deepcopy(start).partial_fit(X[8:9], y[8:9]).learner_.inputs.state()
+    stops = [0]
+    while stops:
+        line += 1
+        model = copy.deepcopy(start)
+        with stopped_at(Nystroem.learn.__code__.co_filename, line) as stops:
+            model.partial_fit(X[8:9], y[8:9])
+        state, wanted = (
+            model.learner_.inputs.state(),
+            before if model.forecaster_.steps == 8 else after,
+        )
+        assert all(np.array_equal(state[name], wanted[name], equal_nan=True) for name in wanted), (
+            line
+        )
+    assert line > 20
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_rows_of_weight_0_count_for_nothing(method, rng):
+    X, y = rings(120)
+    weight = (rng.random(120) < 0.5).astype(float)
+    whole, some = (small(method).partial_fit(X[:5], y[:5]) for _ in range(2))
+    whole.partial_fit(X[5:], y[5:], sample_weight=weight[5:])
+    counts = np.flatnonzero(weight[5:]) + 5
+    some.partial_fit(X[counts], y[counts])
+    ours, theirs = whole.learner_.inputs.state(), some.learner_.inputs.state()
+    for name in ours:
+        np.testing.assert_allclose(ours[name], theirs[name], atol=1e-12)
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_a_crafted_state_is_refused(method):
+    X, y = rings(40)
+    scaler = small(method).fit(X, y).learner_.inputs
+    state = scaler.state()
+    name = "map0.factor" if method == "nystroem" else "map0.frequencies"
+    for crafted, message in (
+        ({name: np.zeros((2, 2))}, "shape"),
+        ({name: state[name].astype(np.float32)}, "float64"),
+        ({"map7.gamma": state["map0.gamma"]}, "nothing called"),
+        ({"amplitude": np.array([np.nan])}, "amplitude"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            scaler.restore({**state, **crafted})
+    after = scaler.state()
+    assert all(np.array_equal(after[key], state[key], equal_nan=True) for key in state)
+
+
+@pytest.mark.parametrize("change", [{"linear": False}, {"n_components": 9}])
+def test_a_plan_that_is_not_the_forecasters_is_refused(change):
+    X, y = rings(40)
+    model = small("nystroem").fit(X[:3], y[:3])
+    learner = copy.copy(model.learner_)
+    learner.design = copy.copy(learner.design)
+    learner.design.kernel = replace(learner.design.kernel, **change)
+    with pytest.raises(ValueError, match="do not go together"):
+        pickle.loads(pickle.dumps(learner))

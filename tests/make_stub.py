@@ -1,0 +1,54 @@
+"""Writes src/mixable/_core/__init__.pyi from the signatures in src/bindings.cpp, by nanobind's
+stubgen. Run it when the bindings have changed and the core has been built:
+
+    python tests/make_stub.py
+"""
+
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from mixable import _core
+
+STUB = Path(__file__).parent.parent / "src/mixable/_core/__init__.pyi"
+
+HEADER = '''\
+"""The compiled core of mixable. tests/make_stub.py writes this from src/bindings.cpp."""
+
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Self
+
+from mixable.integrals import Rung
+'''
+
+
+def stub() -> str:
+    """What the stub of the build in use should be, formatted."""
+    module = f"mixable._core._{_core.isa}"
+    with tempfile.TemporaryDirectory() as folder:
+        generate = [
+            sys.executable,
+            "-m",
+            "nanobind.stubgen",
+            "-m",
+            module,
+            "-D",
+            "--exclude-values",
+        ]
+        subprocess.run([*generate, "-q", "-o", f"{folder}/core.pyi"], check=True)
+        text = Path(folder, "core.pyi").read_text()
+    # The header has the imports: stubgen takes the np of a signature for a module of that name.
+    body = text[text.index("isa: str") :]
+    ruff = Path(sysconfig.get_path("scripts")) / "ruff"
+    command = [ruff, "format", "--stdin-filename", STUB, "-"]
+    done = subprocess.run(command, input=HEADER + body, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub())

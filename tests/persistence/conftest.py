@@ -1,0 +1,13 @@
+"""A saved model."""
+
+import pytest
+from make_fixtures import classifier
+
+import mixable as mx
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "model.safetensors"
+    mx.save(classifier(), path)
+    return path

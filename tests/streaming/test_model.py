@@ -1,0 +1,98 @@
+"""The model of a stream: what it answers, and what it goes on as."""
+
+import json
+import os
+
+from stream_command import GAF, run, small
+
+import mixable as mx
+
+
+def test_the_model_file_predicts_from_dictionaries_and_agrees_with_river(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small()))
+    run(tmp_path, "--target", "y", source="in.csv")
+    model = mx.load(tmp_path / "model")
+    assert (model.counts["learned"], model.scores.n, list(model.columns)) == (60, 60, ["a", "b"])
+    twin = mx.river.GAFClassifier()
+    for line in small()[1:]:
+        a, b, label = line.strip().split(",")
+        twin.learn_one({"a": float(a), "b": float(b)}, label)
+    assert model.predict_proba_one({"b": 0.5}) == twin.predict_proba_one({"b": 0.5})
+    model.learn_one({"a": 1.0, "c": 2.0}, "sideways")
+    assert set(model.predict_proba_one({})) == {"up", "down", "sideways"}
+
+
+def test_no_learn_serves_and_leaves_the_model_alone(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small()))
+    run(tmp_path, "--target", "y", source="in.csv")
+    before = (tmp_path / "model").read_bytes()
+    served = (
+        run(tmp_path, "--no-learn", data=b'{"a": 1, "b": 0.5}\n{"b": -2, "strange": "column"}\n')
+        .stdout.decode()
+        .splitlines()
+    )
+    model = mx.load(tmp_path / "model")
+    assert [json.loads(line)["p"] for line in served] == [
+        model.predict_proba_one({"a": 1.0, "b": 0.5}),
+        model.predict_proba_one({"b": -2.0}),
+    ]
+    scored = run(
+        tmp_path,
+        "--no-learn",
+        "--target",
+        "y",
+        "--id",
+        "n",
+        data=b"n,a,b,y\n1,0,0,\n1,,,up\n2,1,1,never seen\n",
+    )
+    assert b"2 events: 2 predicted, 0 rejected, 0 learned, 1 late" in scored.stderr
+    assert (tmp_path / "model").read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["in.csv", "model"]
+    run(tmp_path, "--no-learn", data=b"", model="missing", status=2)
+
+
+def test_a_model_goes_on_only_as_what_it_is(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small(5)))
+    run(tmp_path, "--target", "y", "--classes", "up,down", "--features", "b", *GAF, source="in.csv")
+    assert list(mx.load(tmp_path / "model").columns) == ["b"]
+    run(tmp_path, "--target", "y", source="in.csv")
+    for arguments, message in (
+        (("--lam", "0.5"), b"another forecaster or other parameters"),
+        (("--classes", "up,down,left"), b"other --classes: up, down"),
+        (("--features", "a"), b"other --features: b"),
+    ):
+        assert (
+            message in run(tmp_path, "--target", "y", *arguments, source="in.csv", status=2).stderr
+        )
+    mx.save(mx.GAF(2, 2), tmp_path / "other")
+    assert (
+        b"holds a GAF"
+        in run(tmp_path, "--target", "y", source="in.csv", status=2, model="other").stderr
+    )
+    (tmp_path / "torn").write_bytes((tmp_path / "model").read_bytes()[:-5])
+    assert (
+        b"cut short"
+        in run(tmp_path, "--target", "y", source="in.csv", status=2, model="torn").stderr
+    )
+
+
+def test_another_target_is_refused(tmp_path):
+    (tmp_path / "in.csv").write_text("".join(small(5)))
+    run(tmp_path, "--target", "y", source="in.csv")
+    assert (
+        b"was made with --target y"
+        in run(tmp_path, "--target", "a", source="in.csv", status=2).stderr
+    )
+    assert (
+        b"was made without --id"
+        in run(tmp_path, "--target", "y", "--id", "a", source="in.csv", status=2).stderr
+    )
+
+
+def test_labels_of_python_are_text_too(tmp_path):
+    run(tmp_path, "--target", "y", data=b"a,y\n1,0\n2,1\n")
+    model = mx.load(tmp_path / "model")
+    model.learn_one({"a": 1.0}, 1)
+    assert model.learner.labels == ["0", "1"]
+    mx.save(model, tmp_path / "model")
+    run(tmp_path, "--target", "y", data=b"a,y\n1,0\n2,1\n")

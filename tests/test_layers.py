@@ -1,0 +1,87 @@
+"""Imports go down only: read from the sources, wherever in a module they stand, those for types
+included.
+"""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import mixable
+
+PACKAGE = Path(mixable.__file__).parent
+
+LAYERS = {
+    "what users import": [("__init__", "__main__")],
+    "apps": [("cli",), ("experiments", "streaming")],
+    "estimators": [("estimators", "river", "persistence")],
+    "learner": [("learner",)],
+    "mixtures": [("mixture", "batch")],
+    "forecasters": [("forecasters",)],
+    "mathematics": [
+        ("kernels",),
+        ("bounds", "regret", "reference", "metrics", "datasets"),
+        ("losses", "_fit"),
+        ("integrals",),
+        ("_sobol",),
+    ],
+    # What knows nothing of the library: arguments, files, the machine.
+    "tools": [("_validate", "_files", "_config")],
+    "core": [("_core",)],
+}
+"""From the top down. Units of one row do not import each other. Classes that are named in a table
+(`forecasters.table`, `persistence.HOMES`) are text, imported when somebody asks for one.
+"""
+
+ROWS = [row for rows in LAYERS.values() for row in rows]
+HEIGHT = {unit: -place for place, row in enumerate(ROWS) for unit in row}
+
+
+def modules():
+    """The name of each module, and its file."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+MODULES = dict(modules())
+
+
+def imported(module):
+    """The modules of the package that a module imports."""
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name.startswith("mixable"))
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} has a relative import"
+            if node.module.split(".")[0] == "mixable":
+                for each in node.names:
+                    whole = f"{node.module}.{each.name}"
+                    yield whole if whole in MODULES else node.module
+
+
+def unit(module):
+    return [*module.split("."), "__init__"][1]
+
+
+IMPORTS = {module: set(imported(module)) for module in MODULES}
+
+
+def test_every_module_has_its_layer():
+    assert {unit(module) for module in MODULES} == set(HEIGHT)
+
+
+def test_imports_go_down_only():
+    up = [
+        f"{module} imports {other}"
+        for module, others in IMPORTS.items()
+        for other in others
+        if unit(module) != unit(other) and HEIGHT[unit(other)] >= HEIGHT[unit(module)]
+    ]
+    assert not up
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    """Packages apart: they gather what their modules have."""
+    packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
+    inner = {module: IMPORTS[module] - packages for module in MODULES if module not in packages}
+    assert list(TopologicalSorter(inner).static_order())
