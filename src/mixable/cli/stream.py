@@ -238,9 +238,7 @@ def _model(
             f"{path} was made with other --classes: "
             f"{', '.join(model.classes) if model.classes else 'none given'}"
         )
-    if features is not None and not (
-        model.closed_features and set(features) == set(model.columns)
-    ):
+    if features is not None and not (model.closed_features and set(features) == set(model.columns)):
         raise StreamError(
             f"{path} was made with other --features: "
             f"{', '.join(map(str, model.columns)) if model.closed_features else 'none given'}"

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _validate
-from mixable.forecasters.base import Array, KeepingForecaster, Parameter
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.keeping import KeepingForecaster
 from mixable.integrals import helmert, softmax
 
 # Free weights (K - 1) d above which the chains are not to be trusted, and take too long anyway.

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixable import _validate
 from mixable._fit import fit
-from mixable.forecasters.base import Array, KeepingForecaster, Parameter
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.keeping import KeepingForecaster
 from mixable.integrals import helmert, softmax
 
 

@@ -79,11 +79,7 @@ class Follower:
         return [empty and label is not None and key is not None for empty, label, key in rows]
 
     def _is_late(
-        self,
-        batch: Batch,
-        row: int,
-        is_bare: list[bool],
-        also: Container[str] = (),
+        self, batch: Batch, row: int, is_bare: list[bool], also: Container[str] = ()
     ) -> bool:
         """Whether a row is a label that comes after its event.
 
