@@ -43,7 +43,7 @@ class SurrogateForecaster(Forecaster):
         names = (name for name in state if name[0] != "_" and name != "steps")
         # The parameters are those of the subclass's own __init__.
         self.__init__(**{name: state[name] for name in names})  # type: ignore[misc]
-        self._steps = _validate.count(state["steps"], "steps", least=0, most=2**53)
+        self._steps = _validate.count(state["steps"], "steps", least=0, most=_validate.MOST_STEPS)
         self._restore(state)
 
     def _check_sizes(self, state: dict[str, Any]) -> None:
