@@ -24,17 +24,14 @@ class KeepingForecaster(MulticlassForecaster):
     def __setstate__(self, state: dict[str, Any]) -> None:
         parameters = state["_parameters"]
         sizes = [parameters["m"]] if "m" in parameters else []  # of those that have particles
-        V = _validate.saved(
-            state["_V"], (*sizes, parameters["n_classes"] - 1, parameters["n_features"]), "V"
-        )
+        shape = (*sizes, parameters["n_classes"] - 1, parameters["n_features"])
+        V = _validate.saved(state["_V"], shape, "V")
         # The parameters are those of the subclass's own __init__.
         self.__init__(**parameters)  # type: ignore[misc]
         n = len(state["_y"])
         X = _validate.saved(state["_X"], (n, self.n_features), "X")
-        y, w = (
-            _validate.labels(state["_y"], self.n_classes, n),
-            np.asarray(_validate.weights(state["_w"], n)),
-        )
+        y = _validate.labels(state["_y"], self.n_classes, n)
+        w = np.asarray(_validate.weights(state["_w"], n))
         if n:
             _validate.size(X, self._largest_square(), "X")
         self._X, self._y, self._w, self._V = X, y, w, V
@@ -45,8 +42,7 @@ class KeepingForecaster(MulticlassForecaster):
         return len(self._y)
 
     def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of one input (n_features,); of a table (n, n_features), one
-        row each, from the present state.
+        """Probabilities (n_classes,) of an input (n_features,); of a table, a row each.
 
         Pure and deterministic: it changes nothing, and the same call gives the same bits.
         """
