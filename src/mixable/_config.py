@@ -26,13 +26,9 @@ def show_config() -> None:
     print(f"numpy {numpy.__version__}, scipy {scipy.__version__}")
     for library in threadpoolctl.threadpool_info():
         if library["user_api"] == "blas":
-            owner = (
-                "scipy (used by the core)"
-                if "scipy.libs" in library["filepath"]
-                else "numpy"
-                if "numpy.libs" in library["filepath"]
-                else "system"
-            )
+            owners = {"scipy.libs": "scipy (used by the core)", "numpy.libs": "numpy"}
+            path = library["filepath"]
+            owner = next((owners[folder] for folder in owners if folder in path), "system")
             kernels = library.get("architecture", "unknown")
             print(
                 f"BLAS of {owner}: {library['internal_api']} {library['version']}, {kernels} "

@@ -1,27 +1,36 @@
-"""What the public functions accept, and the errors for what they don't: each names the argument
-and, in tables, the first offending row.
+"""What the public functions accept; an error names the argument and the first bad row.
 
 The compiled core recognises plain finite float64 rows by itself and comes here for everything else.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import operator
-import os
 import sys
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mixable._memory import allowance as allowance
+from mixable._memory import available_memory as available_memory
+from mixable._memory import claim as claim
+from mixable._memory import memory as memory
+
 Array = NDArray[np.float64]
+
+# What double precision allows, with some room.
+LARGEST_TARGET = 1e100  # its square is finite
+LARGEST_ESTIMATOR_TARGET = 1e99  # before it is centred
+LARGEST_WEIGHT = 1e12
+LARGEST_SCALE = 1e100  # of a radius or a bound, which are squared
+LARGEST_LAM = 1e300  # its inverse is finite, too
+MOST_STEPS = 2**53  # exact as float64
 
 
 def as_floats(x: Any, name: str) -> Array:
-    """Return `x` as a C-contiguous float64 array; TypeError for what is not made of real numbers."""
+    """Return `x` as a C-contiguous float64 array; TypeError unless it is made of real numbers."""
     if x is None:
         raise TypeError(f"{name} must be an array of numbers, got None")
     if isinstance(x, np.ma.MaskedArray) and np.ma.getmaskarray(x).any():
@@ -35,26 +44,25 @@ def as_floats(x: Any, name: str) -> Array:
     if raw.dtype.kind not in "fiubO":
         raise TypeError(f"{name} must be numeric, got dtype {raw.dtype}")
     try:
-        if raw.dtype == object and any(isinstance(item, (str, bytes)) for item in raw.ravel()):
-            raise TypeError("text among the numbers")
-        return np.require(raw, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+        return _numbers(raw)
     except (TypeError, ValueError, OverflowError) as error:
         for position, item in enumerate(raw.reshape(len(raw), -1) if raw.ndim else [raw]):
+            place = f"{name}[{position}]" if raw.ndim else name
             try:
-                if any(
-                    isinstance(entry, (str, bytes))
-                    for entry in np.asarray(item, dtype=object).ravel()
-                ):
-                    raise TypeError
-                np.asarray(item, dtype=np.float64)
+                _numbers(np.asarray(item))
             except OverflowError:
                 raise ValueError(
-                    f"{name}[{position}] holds a number too large for double precision"
+                    f"{place} holds a number too large for double precision"
                 ) from error
             except (TypeError, ValueError):
-                place = f"{name}[{position}]" if raw.ndim else name
                 raise TypeError(f"{place} is not made of numbers: {item!r:.80}") from error
         raise TypeError(f"{name} must be numeric: {error}") from error
+
+
+def _numbers(raw: NDArray[Any]) -> Array:
+    if raw.dtype == object and any(isinstance(item, (str, bytes)) for item in raw.ravel()):
+        raise TypeError("text among the numbers")
+    return np.require(raw, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def row(x: ArrayLike, n_features: int, name: str = "x") -> Array:
@@ -105,9 +113,8 @@ def labels(y: ArrayLike, n_classes: int, n: int) -> NDArray[np.int_]:
     except ValueError as error:
         raise ValueError("y is ragged: its entries differ in length") from error
     if values.dtype == object and values.ndim == 1:
-        values = np.array(
-            [label(item, n_classes, f"y[{i}]") for i, item in enumerate(values)], dtype=np.int_
-        )
+        checked = [label(item, n_classes, f"y[{i}]") for i, item in enumerate(values)]
+        values = np.array(checked, dtype=np.int_)
     if values.dtype.kind not in "iub":
         raise TypeError(f"y must be integer labels, got dtype {values.dtype}")
     if values.shape != (n,):
@@ -123,10 +130,6 @@ def target(y: Any) -> float:
     return real(y, "y")
 
 
-LARGEST_TARGET = 1e100
-"""The largest target that is learned, for its square to be finite."""
-
-
 def targets(y: ArrayLike, n: int, most: float = math.inf) -> Array:
     """A column of `n` real outcomes, finite and at most `most` in size."""
     values = as_floats(y, "y")
@@ -137,9 +140,8 @@ def targets(y: ArrayLike, n: int, most: float = math.inf) -> Array:
         raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; targets must be finite")
     bad = np.flatnonzero(np.abs(values) > most)
     if len(bad):
-        raise ValueError(
-            f"y[{bad[0]}] is {values[bad[0]]}; targets must be at most {most:g} in size"
-        )
+        where = f"y[{bad[0]}] is {values[bad[0]]}"
+        raise ValueError(f"{where}; targets must be at most {most:g} in size")
     return values
 
 
@@ -157,15 +159,9 @@ def weights(value: ArrayLike | None, n: int) -> Array | None:
         raise ValueError(f"weight must have shape ({n},) to go with X, got {values.shape}")
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
-        raise ValueError(
-            f"weight[{bad[0]}] is {values[bad[0]]}; weights must be finite and at least 0"
-        )
+        where = f"weight[{bad[0]}] is {values[bad[0]]}"
+        raise ValueError(f"{where}; weights must be finite and at least 0")
     return values
-
-
-LARGEST_WEIGHT = 1e12
-LARGEST_TARGET = 1e99
-"""What can be learned in double precision, with some room."""
 
 
 def example_weight(value: Any, name: str) -> float:
@@ -176,39 +172,34 @@ def example_weight(value: Any, name: str) -> float:
 def example_weights(values: Array, name: str) -> None:
     """Refuse weights that cannot be learned in double precision."""
     if (values > LARGEST_WEIGHT).any():
-        raise ValueError(
-            f"{name} must be at most {LARGEST_WEIGHT:g}: more cannot be learned in double precision"
-        )
+        raise ValueError(_too_large(name, f"{LARGEST_WEIGHT:g}"))
 
 
 def target_in_range(value: Any, name: str) -> float:
     """A number that an estimator can learn."""
-    return real(value, name, least=-LARGEST_TARGET, most=LARGEST_TARGET)
+    return real(value, name, least=-LARGEST_ESTIMATOR_TARGET, most=LARGEST_ESTIMATOR_TARGET)
 
 
 def targets_in_range(values: Array, name: str) -> None:
     """Refuse numbers that cannot be learned in double precision."""
-    if (np.abs(values) > LARGEST_TARGET).any():
-        raise ValueError(
-            f"{name} must be at most {LARGEST_TARGET:g} in size: more cannot be learned in double "
-            "precision"
-        )
+    if (np.abs(values) > LARGEST_ESTIMATOR_TARGET).any():
+        raise ValueError(_too_large(name, f"{LARGEST_ESTIMATOR_TARGET:g} in size"))
 
 
-def count(value: Any, name: str, least: int = 1, most: int = 2**63 - 1) -> int:
+def _too_large(name: str, most: str) -> str:
+    return f"{name} must be at most {most}: more cannot be learned in double precision"
+
+
+def count(value: Any, name: str, *, least: int = 1, most: int = 2**63 - 1) -> int:
     """An integer of at least `least` and at most `most`, that is of 63 bits."""
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if not least <= number <= most:
-        wanted = (
-            f"at least {least}"
-            if number < least
-            else f"at most {most}"
-            if most < 2**63 - 1
-            else "below 2^63"
-        )
+        wanted = f"at most {most}" if most < 2**63 - 1 else "below 2^63"
+        if number < least:
+            wanted = f"at least {least}"
         raise ValueError(f"{name} must be {wanted}, got {number}")
     return number
 
@@ -222,9 +213,7 @@ def real(
     most: float = math.inf,
     infinite: bool = False,
 ) -> float:
-    """A real parameter with `least <= value <= most` and `value > above`; infinite only where that
-    has a meaning.
-    """
+    """A real parameter with `least <= value <= most` and `value > above`; may be `infinite`."""
     if isinstance(value, (str, bytes, complex)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
@@ -233,22 +222,13 @@ def real(
         number = math.inf
     except TypeError:
         raise TypeError(f"{name} must be one number, got {type(value).__name__}") from None
-    if (
-        math.isnan(number)
-        or (math.isinf(number) and not infinite)
-        or number < least
-        or number <= above
-        or number > most
-    ):
-        wanted = (
-            [f"above {above:g}"] * (above > -math.inf)
-            + [f"at least {least:g}"] * (least > -math.inf)
-            + [f"at most {most:g}"] * (most < math.inf)
-        )
+    is_in_range = number > above and least <= number <= most  # NaN is not
+    if not is_in_range or (math.isinf(number) and not infinite):
+        limits = (("above", above), ("at least", least), ("at most", most))
+        wanted = [f"{words} {limit:g}" for words, limit in limits if math.isfinite(limit)]
+        finite = "" if infinite else ", and finite"
         raise ValueError(
-            f"{name} must be "
-            f"{' and '.join(wanted) or 'a number'}{'' if infinite else ', and finite'}, got "
-            f"{number}"
+            f"{name} must be {' and '.join(wanted) or 'a number'}{finite}, got {number}"
         )
     return number
 
@@ -261,26 +241,23 @@ def flag(value: Any, name: str) -> bool:
 
 
 def scale(value: Any, name: str) -> float:
-    """A radius, a bound: positive, and far enough from the limits of double precision to be
-    squared.
-    """
-    return real(value, name, least=1e-100, most=1e100)
+    """A radius or a bound: positive, and its square is finite and above 0."""
+    return real(value, name, least=1 / LARGEST_SCALE, most=LARGEST_SCALE)
 
 
 def regulariser(lam: Any) -> float:
     """A lam whose inverse is finite, too."""
-    return real(lam, "lam", above=0, least=1e-300, most=1e300)
+    return real(lam, "lam", above=0, least=1 / LARGEST_LAM, most=LARGEST_LAM)
 
 
 def drift(value: Any, lam: float) -> float:
     """A drift that leaves A^-1 finite for long, in units of what it was at the start, 1 / lam."""
-    return real(value, "drift", least=0, most=min(1e100 / regulariser(lam), 1e300))
+    most = min(LARGEST_SCALE / regulariser(lam), LARGEST_LAM)
+    return real(value, "drift", least=0, most=most)
 
 
 def size(x: Array, most: float, name: str) -> None:
-    """Refuse inputs that are finite but too large: |x|^2 above `most`, in one row or any row of a
-    table.
-    """
+    """Refuse an input, or a table of them, with |x|^2 above `most`."""
     with np.errstate(over="ignore"):
         squares = np.atleast_1d((x * x).sum(axis=-1))
     bad = np.flatnonzero(~(squares <= most))
@@ -292,8 +269,10 @@ def size(x: Array, most: float, name: str) -> None:
         )
 
 
-def saved(value: Any, shape: tuple[int, ...], name: str, most: float = sys.float_info.max) -> Array:
-    """An array from a file: float64, of this shape, its entries finite and at most `most` in size."""
+def saved(
+    value: Any, shape: tuple[int, ...], name: str, *, most: float = sys.float_info.max
+) -> Array:
+    """An array from a file: float64, of this shape, its entries at most `most` in size."""
     if not isinstance(value, np.ndarray) or value.dtype != np.float64:
         raise TypeError(f"the saved {name} must be an array of float64")
     if value.shape != shape or not (np.abs(value) <= most).all():
@@ -302,51 +281,3 @@ def saved(value: Any, shape: tuple[int, ...], name: str, most: float = sys.float
             f"got {value.shape}"
         )
     return value
-
-
-allowance: ContextVar[float] = ContextVar("allowance", default=math.inf)
-"""Bytes that sizes may claim which no array confirms: while a file is loaded, in proportion to its
-length.
-"""
-
-
-def claim(needed: float, what: str) -> None:
-    """Refuse a size that would not fit in memory, or that a file of this length does not justify."""
-    if needed > allowance.get():
-        raise ValueError(
-            f"{what} would need {needed:.0f} bytes, which a file of this length does not justify"
-        )
-    memory(needed, what)
-
-
-def memory(needed: float, what: str) -> None:
-    """Refuse a size whose matrices would not fit in memory."""
-    available = available_memory()
-    if needed > available:
-        raise MemoryError(
-            f"{what} would need {needed:.0f} bytes ({needed / 2**30:.1f} GiB); {available:.0f} "
-            "bytes are available"
-        )
-
-
-def available_memory() -> float:
-    """Bytes that a new array can hope for: what Linux calls MemAvailable or a container's limit
-    leaves, else all physical memory.
-    """
-    limits = [math.inf]
-    try:
-        with open("/proc/meminfo") as info:
-            limits += [
-                1024.0 * float(line.split()[1]) for line in info if line.startswith("MemAvailable:")
-            ]
-        with (
-            open("/sys/fs/cgroup/memory.max") as most,
-            open("/sys/fs/cgroup/memory.current") as used,
-        ):
-            limits.append(float(most.read()) - float(used.read()))
-    except (OSError, ValueError):  # another system, no container, or a container without a limit
-        pass
-    if len(limits) == 1:
-        with contextlib.suppress(AttributeError, ValueError, OSError):
-            limits.append(float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES")))
-    return min(limits)

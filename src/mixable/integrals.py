@@ -54,8 +54,9 @@ class Integrator(Protocol):
 
 
 def helmert(n_classes: int) -> Array:
-    """Orthonormal basis Q (K, K-1) of the vectors that sum to zero; the first columns do not change
-    when a class is added.
+    """Orthonormal basis Q (K, K-1) of the vectors that sum to zero.
+
+    The first columns do not change when a class is added.
 
     >>> Q = helmert(4)
     >>> bool(np.allclose(Q.T @ Q, np.eye(3)) and np.allclose(Q.sum(axis=0), 0))
@@ -77,8 +78,7 @@ def softmax(z: Array) -> Array:
 
 
 def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 0) -> Array:
-    """E softmax(Q (mean + w)), w ~ N(0, covariance), with mean (k,) and covariance (k, k): the
-    readable twin of the compiled one.
+    """Eq. (5): E softmax(Q (mean + w)), w ~ N(0, covariance), mean (k,), covariance (k, k).
 
     >>> p = expectation(np.array([0.3]), np.array([[0.5]]), Quadrature().rungs(1, 0))
     >>> z = np.linspace(-9, 9, 20001)                  # the same by brute force
@@ -93,21 +93,20 @@ def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 
     if rung.kind == "taylor":
         p = softmax(Q @ mean)
         N = Q @ L
-        centred = N - p @ N
-        return np.asarray(p * (1 + 0.5 * ((centred**2).sum(axis=1) - p @ (centred**2).sum(axis=1))))
+        spread = ((N - p @ N) ** 2).sum(axis=1)
+        return np.asarray(p * (1 + 0.5 * (spread - p @ spread)))
     if rung.kind == "random":
         w = _core.normal_points(rung.seed, step, len(mean), rung.m)
         return np.asarray(softmax(Q @ (mean[:, None] + L @ w)).mean(axis=1))
     assert rung.points is not None
     assert rung.weights is not None
-    both = softmax(Q @ (mean[:, None] + L @ rung.points)) + softmax(
-        Q @ (mean[:, None] - L @ rung.points)
-    )
+    centre, moved = mean[:, None], L @ rung.points
+    both = softmax(Q @ (centre + moved)) + softmax(Q @ (centre - moved))
     return np.asarray(both @ rung.weights)
 
 
 def semidefinite_cholesky(S: Array) -> Array:
-    """Lower factor of a positive semi-definite matrix; a direction of no width gets a zero column."""
+    """Lower factor of a positive semi-definite matrix; no width in a direction is a zero column."""
     L = np.zeros_like(S)
     for j in range(len(S)):
         pivot = S[j, j] - L[j, :j] @ L[j, :j]
@@ -119,10 +118,10 @@ def semidefinite_cholesky(S: Array) -> Array:
 
 @dataclass(frozen=True)
 class Sobol:
-    """`m` quasi-random points, antithetic (w and -w) and matched to the identity covariance: the
-    default for three classes and more.
+    """`m` quasi-random points: the default for three classes and more.
 
-    Deterministic: the points are made once from the seed.
+    They come in pairs w and -w, and have the identity as their covariance. Deterministic: they are
+    made once from the seed.
     """
 
     m: int = 128
@@ -136,8 +135,7 @@ class Sobol:
         return [_sobol_rung(k, self.m, seed, np.inf)]
 
     def stated_error(self, width: float) -> float:
-        """Error of log p to expect at most, over all classes, when the largest eigenvalue of S is
-        `width`.
+        """The largest error of log p to expect, if the largest eigenvalue of S is `width`.
 
         An envelope of what was measured for 3 to 26 classes (docs/theory.md), not a proof. The
         class that is then drawn usually has an error ten times smaller.
@@ -147,10 +145,9 @@ class Sobol:
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """`m` plain random points, fresh at each step: Algorithm 1 of the paper to the letter (with the
-    covariance its proof uses).
+    """`m` plain random points, fresh at each step: Algorithm 1 of the paper to the letter.
 
-    The points are a function of the seed and of the number of examples learned, so predicting twice
+    Their covariance is the one of its proof. The points are a function of the seed and of the number of examples learned, so predicting twice
     gives the same bits.
     """
 
@@ -166,9 +163,7 @@ class MonteCarlo:
 
 @dataclass(frozen=True)
 class Quadrature:
-    """The trapezoid rule on a grid fine enough for the width at hand: two classes only, exact to
-    about 1e-10 up to a logit standard deviation of 64.
-    """
+    """The trapezoid rule, for two classes: exact to 1e-10 up to a logit deviation of 64."""
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return grids for logit-difference standard deviations up to 1, 2, 4, ..., 64."""
@@ -181,10 +176,9 @@ class Quadrature:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Climbs from a Taylor expansion over a degree-5 cubature to ever larger Sobol sets as the
-    posterior is wider, aiming at an error of log p.
+    """A Taylor expansion, a cubature of degree 5, or ever larger Sobol sets for wider posteriors.
 
-    `tolerance` is a target, not a guarantee: beyond the last rung (Sobol with 16384 points) the
+    `tolerance` is a target for the error of log p, not a guarantee: beyond the last rung (Sobol with 16384 points) the
     error grows with the width.
     """
 
@@ -200,10 +194,8 @@ class Ladder:
         tol = self.tolerance
         # The reach of each rung is where the largest error measured (docs/theory.md) meets the
         # tolerance.
-        ladder = [
-            Rung("taylor", float(np.sqrt(tol / 0.3))),
-            _cubature_rung(k, float(np.cbrt(tol / 0.04))),
-        ]
+        taylor = Rung("taylor", float(np.sqrt(tol / 0.3)))
+        ladder = [taylor, _cubature_rung(k, float(np.cbrt(tol / 0.04)))]
         for m, error_at_one in ((128, 0.05), (1024, 0.022), (4096, 0.006), (16384, 0.002)):
             reach = (tol / error_at_one) ** (1 / 1.6)
             if reach > ladder[-1].reach:
@@ -214,8 +206,7 @@ class Ladder:
 
 
 def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
-    """Return the integrator meant: None is Quadrature for two classes and Sobol with 128 points for
-    more; a name is that class at its defaults.
+    """Return the integrator meant: None is the default, a name is that class at its defaults.
 
     >>> choose(None, 4), choose("montecarlo", 4)
     (Sobol(m=128), MonteCarlo(m=100))
@@ -238,9 +229,7 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
 
 
 def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> list[Rung]:
-    """Return the rungs of an integrator for `n_classes`, checked: the compiled core takes them at
-    their word.
-    """
+    """Return the rungs of an integrator, checked: the compiled core does not check them."""
     k = n_classes - 1
     chosen = choose(integrator, n_classes)
     if isinstance(chosen, Ladder) and k > 1:
@@ -250,21 +239,15 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
         raise ValueError("integrator has no rungs")
     for i, rung in enumerate(rungs):
         if rung.kind not in ("taylor", "symmetric", "random"):
-            raise ValueError(
-                f'integrator: rung {i} is of kind {rung.kind!r}, not "taylor", "symmetric" or '
-                '"random"'
-            )
+            wanted = '"taylor", "symmetric" or "random"'
+            raise ValueError(f"integrator: rung {i} is of kind {rung.kind!r}, not {wanted}")
         _validate.real(rung.reach, f"integrator: the reach of rung {i}", least=0, infinite=True)
         if rung.kind != "taylor":
-            _validate.claim(
-                16.0 * n_classes * _validate.count(rung.m, f"integrator: m of rung {i}"),
-                f"rung {i} of the integrator",
-            )
+            m = _validate.count(rung.m, f"integrator: m of rung {i}")
+            _validate.claim(16.0 * n_classes * m, f"rung {i} of the integrator")
         if rung.kind == "symmetric":
-            points, weights = (
-                np.asarray(rung.points, dtype=np.float64),
-                np.asarray(rung.weights, dtype=np.float64),
-            )
+            points = np.ascontiguousarray(rung.points, dtype=np.float64)
+            weights = np.ascontiguousarray(rung.weights, dtype=np.float64)
             if points.shape != (k, rung.m) or weights.shape != (rung.m,):
                 raise ValueError(
                     f"integrator: rung {i} must have points ({k}, {rung.m}) and weights ({rung.m},)"
@@ -273,9 +256,7 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
                 raise ValueError(
                     f"integrator: the points of rung {i} must be finite, and its weights sum to 1/2"
                 )
-            rungs[i] = rung._replace(
-                points=np.ascontiguousarray(points), weights=np.ascontiguousarray(weights)
-            )
+            rungs[i] = rung._replace(points=points, weights=weights)
     return rungs
 
 
@@ -285,13 +266,8 @@ def _cubature_rung(k: int, reach: float) -> Rung:
     axes = np.sqrt(3.0) * np.eye(k)
     i, j = np.triu_indices(k, 1)
     pairs = np.concatenate([axes[:, i] + axes[:, j], axes[:, i] - axes[:, j]], axis=1)
-    weights = np.concatenate(
-        [
-            [(1 + (k * k - 7 * k) / 18) / 2],
-            np.full(k, (4 - k) / 18),
-            np.full(pairs.shape[1], 1 / 36),
-        ]
-    )
+    central, axial = (1 + (k * k - 7 * k) / 18) / 2, (4 - k) / 18
+    weights = np.array([central, *[axial] * k, *[1 / 36] * pairs.shape[1]])
     points = np.ascontiguousarray(np.concatenate([centre, axes, pairs], axis=1))
     return Rung("symmetric", reach, points.shape[1], points, weights)
 
@@ -312,6 +288,5 @@ def _trapezoid_rung(logit_sd: float) -> Rung:
 
 
 def _sobol_rung(k: int, m: int, seed: int, reach: float) -> Rung:
-    return Rung(
-        "symmetric", reach, m // 2, matched_sobol(k, m // 2, seed), np.full(m // 2, 1.0 / m)
-    )
+    half = m // 2
+    return Rung("symmetric", reach, half, matched_sobol(k, half, seed), np.full(half, 1.0 / m))

@@ -1,8 +1,7 @@
-"""How good forecasts are: log loss, Brier score, accuracy, calibration; of a whole table at once,
-or as a stream goes by.
+"""Scores of forecasts, of a table or of a stream: log loss, Brier score, accuracy, calibration.
 
 Log loss and accuracy of tables are scikit-learn's business too (`sklearn.metrics.log_loss`,
-`accuracy_score`); what is here also takes labels that the forecaster had never met, whose
+`accuracy_score`); what is here also accepts labels that the forecaster had never met, whose
 probability is 0: they cost -ln(2.2e-16) = 36 nats, as much as certainty of something else, and
 never nothing.
 
@@ -33,9 +32,7 @@ LEAST = float(np.finfo(np.float64).eps)
 
 
 class Bin(NamedTuple):
-    """One row of a reliability table: how sure the forecasts were that fell between `low` and
-    `high`, and how often they were right.
-    """
+    """One row of a reliability table: the forecasts that were between `low` and `high` sure."""
 
     low: float
     high: float
@@ -64,17 +61,10 @@ class Scores:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         count = state["_count"]
-        n, bins = (
-            _validate.count(state["n"], "n", least=0, most=2**53),
-            _validate.count(state["bins"], "bins"),
-        )
-        if (
-            not isinstance(count, np.ndarray)
-            or count.dtype.kind != "i"
-            or count.shape != (bins,)
-            or (count < 0).any()
-            or count.sum() != n
-        ):
+        n = _validate.count(state["n"], "n", least=0, most=_validate.MOST_STEPS)
+        bins = _validate.count(state["bins"], "bins")
+        is_counts = isinstance(count, np.ndarray) and count.dtype.kind == "i"
+        if not is_counts or count.shape != (bins,) or (count < 0).any() or count.sum() != n:
             raise ValueError(f"the saved counts must be those of {n} forecasts in {bins} bins")
         self.__init__(bins)  # type: ignore[misc]
         self.n, self._count = n, count
@@ -87,8 +77,7 @@ class Scores:
             setattr(self, name, values)
 
     def update(self, p: ArrayLike | Mapping[Any, float], y: Hashable, weight: float = 1.0) -> None:
-        """Count one forecast: probabilities (K,) and a label 0..K-1, or a dictionary of
-        probabilities and a label of any kind.
+        """Count one forecast: probabilities (K,) or by label, and the label.
 
         A label without a probability is one that the forecaster did not know.
         """
@@ -117,8 +106,7 @@ class Scores:
         *,
         classes: Sequence[Hashable] | None = None,
     ) -> None:
-        """Count the forecasts (n, K) of n labels 0..K-1, or of the labels that `classes` says the
-        columns are for.
+        """Count the forecasts (n, K) of n labels; the columns are for 0..K-1, or for `classes`.
 
         Other labels count as unknown to the forecaster, and a row of zeros as that of one who knew
         none.
@@ -160,16 +148,14 @@ class Scores:
 
     @property
     def calibration_error(self) -> float:
-        """Expected calibration error: the mean distance between how sure the forecasts of a bin
-        were and how often they were right.
-        """
+        """Mean distance between how sure the forecasts of a bin were and how often right."""
         return self._mean(float(np.abs(self._sure - self._right).sum()))
 
     def _mean(self, total: float) -> float:
         return total / self._weight if self._weight > 0 else float("nan")
 
     def reliability(self) -> list[Bin]:
-        """The reliability table behind `calibration_error`: a row for each bin that is not empty."""
+        """The table behind `calibration_error`: a row for each bin that is not empty."""
         edges = np.linspace(0, 1, self.bins + 1)
         return [
             Bin(
@@ -196,9 +182,7 @@ def scores(
     classes: Sequence[Hashable] | None = None,
     bins: int = 10,
 ) -> Scores:
-    """All scores of a table of probabilities (n, K) and labels (n,), 0..K-1 or among `classes`, as
-    in `Scores.update_many`.
-    """
+    """All scores of probabilities (n, K) and labels (n,), as in `Scores.update_many`."""
     out = Scores(bins)
     out.update_many(p, y, weight, classes=classes)
     return out
@@ -262,26 +246,19 @@ def reliability(
 
 
 def _are_probabilities(p: Array) -> NDArray[np.bool_]:
-    """Which rows are probabilities: all at least 0, and their sum 1, or 0 where no class was known."""
+    """Which rows are at least 0 and sum to 1, or to 0 where no class was known."""
     total = p.sum(axis=1)
-    return np.asarray(
-        np.isfinite(p).all(axis=1)
-        & (p >= 0).all(axis=1)
-        & ((np.abs(total - 1) < 1e-6) | (total == 0))
-    )
+    is_total = (np.abs(total - 1) < 1e-6) | (total == 0)
+    return np.asarray(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & is_total)
 
 
 def _table(
     p: ArrayLike, y: ArrayLike, classes: Sequence[Hashable] | None
 ) -> tuple[Array, NDArray[np.int_]]:
-    """Check a table of probabilities, and find the columns of the labels; -1 for those that have
-    none.
-    """
+    """Check a table of probabilities, and find the columns of the labels, -1 for none."""
     values = _validate.as_floats(p, "p")
     if values.ndim != 2 or not len(values):
-        raise ValueError(
-            f"p must be a table (n, K) with at least one row, got shape {values.shape}"
-        )
+        raise ValueError(f"p must be a table (n, K), at least one row, got shape {values.shape}")
     bad = np.flatnonzero(~_are_probabilities(values))
     if len(bad):
         raise ValueError(f"p[{bad[0]}] is not a row of probabilities that sum to 1, nor all 0")

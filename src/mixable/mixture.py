@@ -96,7 +96,10 @@ class Mixture:
             raise TypeError("an expert of the saved mixture is not a forecaster")
         options = {"target_bound": state["target_bound"], "history": history is not None}
         self.__init__(experts, state["share"], **options)  # type: ignore[misc]
-        N, steps = len(experts), _validate.count(state["_steps"], "steps", least=0, most=2**53)
+        N, steps = (
+            len(experts),
+            _validate.count(state["_steps"], "steps", least=0, most=_validate.MOST_STEPS),
+        )
         log_weights = _validate.saved(state["_log_weights"], (N,), "weights")
         if abs(float(_log_sum(log_weights))) > 1e-6:
             raise ValueError("the saved weights do not sum to 1")

@@ -1,5 +1,6 @@
-"""Saving and loading: safetensors with a description in JSON. Loading runs no code from the file,
-and checks it first.
+"""Saving and loading: safetensors with a description in JSON.
+
+Loading runs no code from the file, and checks it first.
 
 A file holds the tensors of a model and, as metadata, `format` (the version of this layout),
 `class`, `library` (the version that wrote it), `model` (everything else, as JSON in which tensors
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import stat
 from importlib import import_module
@@ -20,39 +20,17 @@ import numpy as np
 
 from mixable import _validate
 from mixable._config import __version__
+from mixable._description import HOMES, PARTS, class_name
+from mixable._description import decode as _decode
+from mixable._description import encode as _encode
 from mixable._files import write_whole
-from mixable.forecasters.table import FORECASTERS
+
+__all__ = ["HOMES", "PARTS", "DamagedFileError", "UnknownFormatError", "load", "save"]
 
 FORMAT = 1
 
-# Where the classes are that a file may contain. Nothing else is ever made from one.
-HOMES = {
-    **{entry.name: entry.home for entry in FORECASTERS},
-    **{name: "mixable.estimators" for name in ("GAFClassifier", "GAFRegressor")},
-    **{name: "mixable.integrals" for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature")},
-    **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
-    **{name: "mixable.learner" for name in ("Learner", "Design", "KernelPlan")},
-    "Scores": "mixable.metrics",
-    "StreamModel": "mixable.streaming",
-    "river.GAFClassifier": "mixable.river",
-    "river.GAFRegressor": "mixable.river",
-}
-
-# What earlier versions called a class.
-OLD_NAMES = {"Engine": "Learner"}
-
-# What is only ever part of a model.
-PARTS = {
-    "Learner",
-    "Design",
-    "KernelPlan",
-    *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses")),
-}
-
 SPARE_MEMORY = 2**28
-"""Bytes that a model may need beyond 64 times the length of its file. Posteriors do not count:
-their arrays are in the file.
-"""
+"""Bytes that a model may need beyond 64 times the length of its file, posteriors aside."""
 
 
 class DamagedFileError(ValueError):
@@ -90,9 +68,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     `UnknownFormatError` for one that a later version wrote (both are ValueErrors).
     """
     # Without waiting: a pipe would otherwise not be opened until someone writes to it.
-    descriptor = os.open(
-        path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    )
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(f"{os.fspath(path)!r} is not a file")
@@ -103,7 +80,7 @@ def to_bytes(model: Any) -> bytes:
     """What `save` writes."""
     from safetensors.numpy import save as save_tensors
 
-    name = _class_name(model)
+    name = class_name(model)
     if name is None or name in PARTS:
         raise TypeError(
             f"{type(model).__name__} cannot be saved: it is not a model of this library"
@@ -116,9 +93,7 @@ def to_bytes(model: Any) -> bytes:
 
 
 def _in_order(data: bytes) -> bytes:
-    """The same file with its header sorted: safetensors writes metadata in an order of chance, and
-    equal models are to give equal files.
-    """
+    """Sort the header, whose order is random in safetensors: equal models give equal files."""
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)  # so that tensors are aligned
@@ -185,7 +160,7 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
         ) from error
     finally:
         _validate.allowance.reset(allowed)
-    if _class_name(model) != metadata.get("class"):
+    if class_name(model) != metadata.get("class"):
         raise DamagedFileError(
             f"{where} is damaged: it should hold a {metadata.get('class')}, and holds a "
             f"{type(model).__name__}"
@@ -196,11 +171,8 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
 def _end_of_tensors(header: dict[str, Any]) -> int:
     """Where the last tensor ends, after the header; 0 if the header does not say."""
     try:
-        return max(
-            int(entry["data_offsets"][1])
-            for name, entry in header.items()
-            if name != "__metadata__"
-        )
+        entries = [entry for name, entry in header.items() if name != "__metadata__"]
+        return max(int(entry["data_offsets"][1]) for entry in entries)
     except (LookupError, TypeError, ValueError):
         return 0
 
@@ -214,130 +186,3 @@ def _checksum(metadata: dict[str, str], tensors: dict[str, Any]) -> str:
         digest.update(f"{name} {tensor.dtype.str} {tensor.shape}\n".encode())
         digest.update(tensor.tobytes())
     return digest.hexdigest()
-
-
-def _class_name(value: Any) -> str | None:
-    """The name of a class in HOMES; None if it is not there."""
-    kind = value if isinstance(value, type) else type(value)
-    for name in (kind.__name__, f"river.{kind.__name__}"):
-        home = HOMES.get(name)
-        if (
-            home is not None
-            and kind.__module__.partition(".")[0] == "mixable"
-            and (home == "mixable.river") == (kind.__module__ == "mixable.river")
-        ):
-            return name
-    return None
-
-
-def _encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
-    """JSON for a value; what JSON has no word for is an object with one key that says what it is."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, np.generic) and not isinstance(value, np.longdouble):
-        return {"scalar": _encode(value.item(), tensors, path), "dtype": value.dtype.str}
-    if isinstance(value, int):
-        return value if abs(value) < 2**53 else {"int": hex(value)}
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, (list, tuple)):
-        items = [_encode(item, tensors, f"{path}.{i}") for i, item in enumerate(value)]
-        return items if isinstance(value, list) else {"tuple": items}
-    if isinstance(value, dict):
-        return {
-            "dict": [
-                [
-                    _encode(k, tensors, path),
-                    _encode(v, tensors, f"{path}.{k if isinstance(k, str) else i}"),
-                ]
-                for i, (k, v) in enumerate(value.items())
-            ]
-        }
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind in "fiub" and value.dtype.isnative and value.dtype.itemsize <= 8:
-            while path in tensors:  # dictionaries may have keys that are not strings
-                path += "~"
-            tensors[path] = np.asarray(value, order="C")
-            return {"tensor": path}
-        if value.dtype.kind in "UO":
-            return {"array": _encode(value.tolist(), tensors, path), "dtype": value.dtype.str}
-    name = _class_name(value)
-    if name is None:
-        raise TypeError(f"{path} is a {type(value).__name__}, which cannot be saved")
-    if isinstance(value, type):
-        return {"class": name}
-    return {"object": name, "state": _encode(_state(value), tensors, path)}
-
-
-def _state(value: Any) -> dict[str, Any]:
-    """The attributes of an object, or what it wants to be remembered by."""
-    own = next(
-        (
-            kind.__dict__["__getstate__"]
-            for kind in type(value).__mro__[:-1]
-            if "__getstate__" in kind.__dict__
-        ),
-        None,
-    )
-    state = own(value) if own else dict(vars(value))
-    return {
-        name: item
-        for name, item in state.items()
-        if name not in ("_sklearn_version", "_metadata_request")
-    }
-
-
-def _decode(value: Any, tensors: dict[str, Any]) -> Any:
-    if isinstance(value, list):
-        return [_decode(item, tensors) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "scalar" in value:
-        dtype, number = np.dtype(value["dtype"]), _decode(value["scalar"], tensors)
-        if dtype.kind not in "fiub" or not isinstance(number, (bool, int, float)):
-            raise DamagedFileError(
-                f"the file holds a {value['dtype']!r:.80}, which is not a number"
-            )
-        return dtype.type(number)
-    if "int" in value:
-        return int(value["int"], 0)
-    if "float" in value:
-        return float(value["float"])
-    if "tuple" in value:
-        return tuple(_decode(item, tensors) for item in value["tuple"])
-    if "dict" in value:
-        return {_decode(k, tensors): _decode(v, tensors) for k, v in value["dict"]}
-    if "tensor" in value:
-        return tensors.pop(
-            value["tensor"]
-        ).copy()  # once: a file that names one often could take any amount of memory
-    if "array" in value:
-        return _array(_decode(value["array"], tensors), value["dtype"])
-    name = str(value.get("class") or value.get("object"))
-    name = OLD_NAMES.get(name, name)
-    if name not in HOMES:
-        raise DamagedFileError(
-            f"the file holds a {name!r}, which this version of mixable does not know"
-        )
-    kind: Any = getattr(import_module(HOMES[name]), name.removeprefix("river."))
-    if "class" in value:
-        return kind
-    state = _decode(value["state"], tensors)
-    if hasattr(kind, "__dataclass_fields__"):
-        return kind(**state)
-    made = kind.__new__(kind)
-    if hasattr(kind, "__setstate__"):
-        made.__setstate__(state)
-    else:
-        made.__dict__.update(state)
-    return made
-
-
-def _array(items: list[Any], dtype: str) -> np.ndarray[Any, Any]:
-    """An array of text or of things of any kind; each text takes as much room as the longest."""
-    if dtype == "|O":
-        return np.array(items, dtype=object)
-    if not all(isinstance(item, str) for item in items):
-        raise DamagedFileError("the file holds an array of text with something else in it")
-    _validate.claim(4.0 * len(items) * max(map(len, items), default=0), "an array of text")
-    return np.array(items, dtype=np.str_)

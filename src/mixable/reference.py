@@ -1,5 +1,4 @@
-"""Section 3 of the paper for any loss, in plain NumPy: the executable specification that the
-compiled core is tested against.
+"""Section 3 of the paper for any loss, in plain NumPy: what the compiled core is tested against.
 
 Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass
 logistic regression. NeurIPS.
@@ -18,50 +17,56 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixable import _validate
+from mixable.forecasters.base import Forecaster, Parameter, each
 from mixable.losses import Loss
 
 Array = NDArray[np.float64]
 
 
-class SurrogateForecaster:
-    """What forecasters for a loss of any kind share. Subclasses say how the Gaussian looks along an
-    input, and how it learns.
-    """
+class SurrogateForecaster(Forecaster):
+    """What the forecasters for any loss share. Subclasses keep the Gaussian over the weights."""
 
-    def _begin(self, loss: Loss, n_features: int, lam: float, beta: float, alpha: float) -> None:
-        """Check and keep what all have."""
-        if not isinstance(loss, Loss):
-            raise TypeError(
-                f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}"
-            )
-        self.loss = loss
-        self.n_features = _validate.count(n_features, "n_features")
-        self.lam = _validate.regulariser(lam)
-        self.beta = _validate.real(beta, "beta", above=0)
-        self.alpha = _validate.real(alpha, "alpha", above=0, infinite=True)
-        self.steps = 0
+    loss = Parameter[Loss]()
+    lam = Parameter[float]()
+    beta = Parameter[float]()
+    alpha = Parameter[float]()
+
+    _steps = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {name: value for name, value in vars(self).items() if name != "_parameters"}
+        own.pop("_steps", None)
+        return {**self._parameters, "steps": self.steps, **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what was saved, once it is known to be sound."""
-        parameters = {
-            name: value for name, value in state.items() if name[0] != "_" and name != "steps"
-        }
         self._check_sizes(state)
+        names = (name for name in state if name[0] != "_" and name != "steps")
         # The parameters are those of the subclass's own __init__.
-        self.__init__(**parameters)  # type: ignore[misc]
-        self.steps = _validate.count(state["steps"], "steps", least=0, most=2**53)
+        self.__init__(**{name: state[name] for name in names})  # type: ignore[misc]
+        self._steps = _validate.count(state["steps"], "steps", least=0, most=_validate.MOST_STEPS)
         self._restore(state)
 
     def _check_sizes(self, state: dict[str, Any]) -> None:
         """Refuse sizes that do not go with the arrays, before anything of these sizes is made."""
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Take over the arrays of a saved state."""
+        """Check the arrays of a saved state and keep them."""
         raise NotImplementedError
 
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+        return self._steps
+
     def predict(self, x: ArrayLike) -> Array:
-        """Eq. (4): the substitution rule of the loss, on the Gaussian over Theta x."""
-        m, G, _ = self._project(_validate.row(x, self.n_features))
+        """Eq. (4): the substitution rule of the loss, on the Gaussian over Theta x.
+
+        The forecast (n_outputs,) of one input (n_features,); of a table, one row each.
+        """
+        return each(self._forecast, _validate.inputs(x, self.n_features))
+
+    def _forecast(self, x: Array) -> Array:
+        m, G, _ = self._project(x)
         width = 0.0 if math.isinf(self.alpha) else 1 / (2 * self.alpha)
         check_finite(m, G)
         forecast = self.loss.substitute(m, width * G, self.alpha, self.steps)
@@ -79,10 +84,13 @@ class SurrogateForecaster:
         g, H = weight * self.loss.gradient(z, y), weight * self.loss.hessian(z, y)
         check_finite(z, g, H)
         self._absorb(row, projected, z, g, H)
-        self.steps += 1
+        self._steps += 1
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Predict each row before learning it; returns the predictions, one row each."""
+        """Forecasts (n, n_outputs) of each row of X, made before its outcome is learned.
+
+        All arguments are checked first.
+        """
         X = _validate.table(X, self.n_features)
         outcomes = np.asarray(y)
         if len(outcomes) != len(X):
@@ -93,30 +101,25 @@ class SurrogateForecaster:
                 self.loss.outcome(outcome)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"row {t}: {error}") from None
-        predictions = []
+        forecasts = []
         for t, x in enumerate(X):
-            predictions.append(self.predict(x))
+            forecasts.append(self.predict(x))
             self.learn(x, outcomes[t], 1.0 if w is None else w[t])
-        return np.array(predictions)
+        return np.array(forecasts)
 
     def _project(self, x: Array) -> tuple[Array, Array, Any]:
-        """Mean and width (over 2 alpha) of the linear predictions, and whatever `_absorb` wants to
-        know of x.
-        """
+        """Mean m and width G (over 2 alpha) of z = Theta x, and what `_absorb` needs of x."""
         raise NotImplementedError
 
     def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:
-        """Move theta by the gradient g of the loss at z = Theta x, and add the surrogate with
-        Hessian beta H.
-        """
+        """Move theta by the gradient g at z = Theta x, and add the surrogate of Eq. (3)."""
         raise NotImplementedError
 
     def _leader(self, m: Array, G: Array, y: Any, weight: float) -> Array:
         """Linear predictions z of the theta that minimises L~ + weight * loss, Eq. (2).
 
         The minimiser is theta - A^-1 Phi v / 2 with v the weighted gradient at z = m - G v / 2, a
-        problem in n_outputs dimensions: damped Newton on ``v^T G v / 4 + weight * loss(m - G v /
-        2)``.
+        problem in n_outputs dimensions: damped Newton on v^T G v / 4 + weight * loss(m - G v / 2).
         """
         eye = np.eye(len(m))
         v = np.zeros(len(m))
@@ -130,15 +133,30 @@ class SurrogateForecaster:
             residual = weight * self.loss.gradient(z, y) - v
             step = np.linalg.solve(eye + 0.5 * weight * self.loss.hessian(z, y) @ G, residual)
             slope = -0.5 * residual @ G @ step
-            fraction = 1.0
-            while (
-                trial := objective(v + fraction * step)
-            ) > value + 1e-4 * fraction * slope + 1e-14 * abs(value) and fraction > 1e-12:
+            fraction, trial, slack = 1.0, objective(v + step), 1e-14 * abs(value)
+            while trial > value + 1e-4 * fraction * slope + slack and fraction > 1e-12:
                 fraction /= 2
+                trial = objective(v + fraction * step)
             v, value = v + fraction * step, trial
             if np.abs(step).max() <= 1e-13 * np.abs(v).max():
                 break
         return np.asarray(m - G @ v / 2)
+
+
+def surrogate_parameters(
+    loss: Loss, n_features: int, *, lam: float, beta: float, alpha: float
+) -> dict[str, Any]:
+    """The checked parameters that forecasters for any loss share."""
+    if not isinstance(loss, Loss):
+        kind = type(loss).__name__
+        raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {kind}")
+    return {
+        "loss": loss,
+        "n_features": _validate.count(n_features, "n_features"),
+        "lam": _validate.regulariser(lam),
+        "beta": _validate.real(beta, "beta", above=0),
+        "alpha": _validate.real(alpha, "alpha", above=0, infinite=True),
+    }
 
 
 def check_finite(*arrays: Array) -> None:
@@ -174,9 +192,11 @@ class GenericGAF(SurrogateForecaster):
     >>> from mixable.losses import Squared
     >>> f = GenericGAF(Squared(), n_features=2, lam=1.0)
     >>> f.learn([1.0, 0.0], 2.0)
-    >>> f.predict([1.0, 0.0])          # ridge says 2/(1 + 1) = 1; Vovk-Azoury-Warmuth counts the new input too: 2/3
+    >>> f.predict([1.0, 0.0])  # ridge says 2/(1 + 1) = 1; Vovk-Azoury-Warmuth counts x too: 2/3
     array([0.66666667])
     """
+
+    drift = Parameter[float]()
 
     def __init__(
         self,
@@ -188,8 +208,8 @@ class GenericGAF(SurrogateForecaster):
         alpha: float = 1.0,
         drift: float = 0.0,
     ) -> None:
-        self._begin(loss, n_features, lam, beta, alpha)
-        self.drift = _validate.drift(drift, self.lam)
+        shared = surrogate_parameters(loss, n_features, lam=lam, beta=beta, alpha=alpha)
+        self._parameters = {**shared, "drift": _validate.drift(drift, lam)}
         dim = self.n_features * loss.n_outputs
         _validate.memory(4 * 8.0 * dim * dim, f"GenericGAF with {dim} weights")
         self._A = self.lam * np.eye(dim)
@@ -201,19 +221,27 @@ class GenericGAF(SurrogateForecaster):
         _validate.saved(state["_A"], (dim, dim), "A")
 
     def _restore(self, state: dict[str, Any]) -> None:
-        A = state["_A"]
-        scaled = (
-            A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
-            if (np.diag(A) > 0).all()
-            else -np.eye(len(A))
-        )
+        A, scales = state["_A"], np.sqrt(np.maximum(np.diag(state["_A"]), 0.0))
         # Rounding may leave an honest one a little less than positive definite.
-        if np.abs(scaled - scaled.T).max() > 0.1 or np.linalg.eigvalsh(scaled)[0] < -0.1:
+        unit = A / np.outer(scales, scales) if scales.all() else -np.eye(len(A))
+        if np.abs(unit - unit.T).max() > 0.1 or np.linalg.eigvalsh(unit)[0] < -0.1:
             raise ValueError("the saved A is not positive definite")
         self._A = A
-        self._b, self._theta = (
-            _validate.saved(state[name], (len(A),), name) for name in ("_b", "_theta")
+        self._b = _validate.saved(state["_b"], (len(A),), "b")
+        self._theta = _validate.saved(state["_theta"], (len(A),), "theta")
+
+    def _grow(self, **sizes: int) -> None:
+        """Put A, b and theta among those of a larger forecaster."""
+        larger = type(self)(**{**self._parameters, **sizes})
+        places = np.arange(len(larger._b)).reshape(self.loss.n_outputs, -1)
+        old = places[:, : self.n_features].ravel()
+        larger._A[np.ix_(old, old)], larger._b[old], larger._theta[old] = (
+            self._A,
+            self._b,
+            self._theta,
         )
+        larger._steps = self._steps
+        self.__dict__.update(larger.__dict__)
 
     @property
     def coef(self) -> Array:
@@ -225,27 +253,21 @@ class GenericGAF(SurrogateForecaster):
         return self._A.copy()
 
     def linear_term(self) -> Array:
-        """b_t: the surrogate objective is theta^T A theta + b^T theta + const, so 2 A theta + b =
-        0.
-        """
+        """b_t of the surrogate objective theta^T A theta + b^T theta + const: 2 A theta + b = 0."""
         return self._b.copy()
 
     def _project(self, x: Array) -> tuple[Array, Array, Any]:
-        Phi = np.asarray(np.kron(np.eye(self.loss.n_outputs), x[:, None]), dtype=np.float64)
-        P = np.asarray(np.linalg.solve(self._A, Phi), dtype=np.float64)
+        Phi = np.asarray(np.kron(np.eye(self.loss.n_outputs), x[:, None]))
+        P = np.asarray(np.linalg.solve(self._A, Phi))
         return Phi.T @ self._theta, Phi.T @ P, (Phi, P)
 
     def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:
         Phi, P = projected
-        theta, A, b = (
-            self._theta - 0.5 * P @ g,
-            self._A + 0.5 * self.beta * Phi @ H @ Phi.T,
-            self._b + Phi @ (g - self.beta * H @ z),
-        )
+        theta = self._theta - 0.5 * P @ g
+        A = self._A + 0.5 * self.beta * Phi @ H @ Phi.T
+        b = self._b + Phi @ (g - self.beta * H @ z)
         if self.drift:
-            A = np.asarray(
-                np.linalg.inv(np.linalg.inv(A) + self.drift * np.eye(len(A))), dtype=np.float64
-            )
+            A = np.linalg.inv(np.linalg.inv(A) + self.drift * np.eye(len(A)))
             b = -2 * A @ theta
         check_finite(theta, A, b)
         self._theta, self._A, self._b = theta, A, b

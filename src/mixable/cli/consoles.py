@@ -18,11 +18,7 @@ class Messages:
 
     def __init__(self) -> None:
         self.console = Console(
-            stderr=True,
-            soft_wrap=True,
-            markup=False,
-            emoji=False,
-            highlight=False,
+            stderr=True, soft_wrap=True, markup=False, emoji=False, highlight=False
         )
 
     def say(self, message: str) -> None:

@@ -23,11 +23,12 @@ from mixable.forecasters.table import FORECASTERS
 from mixable.learner import Design
 from mixable.streaming.errors import StreamError
 from mixable.streaming.files import Lock, open_standard_descriptors
-from mixable.streaming.loop import Options, Stream
+from mixable.streaming.loop import Stream
 from mixable.streaming.model import StreamModel
+from mixable.streaming.options import Options
 from mixable.streaming.stops import Stops
 
-REFRESH = 0.2  # seconds between two looks of the live line
+REFRESH = 0.2  # seconds between two updates of the live line
 
 
 class Format(str, Enum):
@@ -67,7 +68,7 @@ def run_stream(
     ] = 10_000,
     classes: Annotated[
         str | None,
-        typer.Option(help="All labels, by commas; otherwise they are taken in as they come."),
+        typer.Option(help="All labels, by commas; otherwise they are added as they come."),
     ] = None,
     features: Annotated[
         str | None, typer.Option(help="The features to use, by commas; otherwise all columns.")
@@ -98,7 +99,7 @@ def run_stream(
     format_: Annotated[
         Format,
         typer.Option(
-            "--format", help="Of the events; auto looks at the name of IN, then at its first line."
+            "--format", help="Of the events; auto goes by the name of IN, then by its first line."
         ),
     ] = Format.auto,
     forecaster: Annotated[
@@ -110,9 +111,7 @@ def run_stream(
     alpha: Annotated[float | None, typer.Option(help="Hedge width.")] = None,
     drift: Annotated[float | None, typer.Option(help="Process noise.")] = None,
 ) -> None:
-    """Forecast events from a file or a pipe, learn when labels come, and lose nothing when the
-    machine dies.
-    """
+    """Forecast events, learn when labels come, and lose nothing when the machine dies."""
     messages = Messages()
     say = messages.say
     try:
@@ -125,35 +124,35 @@ def run_stream(
         fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
         is_json = None if format_ is Format.auto else format_ is Format.json
         options = Options(
-            model,
-            target,
-            source,
-            out,
-            rejects,
-            metrics,
-            identifier,
-            remember,
-            learn,
-            strict,
-            from_start,
-            every,
-            seconds,
-            is_json,
+            model=model,
+            target=target,
+            source=source,
+            out=out,
+            rejects=rejects,
+            metrics=metrics,
+            identifier=identifier,
+            remember=remember,
+            learns=learn,
+            strict=strict,
+            from_start=from_start,
+            every=every,
+            seconds=seconds,
+            is_json=is_json,
         )
         with _locked(options, say):
             asked = forecaster is not None or any(value is not None for value in fixed.values())
             kept = _model(
                 options,
                 _design(forecaster, fixed),
-                asked,
-                _names(classes, "--classes"),
-                _names(features, "--features"),
+                asked=asked,
+                classes=_names(classes, "--classes"),
+                features=_names(features, "--features"),
             )
             with Stops() as stops, contextlib.closing(Stream(options, kept, say)) as stream:
                 with _live(messages.console, stream) as tick:
                     stream.run(stops, tick)
                 say(_summary(stream))
-                # a stream that was told to stop has not had all its events
+                # A stream that a signal stopped has not had all its events.
                 in_vain = stream.was_in_vain and not stops.requested
     except (StreamError, MemoryError) as error:
         reason = str(error)
@@ -187,9 +186,7 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in text.split(","))
     if not all(names) or len(set(names)) < len(names):
-        raise StreamError(
-            f"{option} must be different names with commas between them, got {text!r}"
-        )
+        raise StreamError(f"{option} must be different names with commas between, got {text!r}")
     return names
 
 
@@ -208,13 +205,12 @@ def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> De
 def _model(
     options: Options,
     design: Design,
+    *,
     asked: bool,
     classes: tuple[str, ...] | None,
     features: tuple[str, ...] | None,
 ) -> StreamModel:
-    """Read the model if there is one, and see that it is what was asked for, if anything was; make
-    it otherwise.
-    """
+    """Read the model and check that it is what was asked for; make it if there is none."""
     path = options.model
     if not path.exists():
         if not options.learns:
@@ -234,17 +230,11 @@ def _model(
             "with it"
         )
     if classes is not None and classes != model.classes:
-        raise StreamError(
-            f"{path} was made with other --classes: "
-            f"{', '.join(model.classes) if model.classes else 'none given'}"
-        )
-    if features is not None and not (
-        model.closed_features and set(features) == set(model.columns)
-    ):
-        raise StreamError(
-            f"{path} was made with other --features: "
-            f"{', '.join(map(str, model.columns)) if model.closed_features else 'none given'}"
-        )
+        given = ", ".join(model.classes or ()) or "none given"
+        raise StreamError(f"{path} was made with other --classes: {given}")
+    if features is not None and not (model.closed_features and set(features) == set(model.columns)):
+        given = ", ".join(map(str, model.columns)) if model.closed_features else "none given"
+        raise StreamError(f"{path} was made with other --features: {given}")
     return model
 
 
@@ -261,21 +251,18 @@ def _live(console: Console, stream: Stream) -> Iterator[Any]:
             nonlocal shown
             if time.monotonic() - shown >= REFRESH:
                 shown = time.monotonic()
-                live.update(
-                    Text(_line(stream.figures()), no_wrap=True, overflow="ellipsis"), refresh=True
-                )
+                line = Text(_line(stream.figures()), no_wrap=True, overflow="ellipsis")
+                live.update(line, refresh=True)
 
         yield tick
 
 
 def _line(figures: dict[str, Any]) -> str:
-    """How it goes, in one line."""
+    """The figures in one line."""
     parts = [f"{figures['events']:,} events", f"{figures['rate'] or 0:,.0f}/s"]
     if figures["log_loss"] is not None:
-        parts += [
-            f"log loss {figures['log_loss']:.4f}",
-            f"calibration error {figures['calibration_error']:.3f}",
-        ]
+        parts.append(f"log loss {figures['log_loss']:.4f}")
+        parts.append(f"calibration error {figures['calibration_error']:.3f}")
     if figures["rejected"]:
         parts.append(f"{figures['rejected']:,} rejected")
     return ", ".join(parts)
@@ -286,15 +273,8 @@ def _summary(stream: Stream) -> str:
     parts = [f"{figures[name]:,} {name}" for name in ("predicted", "rejected", "learned")]
     if stream.first_reject is not None:
         parts[1] += f" (the first at {stream.first_reject:.300})"
-    parts += [
-        f"{figures[name]:,} {text}"
-        for name, text in (
-            ("late", "late labels"),
-            ("waiting", "waiting"),
-            ("forgotten", "forgotten"),
-        )
-        if figures[name]
-    ]
+    names = {"late": "late labels", "waiting": "waiting", "forgotten": "forgotten"}
+    parts += [f"{figures[name]:,} {text}" for name, text in names.items() if figures[name]]
     text = f"{figures['events']:,} events: {', '.join(parts)}"
     if figures["log_loss"] is not None:
         text += f"; log loss {figures['log_loss']:.4f}, accuracy {figures['accuracy']:.3f}, "

@@ -1,6 +1,4 @@
-"""GAFClassifier: multiclass logistic regression for scikit-learn that learns as it goes and needs
-no parameters.
-"""
+"""GAFClassifier: multiclass logistic regression for scikit-learn, one pass, no parameters."""
 
 from __future__ import annotations
 
@@ -10,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable.estimators.base import Array, StreamEstimator
+from mixable.estimators.labels import check_kinds, checked_labels
 from mixable.integrals import helmert
 from mixable.learner import Design, Learner
 from mixable.learner.coefficients import coefficients, deviations
@@ -74,7 +72,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     >>> X, y = load_iris(return_X_y=True)
     >>> order = np.random.default_rng(0).permutation(150)
     >>> model = GAFClassifier()
-    >>> p = model.prequential(X[order], y[order])           # each row forecast before its label is learned
+    >>> p = model.prequential(X[order], y[order])  # each row forecast before its label is learned
     >>> p.shape, bool(model.score(X, y) > 0.9)
     ((150, 3), True)
     """
@@ -109,13 +107,11 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.method = method
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
-        """Forget everything, then learn the rows in turn; all their labels are known from the
-        start.
-        """
+        """Forget everything, then learn the rows in turn; all labels are known from the start."""
         self._forget()
         try:
             rows = self._rows(X, reset=True)
-            labels = self._labels(y, len(rows))
+            labels = checked_labels(y, len(rows))
             weight = self._weights(sample_weight, rows, fit=True)
             self.learner_ = Learner(self._design(), rows.shape[1], np.unique(labels).tolist())
         except BaseException:
@@ -131,9 +127,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> GAFClassifier:
-        """Learn more rows. Classes that were not there before are taken in, unless the first call
-        named all `classes`.
-        """
+        """Learn more rows; new classes are added, unless the first call named all `classes`."""
         self._teach(Learner.learn, self._prepare(X, y, sample_weight, classes))
         return self
 
@@ -144,8 +138,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Array:
-        """Learn more rows, and return the probabilities (n, n_classes) of each made before its
-        label was learned.
+        """Learn more rows; return probabilities (n, n_classes), each made before its label.
 
         The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code.
         Columns are `classes_` as they are at the end; a class that had not been met before a row
@@ -157,29 +150,26 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
     ) -> tuple[Array, list[Any], Array | None]:
-        """Check rows, labels and weights, and make a learner if there is none; if one is refused,
-        nothing has changed.
-        """
+        """Check rows, labels and weights, and make a learner if there is none; all or nothing."""
         first = not hasattr(self, "learner_")
         try:
             rows = self._rows(X, reset=first)
-            labels = self._labels(y, len(rows))
+            labels = checked_labels(y, len(rows))
             weight = self._weights(sample_weight, rows)
-            known = (
-                None if classes is None else np.unique(column_or_1d(np.asarray(classes))).tolist()
-            )
+            known = None
+            if classes is not None:
+                known = np.unique(column_or_1d(np.asarray(classes))).tolist()
             learner = None if first else self.learner_
             if learner is None:
-                learner = Learner(
-                    self._design(), rows.shape[1], known or (), closed=known is not None
-                )
+                closed = known is not None
+                learner = Learner(self._design(), rows.shape[1], known or (), closed=closed)
             elif known is not None and set(known) != set(learner.labels):
                 raise ValueError(
                     f"classes={known!r} are not those of the first call: "
                     f"{sorted(learner.labels, key=str)!r}"
                 )
             values = labels.tolist()
-            _check_kinds(values[:1], (learner.labels or values)[0])
+            check_kinds(values[:1], (learner.labels or values)[0])
             unknown = learner.unknown(values)
             if unknown:
                 raise ValueError(f"y has labels that are not in classes: {unknown!r}")
@@ -190,36 +180,13 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.learner_ = learner
         return rows, values, weight
 
-    def _labels(self, y: Any, n: int) -> NDArray[Any]:
-        """Check labels: a column of integers, strings or booleans, as long as X."""
-        if y is None:
-            raise ValueError(
-                "This GAFClassifier estimator requires y to be passed, but the target y is None."
-            )
-        values: NDArray[Any] = np.asarray(y)
-        if values.ndim != 1 or values.dtype.kind not in "iubU":
-            values = column_or_1d(y, warn=True)
-            if values.dtype.kind == "f" and not np.isfinite(values).all():
-                raise ValueError("Input y contains NaN or infinity.")
-            if values.dtype == object and any(item is None or item != item for item in values):
-                raise ValueError("Input y contains NaN or None.")
-            if values.dtype == object and len(values):
-                _check_kinds(values.tolist(), values[0])
-            check_classification_targets(values)
-        if len(values) != n:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]"
-            )
-        return values
-
     def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
         super()._check_saved(learner, n_features, names)
         labels = learner.labels if learner.has_labels else []
-        if not labels or not all(
-            isinstance(label, (str, numbers.Number, np.bool_)) for label in labels
-        ):
+        kinds = (str, numbers.Number, np.bool_)
+        if not labels or not all(isinstance(label, kinds) for label in labels):
             raise ValueError("the saved labels must be numbers, texts, or True and False")
-        _check_kinds(labels, labels[0])
+        check_kinds(labels, labels[0])
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
@@ -237,16 +204,11 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         return np.argsort(np.array(self.learner_.labels), kind="stable")
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, n_classes) of each row, from what has been learned so far; columns as
-        in `classes_`.
-        """
+        """Probabilities (n, n_classes) of each row, from what was learned; as in `classes_`."""
         check_is_fitted(self, "learner_")
         rows = self._rows(X)
-        p = (
-            self.learner_.predict(rows[0])[None, :]
-            if len(rows) == 1
-            else self.learner_.predict(rows)
-        )
+        one = len(rows) == 1
+        p = np.atleast_2d(self.learner_.predict(rows[0] if one else rows))
         return np.ascontiguousarray(p[:, self._order()])
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -254,9 +216,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> Array:
-        """Log-odds of `predict_proba`: of the second class (n,) if there are two, else of each
-        class against the rest (n, n_classes).
-        """
+        """Log-odds of each class against the rest (n, n_classes); of the second of two (n,)."""
         p = self.predict_proba(X)
         if p.shape[1] == 2:
             return np.asarray(np.log(p[:, 1]) - np.log(p[:, 0]))
@@ -270,9 +230,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Array:
-        """Weights (n_classes, n_features), or (1, n_features) of the log-odds if there are two
-        classes.
-        """
+        """Weights (n_classes, n_features); with two classes (1, n_features), of the log-odds."""
         return self._by_class(self._coefficients()[0])
 
     @property
@@ -286,37 +244,16 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         check_is_fitted(self, "learner_")
         K = self.learner_.forecaster.n_classes
         basis = helmert(K)
-        return deviations(
-            self.learner_, basis[[1]] - basis[[0]] if K == 2 else basis[self._order()]
-        )
+        rows = basis[[1]] - basis[[0]] if K == 2 else basis[self._order()]
+        return deviations(self.learner_, rows)
 
     def _coefficients(self) -> tuple[Array, Array]:
         check_is_fitted(self, "learner_")
         return coefficients(self.learner_)
 
     def _by_class(self, values: Array) -> Array:
-        """Put rows, one for each class of the forecaster, in the order of `classes_`; of two, the
-        difference.
-        """
+        """Rows of the forecaster's classes in the order of `classes_`; the difference of two."""
         if len(values) == 2:
             order = self._order() if len(self.classes_) == 2 else np.arange(2)
             return np.asarray(values[order[[1]]] - values[order[[0]]])
         return np.asarray(values[self._order()])
-
-
-def _check_kinds(labels: list[Any], known: Any) -> None:
-    """Refuse labels that are not of the same kind as one that is known."""
-    for label in labels:
-        if type(label) is not type(known) and _kind(label) is not _kind(known):
-            raise ValueError(f"y must be labels of one kind: {label!r} does not go with {known!r}")
-
-
-def _kind(label: Any) -> type:
-    """What a label is, as far as labels can be compared: truth, number, or its own type."""
-    return (
-        bool
-        if isinstance(label, bool)
-        else numbers.Number
-        if isinstance(label, numbers.Number)
-        else type(label)
-    )

@@ -9,17 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from mixable import _core, _validate, bounds
-from mixable.forecasters.base import (
-    Array,
-    CompiledMulticlassForecaster,
-    Parameter,
-    refuse_if_too_large,
-)
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.compiled import CompiledMulticlassForecaster, refuse_if_too_large
 
 
 class AIOLI(CompiledMulticlassForecaster):
-    """Two classes: the leader of quadratic surrogates, with the losses of both labels at the
-    current input added.
+    """Two classes: the leader of quadratic surrogates and both labels' losses at the new input.
 
     It works with margin weights theta (d,): label 1 has probability sigmoid(s), where s is the root
     of ``s + (x^T A^-1 x / 2) tanh(s / 2) = theta^T x``.
@@ -79,8 +74,10 @@ class AIOLI(CompiledMulticlassForecaster):
     def from_theory(
         cls, n_features: int, *, radius: float, bound: float, horizon: int | None = None
     ) -> AIOLI:
-        """Return the paper's forecaster for margin weights of norm at most `radius`: scale 1 + B R,
-        and lam with the least bound (`bounds.aioli`) over `horizon` examples; R^2 if that is None.
+        """Return the paper's forecaster for margin weights of norm at most `radius`.
+
+        scale = 1 + B R, and lam has the least bound (`bounds.aioli`) over `horizon` examples; R^2 if
+        that is None.
         """
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         lam = bound**2

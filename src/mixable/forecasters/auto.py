@@ -1,6 +1,4 @@
-"""GAF without knobs: a whole grid of settings at once, mixed by how well each has foretold; see
-`ensemble` for what is behind.
-"""
+"""GAF without knobs: a grid of settings at once, mixed by their loss; see `ensemble`."""
 
 from __future__ import annotations
 
@@ -10,7 +8,8 @@ from typing import NamedTuple
 
 from mixable import _core, _validate, integrals
 from mixable.bounds import doubling_radii, theory_lam
-from mixable.forecasters.base import CompiledMulticlassForecaster, Parameter, refuse_if_too_large
+from mixable.forecasters.base import Parameter
+from mixable.forecasters.compiled import CompiledMulticlassForecaster, refuse_if_too_large
 from mixable.forecasters.ensemble import (
     Ensemble,
     as_list,
@@ -22,9 +21,7 @@ from mixable.losses import Logistic
 
 
 class Expert(NamedTuple):
-    """One expert of AutoGAF. lam and drift are in units of the inputs' mean square and of its
-    inverse.
-    """
+    """One expert of AutoGAF; lam and drift in units of the inputs' mean square and its inverse."""
 
     kind: str
     lam: float
@@ -33,14 +30,16 @@ class Expert(NamedTuple):
     alpha: float
 
 
+Compiled = _core.AutoGAF
+
+
 class AutoGAF(Ensemble, CompiledMulticlassForecaster):
-    """GAF with nothing to tune: a mixture over regularisation, curvature, hedge width and drift
-    that is never far from the best of them.
+    """GAF with nothing to tune: a mixture over regularisation, curvature, hedge width and drift.
 
     Log loss is mixable, so mixing N experts costs at most ln(N) nats in all. The posteriors of the
     grid run in one compiled loop, each read at several hedge widths. There are two vectors of
     weights over the same experts. In one, a small share of the weight moves on at each step, so
-    that another expert may take over when the stream changes; the other follows Bayes' rule. A
+    that another expert may lead when the stream changes; the other follows Bayes' rule. A
     judge mixes the two, by Bayes' rule again.
 
     Parameters
@@ -77,7 +76,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     Notes
     -----
     *Sleep.* Nobody sleeps in the first 16 D steps, D = (K-1) d (at least 512, at most 2,048). Then,
-    every 64 steps, the roll is called. Posteriors with less than 2% of the trust go to sleep unless
+    every 64 steps, there is a review. Posteriors with less than 2% of the trust go to sleep unless
     they have lately been catching up; so do, whatever their trust, all but four, and from step
     4,096 on all but the leader. Three never sleep: the guard, the most trusted one that does not
     drift, and a sentinel that does. Of a posterior's read-outs, all but the best two rest. Everyone
@@ -88,14 +87,14 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     *The guarantee.* A sleeper counts as predicting what the mixture predicts. So at every step the
     loss in all is at most ln(2 N) above that of the best expert that never sleeps, whoever else
     sleeps; with `sleep=False`, that is every expert. It is also at most ln 2 above that of the
-    weights with share, hence at most that of the best sequence of experts with k switches, + ln(2
-    N) + k ln(N / share)
-    - (n - k - 1) ln(1 - share + share / N). The judge trusts either vector to at least 1e-10, so that he is quick to change his mind;
-    that costs at most 1e-10 nats an example more. Examples of weight above 1, and those before a
-    change of the scale, are outside these statements.
+    weights with share, hence at most that of the best sequence of experts with k switches, plus
+    ln(2 N) + k ln(N / share) - (n - k - 1) ln(1 - share + share / N). The judge trusts either
+    vector to at least 1e-10, so that it can change quickly; that costs at most 1e-10 nats an
+    example more. Examples of weight above 1, and those before a change of the scale, are outside
+    these statements.
 
-    *Inputs that change their size.* Should the median mean square of the inputs between two roll
-    calls be 10,000 times larger or smaller than before, it becomes the new unit: everyone wakes,
+    *Inputs that change their size.* If the median mean square of the inputs between two reviews is
+    10,000 times larger or smaller than before, it becomes the new unit: everyone wakes,
     and all posteriors start afresh with lam and drift in that unit, except the guard, the leader,
     and those that already measure by such a unit. A posterior does not learn an input whose mean
     square is above a million times its unit, so what it knew is there when the inputs come back.
@@ -125,6 +124,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     mu = Parameter[float]()
     integrator = Parameter["integrals.Integrator | str | None"]()
     seed = Parameter[int]()
+
+    _core: Compiled
 
     GRID = (
         (1.0, 1.0, 0.0),
@@ -165,22 +166,26 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
                 for alpha in as_list(alphas, "alphas")
             ),
             "guard": None if guard is None else _validate.scale(guard, "guard"),
-            **checked_options(views, share, sleep, threads, scale),
+            **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
         }
-        check_experts(self.grid, self.views, self.alphas, "alphas")
+        check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")
         d, K = self.n_features, self.n_classes
         drifts = [drift for i, (*_, drift) in enumerate(self.grid) if i not in self._asleep]
-        refuse_if_too_large(self, K - 1, K - 1, *drifts, *[0.0] * (self.guard is not None))
+        plan: tuple[float, float] | tuple[()] = ()
+        if self.guard is not None:
+            plan = (float(d), Logistic(K).constants(self.guard, 1.0).beta)
+            drifts.append(0.0)
+        refuse_if_too_large(self, K - 1, K - 1, *drifts)
         self._claim_memory(K)
         self._core = _core.AutoGAF(
             d,
             K,
             self._plans(self.grid),
             list(self.alphas),
-            () if self.guard is None else (float(d), Logistic(K).constants(self.guard, 1.0).beta),
+            plan,
             self.mu,
             self.scale or 0.0,
             self.share,
@@ -202,8 +207,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         threads: int = 1,
         integrator: integrals.Integrator | str | None = None,
     ) -> AutoGAF:
-        """Return the mixture of the paper's forecasters for doubling radii, so that nobody needs to
-        know the comparator's norm.
+        """Return the mixture of the paper's forecasters for doubling radii of the comparator.
 
         For inputs of norm at most `bound`, its regret to every comparator of norm B <= `max_radius`
         is at most the least of Theorem 1's bounds for a radius of at least B, + ln N:
@@ -215,15 +219,11 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         >>> [round(beta, 3) for _, beta, _ in f.grid], f.alphas
         ([0.456, 0.371, 0.271, 0.176, 0.103], (1.0,))
         """
-        d, K = (
-            _validate.count(n_features, "n_features"),
-            _validate.count(n_classes, "n_classes", least=2),
-        )
+        d = _validate.count(n_features, "n_features")
+        K = _validate.count(n_classes, "n_classes", least=2)
         dim = d * (K if constants == "paper" else K - 1)
-        values = [
-            Logistic(K).constants(radius, bound, kind=constants)
-            for radius in doubling_radii(max_radius, bound)
-        ]
+        radii = doubling_radii(max_radius, bound)
+        values = [Logistic(K).constants(radius, bound, kind=constants) for radius in radii]
         grid = [(theory_lam(dim, value) / bound**2, value.beta, 0.0) for value in values]
         return cls(
             d,
@@ -241,24 +241,11 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     @property
     def experts(self) -> list[Expert]:
-        """The experts, in the order of `weights`: each setting of the grid at each hedge width,
-        then the guard.
-        """
-        out = [
-            Expert("GAF", lam, beta, drift, alpha)
-            for lam, beta, drift in self.grid
-            for alpha in self.alphas
-        ]
+        """The experts, in the order of `weights`: each setting at each width, then the guard."""
+        out = [Expert("GAF", *setting, alpha) for setting in self.grid for alpha in self.alphas]
         if self.guard is not None:
-            out.append(
-                Expert(
-                    "guard",
-                    float(self.n_features),
-                    Logistic(self.n_classes).constants(self.guard, 1.0).beta,
-                    0.0,
-                    math.nan,
-                )
-            )
+            beta = Logistic(self.n_classes).constants(self.guard, 1.0).beta
+            out.append(Expert("guard", float(self.n_features), beta, 0.0, math.nan))
         return out
 
     def report(self) -> str:
@@ -276,17 +263,12 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         drifting = sum(w for w, expert in zip(trust, experts, strict=True) if expert.drift > 0)
         guard = trust[-1] if self.guard is not None else 0.0
         bare = sum(w for w, expert in zip(trust, experts, strict=True) if expert.alpha == math.inf)
-        lines.append(
-            "The stream looks "
-            + (
-                "stationary"
-                if drifting < 0.1
-                else "as if it changed"
-                if drifting > 0.9
-                else "undecided between standing still and changing"
-            )
-            + f": {drifting:.0%} of the trust is in experts that expect drift."
-        )
+        verdict = "is undecided between standing still and changing"
+        if drifting < 0.1:
+            verdict = "is stationary"
+        elif drifting > 0.9:
+            verdict = "behaves as if it changed"
+        lines.append(f"The stream {verdict}: {drifting:.0%} of the trust expects drift.")
         lines.append(
             f"Hedging: {bare:.0%} of the trust is in the plain plug-in, {guard:.0%} in the guard, "
             "the rest in hedged forecasts."

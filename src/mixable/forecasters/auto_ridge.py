@@ -1,6 +1,4 @@
-"""Linear regression without knobs: Bayesian regressions over a grid, mixed by how well each has
-foretold; see `ensemble`.
-"""
+"""Linear regression without knobs: Bayesian regressions over a grid, mixed; see `ensemble`."""
 
 from __future__ import annotations
 
@@ -12,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
-from mixable.forecasters.base import Array, Parameter, refuse_if_too_large
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.compiled import refuse_if_too_large
 from mixable.forecasters.ensemble import (
     Ensemble,
     as_list,
@@ -23,18 +22,18 @@ from mixable.forecasters.ensemble import (
 
 
 class NoiseExpert(NamedTuple):
-    """One expert of AutoRidge; `noise` is a variance, as a multiple of the size that the
-    posterior's misses have had.
-    """
+    """One expert of AutoRidge; `noise` is a variance, as a multiple of its posterior's misses."""
 
     lam: float
     drift: float
     noise: float
 
 
+Compiled = _core.AutoRidge
+
+
 class AutoRidge(Ensemble):
-    """Linear regression with nothing to tune: mean, standard deviation and intervals, one example
-    at a time.
+    """Linear regression with nothing to tune: mean, standard deviation and intervals.
 
     Bayesian linear regressions over regularisation, drift and noise variance, mixed by Gaussian log
     loss with fixed share: the regression twin of AutoGAF. A posterior is shared by all noise
@@ -72,6 +71,8 @@ class AutoRidge(Ensemble):
     grid = Parameter["tuple[tuple[float, float], ...]"]()
     noises = Parameter["tuple[float, ...]"]()
 
+    _core: Compiled
+
     GRID = (
         (1.0, 0.0),
         (0.1, 0.0),
@@ -100,15 +101,12 @@ class AutoRidge(Ensemble):
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
             "grid": checked_grid(grid, ("lam", "drift")),
-            "noises": tuple(
-                _validate.scale(noise, "noises") for noise in as_list(noises, "noises")
-            ),
-            **checked_options(views, share, sleep, threads, scale),
+            "noises": tuple(_validate.scale(each, "noises") for each in as_list(noises, "noises")),
+            **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
         }
-        check_experts(self.grid, self.views, self.noises, "noises")
-        refuse_if_too_large(
-            self, 1, 1, *[drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep]
-        )
+        check_experts(self.grid, self.views, readouts=self.noises, name="noises")
+        drifts = [drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep]
+        refuse_if_too_large(self, 1, 1, *drifts)
         self._claim_memory(2)
         self._core = _core.AutoRidge(
             self.n_features,
@@ -123,13 +121,11 @@ class AutoRidge(Ensemble):
 
     @property
     def experts(self) -> list[NoiseExpert]:
-        """The experts, in the order of `weights`: each setting of the grid at each noise variance."""
+        """The experts, in the order of `weights`: each setting at each noise variance."""
         return [NoiseExpert(lam, drift, noise) for lam, drift in self.grid for noise in self.noises]
 
     def predict(self, x: ArrayLike) -> float | Array:
-        """The forecast's mean for one input (n_features,), a float; for a table (n, n_features), an
-        array (n,), from the present state.
-        """
+        """The forecast's mean for one input (n_features,), a float; for a table, an array (n,)."""
         return self._moment(x, 0)
 
     def std(self, x: ArrayLike) -> float | Array:
@@ -146,37 +142,30 @@ class AutoRidge(Ensemble):
         return float(values[which]) if values.ndim == 1 else np.ascontiguousarray(values[:, which])
 
     def interval(self, x: ArrayLike, level: float = 0.9) -> tuple[float | Array, float | Array]:
-        """The central interval that holds the target with probability `level` under the mixture:
-        its lower and upper ends, as `predict`.
-        """
+        """The ends of the central interval that has the target with probability `level`."""
         level = _validate.real(level, "level", above=0)
         if level > 1 - 1e-12:
             raise ValueError(f"level must be below 1, got {level}")
         values = _validate.inputs(x, self._row_length)
         tails = np.array([(1 - level) / 2, (1 + level) / 2])
         ends = np.vstack([_quantiles(*self._components(piece), tails) for piece in _pieces(values)])
-        return (
-            (ends[:, 0], ends[:, 1]) if values.ndim == 2 else (float(ends[0, 0]), float(ends[0, 1]))
-        )
+        if values.ndim == 2:
+            return ends[:, 0], ends[:, 1]
+        return float(ends[0, 0]), float(ends[0, 1])
 
     def log_density(self, x: ArrayLike, y: ArrayLike) -> float | Array:
-        """The log of the forecast's density at y, for scoring: one number for one input, or one for
-        each row.
-        """
+        """The log of the forecast's density at y, of one input or of each row of a table."""
         from scipy.special import logsumexp
 
         values = _validate.inputs(x, self._row_length)
-        targets = _validate.targets(
-            np.atleast_1d(np.asarray(y, dtype=object)), len(values) if values.ndim == 2 else 1
-        )
+        rows = np.atleast_2d(values)
+        targets = _validate.targets(np.atleast_1d(np.asarray(y, dtype=object)), len(rows))
         out: list[Array] = []
         for piece in _pieces(values):
             weight, mean, sd = self._components(piece)
             miss = targets[sum(map(len, out)) :][: len(mean), None] - mean
-            out.append(
-                logsumexp(np.log(weight) - np.log(sd) - 0.5 * (miss / sd) ** 2, axis=1)
-                - 0.5 * math.log(2 * math.pi)
-            )
+            exponents = np.log(weight) - np.log(sd) - 0.5 * (miss / sd) ** 2
+            out.append(logsumexp(exponents, axis=1) - 0.5 * math.log(2 * math.pi))
         return np.concatenate(out) if values.ndim == 2 else float(out[0][0])
 
     def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None:
@@ -184,9 +173,7 @@ class AutoRidge(Ensemble):
         self._core.learn(x, y, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Means (n,) of the forecasts of each row of X (n, n_features), made before its target y
-        (n,) is learned; all is checked first.
-        """
+        """Means (n,) of the forecasts of each row of X, made before its target; all is checked."""
         return self.run_with_std(X, y, weight)[0]
 
     def run_with_std(
@@ -207,9 +194,7 @@ class AutoRidge(Ensemble):
         return "\n".join(self._head_of_report("Gaussian log"))
 
     def _components(self, rows: Array) -> tuple[Array, Array, Array]:
-        """Weights (experts awake,), means and standard deviations (n, experts awake) of the mixture
-        that forecasts each row.
-        """
+        """Weights (awake,), means and standard deviations (n, awake) of the experts awake."""
         each = np.array([self._core.components(row) for row in rows])
         return each[0, :, 0], each[:, :, 1], np.sqrt(each[:, :, 2])
 
@@ -221,9 +206,7 @@ def _pieces(values: Array) -> Iterator[Array]:
 
 
 def _quantiles(weight: Array, mean: Array, sd: Array, q: Array) -> Array:
-    """Return quantiles (n, len(q)) of mixtures of normal distributions, by bisection between the
-    outermost of the components' own.
-    """
+    """Quantiles (n, len(q)) of mixtures of normals, by bisection between the outermost ones."""
     from scipy.special import ndtr, ndtri
 
     if np.isinf(sd).any():  # before the first target

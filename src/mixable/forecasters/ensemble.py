@@ -1,5 +1,4 @@
-"""What the forecasters without knobs share: many posteriors at once, mixed by how well each has
-foretold, most of them asleep.
+"""What the forecasters without knobs share: many posteriors, mixed by loss, most of them asleep.
 
 Vovk, V. (1990). Aggregating strategies. COLT. Herbster, M. and Warmuth, M. (1998). Tracking the
 best expert. Machine Learning 32.
@@ -16,15 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable import _validate
-from mixable.forecasters.base import Array, CompiledForecaster, Parameter
+from mixable import _core, _validate
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.compiled import CompiledForecaster
 
 SENTINEL_DRIFT = 0.01
 """A posterior with this drift never sleeps: it notices when a stream begins to change."""
 
 
+Compiled = _core.AutoGAF | _core.AutoRidge
+
+
 class Ensemble(CompiledForecaster):
-    """What AutoGAF and AutoRidge share: posteriors that sleep, and the trust in their read-outs."""
+    """What AutoGAF and AutoRidge share: members that sleep, and the trust in experts."""
 
     views = Parameter["tuple[int, ...] | None"]()
     share = Parameter[float]()
@@ -32,27 +35,20 @@ class Ensemble(CompiledForecaster):
     threads = Parameter[int]()
     scale = Parameter["float | None"]()
 
-    _asleep: frozenset[int] = (
-        frozenset()
-    )  # settings that need no posterior, since a state in which they sleep is about to be restored
+    _core: Compiled
+    # Settings that need no posterior, since a state in which they sleep is about to be restored.
+    _asleep: frozenset[int] = frozenset()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         known = state["state"]
         if "judge" not in known:  # version 0.1.0 kept one vector of weights, and one unit
-            new = {
-                "judge": 0.5,
-                "bayes": known["weight"],
-                "unit": 1.0,
-                "sizes": 0,
-                "sizes_kept": np.empty((1, 0)),
-            }
-            units = {
-                name.replace("awake", "unit"): 1.0 for name in known if name.endswith(".awake")
-            }
-            state = {**state, "state": {**known, **new, **units}}
-        self._asleep = frozenset(
-            i for i in range(len(state["parameters"]["grid"])) if known[f"{i}.awake"] == 0
-        )
+            names = [name for name in known if name.endswith(".awake")]
+            units = {name.replace("awake", "unit"): 1.0 for name in names}
+            sizes = {"unit": 1.0, "sizes": 0, "sizes_kept": np.empty((1, 0))}
+            new = {"judge": 0.5, "bayes": known["weight"], **sizes, **units}
+            state = {**state, "state": {**known, **new}}
+        members = range(len(state["parameters"]["grid"]))
+        self._asleep = frozenset(i for i in members if known[f"{i}.awake"] == 0)
         try:
             super().__setstate__(state)
         finally:
@@ -60,22 +56,17 @@ class Ensemble(CompiledForecaster):
 
     @classmethod
     def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
-        members = [
-            name.removesuffix("awake")
-            for name, awake in state.items()
-            if name.endswith(".awake") and awake
-        ]
+        awake = [name for name, value in state.items() if name.endswith(".awake") and value]
+        members = [name.removesuffix("awake") for name in awake]
         return [{name: state[member + name] for name in ("V", "A_inverse")} for member in members]
 
     def _claim_memory(self, width: int) -> None:
-        """Refuse more rows, read-outs of `width` numbers and settings than there is room for."""
-        rows = (
-            100.0 * self._row_length + 100.0 * len(self.experts) * width
-        )  # the core's buffers have some 64 + 16 rows
-        _validate.claim(
-            8 * rows,
-            f"{type(self).__name__} with {self._n_views} views and {len(self.experts)} experts",
-        )
+        """Refuse more rows, experts of `width` numbers and settings than there is room for."""
+        n = len(self.experts)
+        # The core's buffers have some 64 + 16 rows.
+        numbers = 100.0 * self._row_length + 100.0 * n * width
+        what = f"{type(self).__name__} with {self._n_views} views and {n} experts"
+        _validate.claim(8 * numbers, what)
 
     @property
     def experts(self) -> Sequence[NamedTuple]:
@@ -91,13 +82,15 @@ class Ensemble(CompiledForecaster):
         return 1 if self.views is None else max(self.views) + 1
 
     def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
-        """Return each setting with its view, whether it is the sentinel (whose drift is nearest to
-        SENTINEL_DRIFT), and awake.
+        """Return each setting with its view, whether it is the sentinel, and whether it is awake.
+
+        The sentinel's drift is the nearest to SENTINEL_DRIFT.
         """
-        distance = [
-            abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf for *_, drift in grid
-        ]
-        nearest = int(np.argmin(distance))
+
+        def distance(drift: float) -> float:
+            return abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf
+
+        nearest = int(np.argmin([distance(drift) for *_, drift in grid]))
         views = self.views or (0,) * len(grid)
         return [
             (*setting, view, position == nearest and setting[-1] > 0, position not in self._asleep)
@@ -122,9 +115,7 @@ class Ensemble(CompiledForecaster):
 
     @property
     def input_scale(self) -> float:
-        """The mean square that inputs are measured by: the parameter `scale`, or what the first
-        input said; 0 before there was one.
-        """
+        """The mean square that inputs are measured by: `scale`, or the first input's; 0 before it."""
         return float(self._core.scale)
 
     def _head_of_report(self, loss: str) -> list[str]:
@@ -145,24 +136,19 @@ class Ensemble(CompiledForecaster):
         ]
 
     def _view_in_words(self, expert: int) -> str:
-        """Say which view of the inputs an expert sees, where there are several: experts may differ
-        in nothing else.
-        """
+        """Say which view of the inputs an expert has: experts may differ in nothing else."""
         views = self.views or ()
         if len(set(views)) < 2:
             return ""
         setting = expert // (len(self.experts) // len(views))
-        return (
-            f", view {views[setting]}" if setting < len(views) else ""
-        )  # the guard comes after all others
+        # The guard comes after all others.
+        return f", view {views[setting]}" if setting < len(views) else ""
 
 
 def _in_words(expert: NamedTuple) -> str:
-    return ", ".join(
-        f"{name} {value:g}" if isinstance(value, float) else str(value)
-        for name, value in expert._asdict().items()
-        if value == value
-    )
+    values = {name: value for name, value in expert._asdict().items() if value == value}
+    words = [f"{name} {value:g}" for name, value in values.items() if isinstance(value, float)]
+    return ", ".join([value for value in values.values() if isinstance(value, str)] + words)
 
 
 def as_list(items: Iterable[Any], name: str) -> Iterable[Any]:
@@ -173,16 +159,14 @@ def as_list(items: Iterable[Any], name: str) -> Iterable[Any]:
 
 
 def check_experts(
-    grid: Sequence[object], views: Sequence[int] | None, readouts: Sequence[object], name: str
+    grid: Sequence[object], views: Sequence[int] | None, *, readouts: Sequence[object], name: str
 ) -> None:
     """Refuse a mixture without read-outs, and views that do not go with the grid."""
     if not readouts:
         raise ValueError(f"{name} is empty")
     if views is not None and len(views) != len(grid):
-        raise ValueError(
-            f"views must have one entry for each of the {len(grid)} settings of the grid, got "
-            f"{len(views)}"
-        )
+        wanted = f"one entry for each of the {len(grid)} settings of the grid"
+        raise ValueError(f"views must have {wanted}, got {len(views)}")
 
 
 def checked_grid(
@@ -198,25 +182,24 @@ def checked_grid(
             raise ValueError(f"grid[{position}] must be ({', '.join(names)}), got {setting!r}")
     if not settings:
         raise ValueError("grid is empty")
+    limits = {name: (0, 1e3) if name == "drift" else (1e-10, 1e10) for name in names}
     return tuple(
         tuple(
-            _validate.real(value, f"grid[{position}]: drift", least=0, most=1e3)
-            if name == "drift"
-            else _validate.real(value, f"grid[{position}]: {name}", least=1e-10, most=1e10)
-            for name, value in zip(names, setting, strict=True)
+            _validate.real(value, f"grid[{position}]: {name}", least=least, most=most)
+            for (name, (least, most)), value in zip(limits.items(), setting, strict=True)
         )
         for position, setting in enumerate(settings)
     )
 
 
 def checked_options(
-    views: Iterable[int] | None, share: float, sleep: bool, threads: int, scale: float | None
+    *, views: Iterable[int] | None, share: float, sleep: bool, threads: int, scale: float | None
 ) -> dict[str, object]:
     """Check the parameters that all ensembles have."""
+    if views is not None:
+        views = tuple(_validate.count(view, "views", least=0) for view in as_list(views, "views"))
     return {
-        "views": None
-        if views is None
-        else tuple(_validate.count(view, "views", least=0) for view in as_list(views, "views")),
+        "views": views,
         "share": _validate.real(share, "share", least=0, most=0.5),
         "sleep": _validate.flag(sleep, "sleep"),
         "threads": _validate.count(threads, "threads"),

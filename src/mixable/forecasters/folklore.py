@@ -7,13 +7,13 @@ regression. ALT.
 from __future__ import annotations
 
 from mixable import _core, _validate, bounds
-from mixable.forecasters.base import Parameter, PosteriorForecaster, refuse_if_too_large
+from mixable.forecasters.base import Parameter
+from mixable.forecasters.compiled import PosteriorForecaster, refuse_if_too_large
 from mixable.losses import Logistic
 
 
 class Folklore(PosteriorForecaster):
-    """Predicts at the point that hedges against all labels at once, the multiclass heir of AIOLI's
-    virtual labels.
+    """Predicts at the point that hedges against all labels at once, as AIOLI does for two.
 
     The update is the corrected one: the paper prints it without the term that comes from expanding
     the surrogate at the prediction instead of at 0, and with a constant for which its lower bound
@@ -75,8 +75,9 @@ class Folklore(PosteriorForecaster):
         horizon: int | None = None,
         constants: str = "paper",
     ) -> Folklore:
-        """Return the forecaster that `bounds.folklore` speaks of: beta of (A3), and lam with the
-        least bound over `horizon` examples; R^2 if that is None.
+        """Return the forecaster of `bounds.folklore`.
+
+        beta of (A3), and lam with the least bound over `horizon` examples; R^2 if that is None.
 
         >>> Folklore.from_theory(18, 4, radius=5.0, bound=2.0).lam
         4.0

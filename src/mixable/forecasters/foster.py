@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _validate
-from mixable.forecasters.base import Array, KeepingForecaster, Parameter
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.keeping import KeepingForecaster
 from mixable.integrals import helmert, softmax
 
-# Free weights (K - 1) d above which the chains are not to be trusted, and take too long anyway.
-LARGEST = 20
+# Free weights (K - 1) d above which the chains are not to be trusted, and too slow anyway.
+MOST_WEIGHTS = 20
 
 
 class Foster(KeepingForecaster):
-    """The statistical anchor: regret O(d K log(B n)), the best known, at a cost that forbids its
-    use.
+    """The statistical anchor: regret O(d K log(B n)), the best known, at a forbidding cost.
 
     Predicts E softmax(W x) under the density proportional to exp(-cumulative loss) on the ball |W|
     <= radius, smoothed by mu. Each of `m` particles is a chain that takes `moves` hit-and-run steps
@@ -85,22 +85,18 @@ class Foster(KeepingForecaster):
             "force": bool(force),
         }
         k, d = self.n_classes - 1, self.n_features
-        if k * d > LARGEST and not self.force:
+        if k * d > MOST_WEIGHTS and not self.force:
             raise ValueError(
                 f"Foster with {k * d} free weights would mix too slowly to be trusted (at most "
-                f"{LARGEST}); pass force=True to go on"
+                f"{MOST_WEIGHTS}); pass force=True to go on"
             )
         self._keep_nothing()
         # The prior, exactly: uniform on the ball of R^(K d), of which the k d coordinates that
         # matter are kept.
         rng = np.random.default_rng([self.seed, 0])
         z = rng.normal(size=(self.m, (k + 1) * d))
-        ball = (
-            self.radius
-            * rng.random(self.m)[:, None] ** (1 / ((k + 1) * d))
-            * z
-            / np.linalg.norm(z, axis=1, keepdims=True)
-        )
+        norms = self.radius * rng.random(self.m)[:, None] ** (1 / ((k + 1) * d))
+        ball = norms * z / np.linalg.norm(z, axis=1, keepdims=True)
         self._V: Array = ball[:, : k * d].reshape(self.m, k, d)
 
     @classmethod
@@ -115,18 +111,12 @@ class Foster(KeepingForecaster):
         seed: int = 0,
         force: bool = False,
     ) -> Foster:
-        """Return the paper's forecaster: uniform prior on the ball of radius B, mu = 1/n; see
-        `bounds.foster`.
+        """Return the paper's forecaster: uniform prior on the ball of radius B, mu = 1/n.
+
+        Its bound is `bounds.foster`.
         """
-        return cls(
-            n_features,
-            n_classes,
-            radius=radius,
-            mu=1 / max(_validate.count(horizon, "horizon"), 2),
-            m=m,
-            seed=seed,
-            force=force,
-        )
+        mu = 1 / max(_validate.count(horizon, "horizon"), 2)
+        return cls(n_features, n_classes, radius=radius, mu=mu, m=m, seed=seed, force=force)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -139,9 +129,7 @@ class Foster(KeepingForecaster):
         return np.asarray(helmert(self.n_classes) @ self._V.mean(axis=0))
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied
-        by `weight`.
-        """
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
         examples = self._with(*self._checked(x, y, weight))
         before = self._X, self._y, self._w
         self._X, self._y, self._w = examples
@@ -160,25 +148,18 @@ class Foster(KeepingForecaster):
 
     def _forecast(self, x: Array) -> Array:
         p = softmax(helmert(self.n_classes) @ (self._V @ x).T).mean(axis=1)
-        return np.asarray(
-            np.maximum((1 - self.mu) * p + self.mu / self.n_classes, np.finfo(float).tiny)
-        )
+        smoothed = (1 - self.mu) * p + self.mu / self.n_classes
+        return np.asarray(np.maximum(smoothed, np.finfo(float).tiny))
 
     def _logits(self, V: Array) -> Array:
         """Logits (m, n, K) of all examples under each particle (m, k d)."""
-        return np.asarray(
-            np.einsum(
-                "nd,mkd,ck->mnc",
-                self._X,
-                V.reshape(self._V.shape),
-                helmert(self.n_classes),
-                optimize=True,
-            )
-        )
+        arrays = self._X, V.reshape(self._V.shape), helmert(self.n_classes)
+        return np.asarray(np.einsum("nd,mkd,ck->mnc", *arrays, optimize=True))
 
     def _move(self, V: Array, rng: np.random.Generator) -> Array:
-        """One hit-and-run step of every particle: a random line, a slice of the density on its
-        chord, points drawn until one is in it.
+        """One hit-and-run step of every particle.
+
+        A random line, a slice of the density on its chord, points drawn until one is in it.
         """
         m, D = V.shape
         direction = rng.normal(size=(m, D))

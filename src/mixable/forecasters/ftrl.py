@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixable import _validate
 from mixable._fit import fit
-from mixable.forecasters.base import Array, KeepingForecaster, Parameter
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.keeping import KeepingForecaster
 from mixable.integrals import helmert, softmax
 
 
 class FTRL(KeepingForecaster):
-    """Predicts with the regularised maximum-likelihood fit to everything seen, refitted by
-    warm-started Newton after each example.
+    """Predicts with the regularised fit to all examples, refitted after each one.
 
-    Keeps all examples: example t costs O(t (K d)^2 + (K d)^3). It has no regret bound of the size
+    Newton's method starts from the last fit. Keeps all examples: example t costs O(t (K d)^2 + (K d)^3). It has no regret bound of the size
     of GAF's on arbitrary sequences: being proper, it is subject to the lower bound of Hazan, Koren
     and Levy (2014).
 
@@ -49,19 +49,16 @@ class FTRL(KeepingForecaster):
             "lam": _validate.regulariser(lam),
         }
         D = (self.n_classes - 1) * self.n_features
-        _validate.memory(
-            3 * 8.0 * D * D,
-            f"{type(self).__name__} with {self.n_features} features and {self.n_classes} classes",
-        )
+        sizes = f"{self.n_features} features and {self.n_classes} classes"
+        _validate.memory(3 * 8.0 * D * D, f"{type(self).__name__} with {sizes}")
         self._keep_nothing()
         self._V: Array = np.zeros((self.n_classes - 1, self.n_features))
 
     @classmethod
     def from_theory(cls, n_features: int, n_classes: int, *, bound: float) -> FTRL:
-        """Return the fit with lam = R^2, for which SMP (not FTRL) has an excess risk of (3 d + B^2
-        R^2) / n on i.i.d. binary data.
+        """Return the fit with lam = R^2.
 
-        On arbitrary sequences no choice of lam gives FTRL a logarithmic regret without exp(B), and
+        With it SMP (not FTRL) has an excess risk of (3 d + B^2 R^2) / n on i.i.d. binary data. On arbitrary sequences no choice of lam gives FTRL a logarithmic regret without exp(B), and
         none is known to give SMP one.
         """
         return cls(n_features, n_classes, lam=_validate.scale(bound, "bound") ** 2)
@@ -72,9 +69,7 @@ class FTRL(KeepingForecaster):
         return np.asarray(helmert(self.n_classes) @ self._V)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied
-        by `weight`.
-        """
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
         examples = self._with(*self._checked(x, y, weight))
         V = fit(*examples, self.lam, self._V)
         (self._X, self._y, self._w), self._V = examples, V

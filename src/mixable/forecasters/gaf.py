@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from mixable import _core, _validate, bounds, integrals
-from mixable.forecasters.base import Parameter, PosteriorForecaster, refuse_if_too_large
+from mixable.forecasters.base import Parameter
+from mixable.forecasters.compiled import PosteriorForecaster, refuse_if_too_large
 from mixable.losses import Logistic
 
 
 class GAF(PosteriorForecaster):
-    """Efficient-GAF, Algorithm 1 of the paper: one example at a time, probabilities you can bet on,
-    no learning rate.
+    """Efficient-GAF, Algorithm 1 of the paper: calibrated probabilities, no learning rate.
 
     It keeps a Gaussian over the weights, the exponential weights of past losses replaced by
-    quadratic surrogates (Eq. 3), and predicts the mean of softmax under it (Eq. 5). A step costs of
-    the order of K (K d)^2 operations; memory is two matrices of (K-1) d squared, and somewhat more
+    quadratic surrogates (Eq. 3) at the regularised leader (Eq. 2), and predicts the mean of softmax
+    under it (Eqs. 4 and 5). A step costs of the order of K (K d)^2 operations; memory is two matrices of (K-1) d squared, and somewhat more
     where K is much larger than d.
 
     Parameters
@@ -56,9 +56,10 @@ class GAF(PosteriorForecaster):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 3))
-    >>> y = (X @ np.array([[2, -1, 0], [0, 2, -1], [-1, 0, 2]]) + rng.gumbel(size=(500, 3))).argmax(axis=1)
+    >>> theta = np.array([[2, 0, -1], [-1, 2, 0], [0, -1, 2]])
+    >>> y = (X @ theta.T + rng.gumbel(size=(500, 3))).argmax(axis=1)
     >>> f = GAF(n_features=3, n_classes=3)
-    >>> p = f.run(X, y)                                     # row t is predicted from the rows before t
+    >>> p = f.run(X, y)  # row t is predicted from the rows before t
     >>> round(float(-np.log(p[np.arange(500), y]).mean()), 2), round(float(np.log(3)), 2)
     (0.56, 1.1)
     >>> f.predict(X[0]).round(2)
@@ -99,16 +100,8 @@ class GAF(PosteriorForecaster):
         }
         refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
         ladder = integrals.ladder(integrator, self.n_classes, self.seed)
-        self._core = _core.GAF(
-            self.n_features,
-            self.n_classes,
-            self.lam,
-            self.beta,
-            self.alpha,
-            self.mu,
-            self.drift,
-            ladder,
-        )
+        options = self.lam, self.beta, self.alpha, self.mu, self.drift
+        self._core = _core.GAF(self.n_features, self.n_classes, *options, ladder)
 
     @classmethod
     def from_theory(
@@ -123,10 +116,9 @@ class GAF(PosteriorForecaster):
         integrator: integrals.Integrator | str | None = None,
         seed: int = 0,
     ) -> GAF:
-        """Return the forecaster that Theorem 1 speaks of, for comparators of norm at most `radius`
-        and inputs of norm at most `bound`.
+        """Return the forecaster of Theorem 1.
 
-        alpha = 1, beta of (A3), lam >= max(4, dimension) zeta. `constants` is "paper" (dimension d
+        For comparators of norm at most `radius` and inputs of norm at most `bound`: alpha = 1, beta of (A3), lam >= max(4, dimension) zeta. `constants` is "paper" (dimension d
         K) or "tight" (`Logistic.constants`, dimension d (K-1), since the direction common to all
         classes never matters). With a `horizon` n, lam has the least bound over n examples,
         `bounds.gaf(n, ..., constants=constants)`, and mu = 1/n: smoothing then costs at most 2 nats
@@ -139,23 +131,13 @@ class GAF(PosteriorForecaster):
         >>> f.lam, round(f.beta, 4), f.mu
         (288.0, 0.1494, 0.0001)
         """
-        d, K = (
-            _validate.count(n_features, "n_features"),
-            _validate.count(n_classes, "n_classes", least=2),
-        )
+        d = _validate.count(n_features, "n_features")
+        K = _validate.count(n_classes, "n_classes", least=2)
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         values = Logistic(K).constants(radius, bound, kind=constants)
         lam, mu = bounds.theory_lam(bounds.dimension(d, K, constants), values), 0.0
         if horizon is not None:
             mu = 1.0 / max(_validate.count(horizon, "horizon"), 2)
             lam = bounds.gaf(horizon, d, K, radius, bound, constants).lam
-        return cls(
-            d,
-            K,
-            lam=lam,
-            beta=values.beta,
-            alpha=values.alpha,
-            mu=mu,
-            integrator=integrator,
-            seed=seed,
-        )
+        theory = {"lam": lam, "beta": values.beta, "alpha": values.alpha, "mu": mu}
+        return cls(d, K, **theory, integrator=integrator, seed=seed)

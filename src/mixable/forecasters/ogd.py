@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 
 from mixable import _core, _validate
-from mixable.forecasters.base import CompiledMulticlassForecaster, Parameter
+from mixable.forecasters.base import Parameter
+from mixable.forecasters.compiled import CompiledMulticlassForecaster
 
 
 class OGD(CompiledMulticlassForecaster):
@@ -55,18 +56,15 @@ class OGD(CompiledMulticlassForecaster):
             "fixed": bool(fixed),
             "radius": None if radius is None else _validate.scale(radius, "radius"),
         }
-        _validate.memory(
-            16.0 * self.n_classes * self.n_features,
-            f"OGD with {self.n_features} features and {self.n_classes} classes",
-        )
-        self._core = _core.OGD(
-            self.n_features, self.n_classes, self.step, self.fixed, self.radius or 0.0
-        )
+        d, K = self.n_features, self.n_classes
+        _validate.memory(16.0 * K * d, f"OGD with {d} features and {K} classes")
+        self._core = _core.OGD(d, K, self.step, self.fixed, self.radius or 0.0)
 
     @classmethod
     def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float) -> OGD:
-        """Return the paper's forecaster: step B / (G sqrt(t)) with G = sqrt(2) R, on the ball of
-        radius B; see `bounds.ogd`.
+        """Return the paper's forecaster, on the ball of radius B: step B / (sqrt(2) R sqrt(t)).
+
+        Its bound is `bounds.ogd`.
 
         >>> OGD.from_theory(18, 4, radius=5.0, bound=2.0).step == 5 / (2 * math.sqrt(2))
         True

@@ -13,18 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
-from mixable.forecasters.base import (
-    Array,
-    MulticlassForecaster,
-    Parameter,
-    PosteriorForecaster,
-    refuse_if_too_large,
-)
+from mixable.forecasters.base import Array, MulticlassForecaster, Parameter
+from mixable.forecasters.compiled import PosteriorForecaster, refuse_if_too_large
 
 
 class ONS(PosteriorForecaster):
-    """Second-order descent: A += g g^T with the gradient g over all classes, theta -= A^-1 g /
-    beta; predicts softmax(theta x).
+    """Second-order descent: A += g g^T, theta -= A^-1 g / beta; predicts softmax(theta x).
+
+    g is the gradient over all classes.
 
     Parameters
     ----------
@@ -73,22 +69,16 @@ class ONS(PosteriorForecaster):
 
     @classmethod
     def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float) -> ONS:
-        """Return the paper's forecaster: beta = min(1/(4 G D), a)/2 and lam = 1/(beta D)^2 for
-        gradients of norm G, diameter D.
+        """Return the paper's forecaster: beta = min(1/(4 G D), a)/2 and lam = 1/(beta D)^2.
 
-        G = sqrt(2) R, D = 2 B, and the logistic loss is exp-concave with a = exp(-sqrt(2) B R)/(K -
-        1) on the ball; see `bounds.ons`.
+        G = sqrt(2) R is the norm of gradients, D = 2 B the diameter, and the logistic loss is
+        exp-concave with a = exp(-sqrt(2) B R)/(K - 1) on the ball; see `bounds.ons`.
         """
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         K = _validate.count(n_classes, "n_classes", least=2)
         diameter = 2 * radius
-        beta = (
-            min(
-                1 / (4 * math.sqrt(2) * bound * diameter),
-                math.exp(-math.sqrt(2) * radius * bound) / (K - 1),
-            )
-            / 2
-        )
+        concavity = math.exp(-math.sqrt(2) * radius * bound) / (K - 1)
+        beta = min(1 / (4 * math.sqrt(2) * bound * diameter), concavity) / 2
         if beta * diameter < 1e-150:
             raise ValueError(
                 f"radius * bound = {radius * bound:g} is too large for ONS: its step size would be "
@@ -97,33 +87,28 @@ class ONS(PosteriorForecaster):
         return cls(n_features, K, lam=1 / (beta * diameter) ** 2, beta=beta, radius=radius)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, its loss multiplied
-        by `weight`.
-        """
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
         self._core.learn(x, y, weight)
         if self.radius is not None:
             V = self._core.mean()
             if np.linalg.norm(V) > self.radius:
-                self._core.set_mean(
-                    project(V.ravel(), self._core.precision(), self.radius).reshape(V.shape)
-                )
+                inside = project(V.ravel(), self._core.precision(), self.radius)
+                self._core.set_mean(inside.reshape(V.shape))
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Probabilities (n, n_classes) of each row of X (n, n_features), made before its label y
-        (n,) is learned.
+        """Probabilities (n, n_classes) of each row of X, made before its label in y is learned.
 
         Without a radius this is one compiled call; with one, a loop.
         """
-        return (
-            super().run(X, y, weight)
-            if self.radius is None
-            else MulticlassForecaster.run(self, X, y, weight)
-        )
+        if self.radius is None:
+            return super().run(X, y, weight)
+        return MulticlassForecaster.run(self, X, y, weight)
 
 
 def project(theta: Array, A: Array, radius: float) -> Array:
-    """Argmin of (v - theta)^T A (v - theta) over |v| <= radius < |theta|: v = (A + nu I)^-1 A
-    theta, nu the root of |v| = radius.
+    """Argmin of (v - theta)^T A (v - theta) over |v| <= radius < |theta|.
+
+    v = (A + nu I)^-1 A theta, nu the root of |v| = radius.
 
     >>> project(np.array([3.0, 4.0]), np.eye(2), 1.0)
     array([0.6, 0.8])
@@ -131,11 +116,8 @@ def project(theta: Array, A: Array, radius: float) -> Array:
     eigenvalues, vectors = np.linalg.eigh(A)
     c = (vectors.T @ theta) * eigenvalues
     nu = 0.0
-    for _ in range(
-        200
-        # Newton on 1/|v| - 1/radius, which is concave in nu: it climbs to the root and never passes
-        # it.
-    ):
+    # Newton on 1/|v| - 1/radius, which is concave in nu: it climbs to the root and never passes it.
+    for _ in range(200):
         v = c / (eigenvalues + nu)
         norm = float(np.linalg.norm(v))
         if norm <= radius * (1 + 1e-14):

@@ -11,13 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate, bounds
-from mixable.forecasters.base import Array, CompiledForecaster, Parameter, refuse_if_too_large
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.compiled import CompiledForecaster, refuse_if_too_large
 from mixable.losses import Squared
+
+Compiled = _core.VAW
 
 
 class VAW(CompiledForecaster):
-    """Regression: predicts ``theta^T x / (1 + x^T A^-1 x)``, theta the ridge solution so far; GAF
-    with the squared loss.
+    """Regression: predicts ``theta^T x / (1 + x^T A^-1 x)``, theta the ridge solution so far.
+
+    It is GAF with the squared loss (Section 4.1).
 
     Parameters
     ----------
@@ -39,6 +43,8 @@ class VAW(CompiledForecaster):
     lam = Parameter[float]()
     drift = Parameter[float]()
 
+    _core: Compiled
+
     def __init__(self, n_features: int, *, lam: float = 1.0, drift: float = 0.0) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
@@ -58,9 +64,10 @@ class VAW(CompiledForecaster):
         target_bound: float,
         horizon: int | None = None,
     ) -> VAW:
-        """Return the forecaster that `bounds.vaw` speaks of, for targets of size at most
-        `target_bound`: lam with the least bound over `horizon` examples; Theorem 1's with the
-        paper's zeta if that is None.
+        """Return the forecaster of `bounds.vaw`, for targets of size at most `target_bound`.
+
+        lam has the least bound over `horizon` examples; if that is None, it is Theorem 1's with the
+        paper's zeta.
         """
         d = _validate.count(n_features, "n_features")
         for name, value in (("radius", radius), ("bound", bound), ("target_bound", target_bound)):
@@ -72,9 +79,7 @@ class VAW(CompiledForecaster):
         return cls(d, lam=bounds.theory_lam(d, constants))
 
     def predict(self, x: ArrayLike) -> float | Array:
-        """The forecast of one input (n_features,), a float; of a table (n, n_features), an array
-        (n,), from the present state.
-        """
+        """The forecast of one input (n_features,), a float; of a table, an array (n,)."""
         values = self._core.predict(x)
         return float(values[0]) if values.ndim == 1 else np.ascontiguousarray(values[:, 0])
 
@@ -83,14 +88,11 @@ class VAW(CompiledForecaster):
         self._core.learn(x, y, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Forecasts (n,) of each row of X (n, n_features), made before its target y (n,) is
-        learned; all is checked first.
-        """
+        """Forecasts (n,) of each row of X, made before its target in y; all is checked first."""
         X = _validate.table(X, self.n_features)
         targets = _validate.targets(y, len(X), _validate.LARGEST_TARGET)
-        return np.ascontiguousarray(
-            self._core.run(X, targets, _validate.weights(weight, len(X)))[:, 0]
-        )
+        forecasts = self._core.run(X, targets, _validate.weights(weight, len(X)))
+        return np.ascontiguousarray(forecasts[:, 0])
 
     @property
     def coef(self) -> Array:
@@ -99,6 +101,6 @@ class VAW(CompiledForecaster):
 
     def precision(self) -> Array:
         """A (n_features, n_features) = lam I + the sum of x x^T."""
-        return np.asarray(
-            np.linalg.inv(self._core.covariance()) if self.drift else self._core.precision()
-        )
+        if self.drift:
+            return np.asarray(np.linalg.inv(self._core.covariance()))
+        return self._core.precision()

@@ -1,5 +1,4 @@
-"""GAF in a reproducing kernel Hilbert space, exactly: the reference that feature maps are compared
-with. For some thousand examples.
+"""GAF in a reproducing kernel Hilbert space, exactly, for some thousand examples.
 
 Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass
 logistic regression. NeurIPS. Conclusion.
@@ -16,18 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
 from mixable import _validate
+from mixable.forecasters.base import Parameter
 from mixable.kernels.nystroem import rbf
 from mixable.losses import Loss
-from mixable.reference import SurrogateForecaster, check_finite
+from mixable.reference import SurrogateForecaster, check_finite, surrogate_parameters
 
 Array = NDArray[np.float64]
 
 
 def effective_dimension(K: ArrayLike, lam: float) -> Array:
-    """d_eff = tr K_t (K_t + lam I)^-1 (n,) of the first t = 1, ..., n examples, K (n, n) the kernel
-    matrix of all.
+    """d_eff(t) = tr K_t (K_t + lam I)^-1 of the first t = 1, ..., n examples.
 
-    The paper believes that it takes the dimension's place in a bound for kernels. The inverse of a
+    K (n, n) is the kernel matrix of all of them. The paper believes that it takes the dimension's place in a bound for kernels. The inverse of a
     Cholesky factor's leading block is the leading block of the factor's inverse, so that one
     factorisation serves all t.
 
@@ -44,8 +43,7 @@ def effective_dimension(K: ArrayLike, lam: float) -> Array:
 
 
 class KernelGAF(SurrogateForecaster):
-    """`GenericGAF` on the features of a kernel, of which there may be infinitely many, in its dual
-    form. It keeps all examples.
+    """`GenericGAF` on the features of a kernel, in its dual form: it keeps all examples.
 
     The posterior's covariance is A^-1 with A = lam I + sum Phi_s C_s Phi_s^T. With C_s = F_s F_s^T,
     K the kernel matrix and B = lam I + F^T K F = L L^T, the forecast at x needs only the kernel row
@@ -71,9 +69,13 @@ class KernelGAF(SurrogateForecaster):
     >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
     >>> f = KernelGAF(Logistic(2), 2, gamma=2.0, lam=0.01)
     >>> p = f.run(X, y)
-    >>> bool((p[100:].argmax(axis=1) == y[100:]).mean() > 0.9), round(float(f.effective_dimension()[-1]))
-    (True, 36)
+    >>> bool((p[100:].argmax(axis=1) == y[100:]).mean() > 0.9)
+    True
+    >>> round(float(f.effective_dimension()[-1]))
+    36
     """
+
+    gamma = Parameter["float | None"]()
 
     def __init__(
         self,
@@ -85,9 +87,11 @@ class KernelGAF(SurrogateForecaster):
         beta: float = 1.0,
         alpha: float = 1.0,
     ) -> None:
-        self._begin(loss, n_features, lam, beta, alpha)
-        self.lam = _validate.real(self.lam, "lam", least=1e-8)
-        self.gamma = None if gamma is None else _validate.scale(gamma, "gamma")
+        self._parameters = {
+            **surrogate_parameters(loss, n_features, lam=lam, beta=beta, alpha=alpha),
+            "lam": _validate.real(lam, "lam", least=1e-8),
+            "gamma": None if gamma is None else _validate.scale(gamma, "gamma"),
+        }
         p = loss.n_outputs
         self._X: Array = np.empty((0, self.n_features))
         self._F: Array = np.empty((0, p, p))
@@ -96,32 +100,36 @@ class KernelGAF(SurrogateForecaster):
 
     def _restore(self, state: dict[str, Any]) -> None:
         t, p = self.steps, self.loss.n_outputs
-        X, F = (
-            _validate.saved(state["_X"], (t, self.n_features), "X"),
-            _validate.saved(state["_F"], (t, p, p), "F"),
-        )
-        L, dual = (
-            _validate.saved(state["_L"], (t * p, t * p), "L"),
-            _validate.saved(state["_dual"], (t, p), "dual"),
-        )
+        X = _validate.saved(state["_X"], (t, self.n_features), "X")
+        F = _validate.saved(state["_F"], (t, p, p), "F")
+        L = _validate.saved(state["_L"], (t * p, t * p), "L")
+        dual = _validate.saved(state["_dual"], (t, p), "dual")
         wide = F.transpose(0, 2, 1).reshape(t * p, p)
         B = self.lam * np.eye(t * p) + np.kron(self.kernel(X, X), np.ones((p, p))) * (wide @ wide.T)
-        if (
-            (np.diag(L) <= 0).any()
-            or (np.triu(L, 1) != 0).any()
-            or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam)
-        ):
+        is_factor = (np.diag(L) > 0).all() and not np.triu(L, 1).any()
+        if not is_factor or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam):
             raise ValueError("the saved L is not the factor of lam I + F^T K F")
         self._X, self._F, self._L, self._dual = X, F, L, dual
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Predict each row before learning it; returns the predictions, one row each."""
+        """Forecasts (n, n_outputs) of each row of X, made before its outcome is learned.
+
+        All arguments are checked first.
+        """
         X = _validate.table(X, self.n_features)
         n = self.steps + len(X)
-        _validate.memory(
-            16.0 * (n * self.loss.n_outputs) ** 2, f"KernelGAF with {n} examples"
-        )  # the old factor and the new
+        # the old factor and the new
+        _validate.memory(16.0 * (n * self.loss.n_outputs) ** 2, f"KernelGAF with {n} examples")
         return super().run(X, y, weight)
+
+    def _grow(self, **sizes: int) -> None:
+        """Let the features that past examples did not have be 0: no kernel value changes."""
+        parameters = {**self._parameters, **sizes}
+        n_features = parameters["n_features"]
+        _validate.memory(8.0 * self.steps * n_features, f"KernelGAF with {n_features} features")
+        X = np.zeros((self.steps, n_features))
+        X[:, : self.n_features] = self._X
+        self.__dict__.update(_parameters=parameters, _X=X)
 
     def kernel(self, A: Array, B: Array) -> Array:
         """The kernel matrix between the rows of A and those of B."""
@@ -129,9 +137,7 @@ class KernelGAF(SurrogateForecaster):
 
     @property
     def coef(self) -> Array:
-        """Theta (n_outputs, steps) in terms of the examples: Theta phi(x) = sum over s of coef[:,
-        s] k(x_s, x).
-        """
+        """Theta (n_outputs, steps): Theta phi(x) = sum over s of coef[:, s] k(x_s, x)."""
         return np.asarray(self._dual.T.copy())
 
     def effective_dimension(self) -> Array:
@@ -150,17 +156,14 @@ class KernelGAF(SurrogateForecaster):
         p, t = self.loss.n_outputs, len(self._X)
         own, v = projected
         # A^-1 Phi(x) = (Phi(x) - Phi F B^-1 F^T k) / lam, in terms of the examples.
-        back = (
-            solve_triangular(self._L, v, lower=True, trans=1, check_finite=False).reshape(t, p, p)
-            if t
-            else np.empty((0, p, p))
-        )
-        step = np.vstack([-self._F @ back @ g, g]) if t else g[None, :]
+        back = np.empty((0, p, p))
+        if t:
+            back = solve_triangular(self._L, v, lower=True, trans=1, check_finite=False)
+        step = np.vstack([-self._F @ back.reshape(t, p, p) @ g, g])
         values, vectors = np.linalg.eigh(0.5 * self.beta * H)
         F = vectors * np.sqrt(np.maximum(values, 0.0))
-        corner = np.linalg.cholesky(
-            self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F
-        )  # nothing has changed, should it fail
+        # It may fail: nothing has changed so far.
+        corner = np.linalg.cholesky(self.lam * np.eye(p) + F.T @ (own * np.eye(p) - v.T @ v) @ F)
         dual = np.vstack([self._dual, np.zeros(p)]) - step / (2 * self.lam)
         L = np.block([[self._L, np.zeros((t * p, p))], [F.T @ v.T, corner]])
         check_finite(F, corner, dual)

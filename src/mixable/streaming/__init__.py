@@ -1,6 +1,4 @@
-"""`mixable stream` without its terminal: events in, probabilities out, learning when labels arrive;
-durable.
-"""
+"""`mixable stream` without its terminal: it predicts events, learns labels, and saves both."""
 
 from mixable.streaming.model import StreamModel
 

@@ -1,6 +1,4 @@
-"""Forecasts to lines: CSV or JSON lines, each with the number of its event's line in the input, or
-its identifier.
-"""
+"""Forecasts to lines of CSV or JSON, each with the identifier or the line number of its event."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ Array = NDArray[np.float64]
 
 
 class CsvAnswers:
-    """A header, and again a header when there is a new class; then for each event the probabilities
-    of the classes.
-    """
+    """Probabilities, one event a line, after a header; a new class brings a new header."""
 
     def __init__(self, key: str) -> None:
         self._key = _field(key)
@@ -31,24 +27,22 @@ class CsvAnswers:
         if self.headed != len(labels):
             header = (",".join([self._key, *map(_field, labels)]) + "\n").encode()
             self.headed = len(labels)
-        heads = [
-            b"%d" % key
-            if type(key) is int
-            else _field("" if key is None else as_text(key)).encode()
-            for key in keys
-        ]
+        heads = [_head(key) for key in keys]
         return header + _core.format_rows(P, heads, [","] * len(labels), "\n")
+
+
+def _head(key: Identifier) -> bytes:
+    if type(key) is int:
+        return b"%d" % key
+    return _field("" if key is None else as_text(key)).encode()
 
 
 def _field(text: str) -> str:
     """A field of CSV, quoted if it has to be."""
     if text.isalnum():
         return text
-    return (
-        '"' + text.replace('"', '""') + '"'
-        if not text or text.strip() != text or any(c in text for c in ',"\r\n')
-        else text
-    )
+    is_plain = text and text.strip() == text and not any(c in text for c in ',"\r\n')
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
 
 
 class JsonAnswers:

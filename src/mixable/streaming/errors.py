@@ -2,7 +2,7 @@
 
 
 class StreamError(ValueError):
-    """Something that the user has to see to: an option, a file, or a bad event where none may be."""
+    """What the user has to mend: an option, a file, or a bad event where none may be."""
 
 
 class BadEventError(StreamError):

@@ -24,15 +24,13 @@ LONGEST_NAME = 1000  # of a feature or an identifier
 
 
 class Batch(NamedTuple):
-    """Some lines of a buffer. `begins` and `lines` say where each event's line begins and which it
-    is, counted from the batch's first.
-    """
+    """Some lines of a buffer, as events and rejects."""
 
     X: Array  # (n, features of the model); NaN is missing
     labels: list[str | None]
     ids: Sequence[Identifier]
-    begins: Integers
-    lines: Integers
+    begins: Integers  # where each event's line begins in the buffer
+    lines: Integers  # which line it is, counted from the batch's first
     rejects: list[tuple[int, int, str]]  # line, where it begins, reason
     end: int  # of the batch in the buffer
     passed: int  # lines, blank ones included
@@ -46,6 +44,7 @@ class CsvEvents:
         self,
         header: bytes,
         model: StreamModel,
+        *,
         target: str | None,
         identifier: str | None,
         learns: bool,
@@ -66,9 +65,8 @@ class CsvEvents:
             model.add_features(features)
         used = [name for name in features if name in model.columns]
         self._fieldless = not (used if model.closed_features else features)
-        self.missing = [
-            str(name) for name in model.columns if name not in used
-        ]  # features that the model has, and the header has not
+        # features that the model has, and the header has not
+        self.missing = [str(name) for name in model.columns if name not in used]
         places = {name: place for place, name in enumerate(used)}
         special = {target: -2, identifier: -3}
         self._columns = [model.columns[name] for name in used]
@@ -109,15 +107,13 @@ class JsonEvents:
     """Events in JSON lines: one object to a line."""
 
     def __init__(
-        self, model: StreamModel, target: str | None, identifier: str | None, learns: bool
+        self, model: StreamModel, *, target: str | None, identifier: str | None, learns: bool
     ) -> None:
         self._model, self._target, self._identifier = model, target, identifier
         self._open = learns and not model.closed_features
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
-        """At most `most` events of some whole lines; a new feature is added, and only with the
-        first of them.
-        """
+        """At most `most` events of some whole lines; only the first may have new features."""
         rows: list[Array] = []
         labels: list[str | None] = []
         ids: list[Identifier] = []

@@ -20,32 +20,31 @@ Mark = list[int | str]  # length, fingerprint of what stands before it, name if 
 
 
 class Sink:
-    """A file that grows, and is cut back to where a checkpoint saw it; or standard output, if there
-    is no path.
+    """A file that grows, and is cut back to where a checkpoint saw it.
+
+    Without a path it is standard output. A file that is not as the mark has it is started over if
+    `fresh`, else added to; nothing happens to it before `cut`.
     """
 
     def __init__(self, path: Path | None, mark: Mark | None = None, *, fresh: bool = False) -> None:
-        """A file that is not as the mark has it is started over if `fresh`, else added to; nothing
-        happens to it before `cut`.
-        """
         self.path = path
         self._is_new = path is not None and not path.exists()
         self.descriptor = 1 if path is None else os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         self.has_length = path is not None and stat.S_ISREG(os.fstat(self.descriptor).st_mode)
         self.length = 0
         self.continues = False  # whether it was found as the mark has it
-        self.wait: Callable[[int], bool] = lambda descriptor: (
-            True
-        )  # until it can be written to; False to give up
+        # Waits until the descriptor can be written to; False gives up.
+        self.wait: Callable[[int], bool] = lambda descriptor: True
         if self.has_length:
             size = os.fstat(self.descriptor).st_size
             self.continues = mark is not None and self._is_marked(mark, size)
-            self.length = int(mark[0]) if self.continues and mark else 0 if fresh else size
+            if mark is not None and self.continues:
+                self.length = int(mark[0])
+            elif not fresh:
+                self.length = size
 
     def _is_marked(self, mark: Mark, size: int) -> bool:
-        """Whether the file is that of a mark: by what stands there, or if there is nothing yet by
-        its name.
-        """
+        """Whether the file is that of a mark: by its contents, or by its name if it has none."""
         length = int(mark[0])
         return length <= size and self._mark_at(length) == mark
 
@@ -90,16 +89,13 @@ class Sink:
 
     def _mark_at(self, length: int) -> Mark:
         size = min(PRINT, length)
-        name = (
-            "" if self.path is None or length else self.path.name
-        )  # what stands there tells more, if anything does
+        # What stands there says more, if there is anything.
+        name = "" if self.path is None or length else self.path.name
         return [length, fingerprint(os.pread(self.descriptor, size, length - size)), name]
 
 
 def open_log(path: Path) -> Sink:
-    """A file of objects of JSON to add to, one a line; half of one at its end, left by a crash, is
-    cut off.
-    """
+    """Open a file of JSON lines to add to; half of one, left by a crash, is cut off."""
     log = Sink(path)
     if log.has_length:
         tail = os.pread(log.descriptor, LONGEST_LINE, max(log.length - LONGEST_LINE, 0))
@@ -118,19 +114,15 @@ def refuse_same_files(paths: dict[str, Path | None]) -> None:
         if path is not None and (path.is_file() or not path.exists())
     ]
     for (one, path), (two, other) in itertools.combinations(given, 2):
-        both_there = path.exists() and other.exists()
-        if (
-            os.path.samefile(path, other)
-            if both_there
-            else os.path.realpath(path) == os.path.realpath(other)
-        ):
+        same = os.path.realpath(path) == os.path.realpath(other)
+        if path.exists() and other.exists():
+            same = os.path.samefile(path, other)
+        if same:
             raise StreamError(f"{one} and {two} are the same file, {path}")
 
 
 def open_standard_descriptors() -> set[int]:
-    """See that 0, 1 and 2 are open, so that no file of ours gets their number; return those that
-    were closed.
-    """
+    """Open 0, 1 and 2, so that no file of ours gets their number; return those that were closed."""
     closed = set()
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         closed.add(descriptor)
@@ -139,9 +131,7 @@ def open_standard_descriptors() -> set[int]:
 
 
 class Lock:
-    """Keeps a second process from the same model. The system releases it when a process dies,
-    however it dies.
-    """
+    """Keeps a second process from the same model. The system releases it if the process dies."""
 
     def __init__(self, model: Path) -> None:
         self.path = Path(os.path.realpath(model) + ".lock")
@@ -157,14 +147,12 @@ class Lock:
                     "model"
                 ) from None
             with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(
-                    os.fstat(self.descriptor), os.stat(self.path)
-                ):  # not removed while we waited
+                # not removed while we waited
+                if os.path.samestat(os.fstat(self.descriptor), os.stat(self.path)):
                     break
             os.close(self.descriptor)
-        self.stale = os.pread(self.descriptor, 20, 0).decode(
-            errors="replace"
-        )  # the process that left it behind
+        # The process that left it behind.
+        self.stale = os.pread(self.descriptor, 20, 0).decode(errors="replace")
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, str(os.getpid()).encode(), 0)
 

@@ -17,14 +17,14 @@ Refused = tuple[int, str]  # row of a batch, reason
 
 
 class Follower:
-    """Takes a model through batches of events.
+    """Runs a model over batches of events.
 
     Parameters
     ----------
     model
         The model.
     answer
-        Is given a batch, two rows of it, and the forecasts for those between.
+        Gets a batch, a row of it, and the forecasts from there on.
     learns
         Whether to learn.
     remember
@@ -36,22 +36,17 @@ class Follower:
     def __init__(
         self,
         model: StreamModel,
-        answer: Callable[[Batch, int, int, Array], None],
+        answer: Callable[[Batch, int, Array], None],
         *,
         learns: bool,
         remember: int | None,
         strict: bool,
     ) -> None:
-        self._model, self._answer, self._learns, self._remember, self._strict = (
-            model,
-            answer,
-            learns,
-            remember,
-            strict,
-        )
+        self._model, self._answer = model, answer
+        self._learns, self._remember, self._strict = learns, remember, strict
 
     def follow(self, batch: Batch, rows: int) -> tuple[int, list[Refused]]:
-        """Go through the first rows of a batch; return how many were done, and which were refused."""
+        """Run the first rows of a batch; return how many were done, and which were refused."""
         refused: list[Refused] = []
         is_bare = self._bare(batch)
         at = 0
@@ -79,11 +74,7 @@ class Follower:
         return [empty and label is not None and key is not None for empty, label, key in rows]
 
     def _is_late(
-        self,
-        batch: Batch,
-        row: int,
-        is_bare: list[bool],
-        also: Container[str] = (),
+        self, batch: Batch, row: int, is_bare: list[bool], also: Container[str] = ()
     ) -> bool:
         """Whether a row is a label that comes after its event.
 
@@ -96,7 +87,7 @@ class Follower:
         return batch.fieldless[row] or key in self._model.waiting or key in also
 
     def _codes(self, batch: Batch, begin: int, end: int, is_bare: list[bool]) -> list[int]:
-        """The labels' codes, -1 for none, of the rows before the first that is new or may be late."""
+        """Codes of labels, -1 for none, up to the first row that is new or may be late."""
         known = {None: -1, **self._model.learner.codes}
         codes: list[int] = []
         begin_to_wait: set[str] = set()
@@ -113,22 +104,21 @@ class Follower:
         """Rows whose labels are known or missing; how many were done, and why not all."""
         model = self._model
         y = np.array(codes, dtype=np.int_)
-        P, done, reason = model.learner.follow(
-            batch.X[at : at + len(y)], y if self._learns else np.full(len(y), -1)
-        )
+        known = y if self._learns else np.full(len(y), -1)
+        P, done, reason = model.learner.follow(batch.X[at : at + len(y)], known)
         self._predicted(batch, at, P)
         labelled = np.flatnonzero(y[:done] >= 0)
         if len(labelled):
             model.scores.update_many(P[labelled], y[labelled])
-            model.counts["learned"] += len(labelled) * self._learns
+            if self._learns:
+                model.counts["learned"] += len(labelled)
         return done, reason
 
     def _await(self, key: str, event: tuple[Array, Array] | None) -> None:
-        """Remember an event until its label comes, in place of an older one of the same name;
-        forget the oldest if they are too many.
-        """
+        """Remember an event until its label comes; forget an older one of its name, or the oldest."""
         waiting, counts = self._model.waiting, self._model.counts
-        counts["forgotten"] += waiting.pop(key, None) is not None
+        if waiting.pop(key, None) is not None:
+            counts["forgotten"] += 1
         if event is not None:
             waiting[key] = event
         while self._remember is not None and len(waiting) > self._remember:
@@ -136,7 +126,7 @@ class Follower:
             counts["forgotten"] += 1
 
     def _predicted(self, batch: Batch, at: int, P: Array) -> None:
-        self._answer(batch, at, at + len(P), P)
+        self._answer(batch, at, P)
         self._model.counts["predicted"] += len(P)
         if self._remember is None:
             return
@@ -184,11 +174,12 @@ class Follower:
         if len(str(label)) > LONGEST_LABEL:
             return f"a new label of {len(str(label)):,} characters"
         if len(self._model.learner.labels) >= MOST_CLASSES:
-            return f"{label!r} would be class number {MOST_CLASSES + 1}; name the classes with --classes if there are so many"
+            which = f"{label!r} would be class number {MOST_CLASSES + 1}"
+            return f"{which}; name the classes with --classes if there are so many"
         return None
 
     def _add_label(self, label: str | None) -> str | None:
-        """Take in a new class, if there is to be learning and there is room; why not, if not."""
+        """Add a class, if there is to be learning; return why there is no room, if so."""
         if self._learns:
             try:
                 self._model.learner.add_label(label)
@@ -197,9 +188,7 @@ class Follower:
         return None
 
     def _learn(self, X: Array, label: str | None) -> None:
-        """Learn one row that has been answered; one that double precision does not allow is left
-        out of the count of those learned.
-        """
+        """Learn one row that has been answered, and count it if double precision allows it."""
         if self._learns:
             _, done, _ = self._model.learner.follow(X, np.array([self._model.learner.codes[label]]))
             self._model.counts["learned"] += done

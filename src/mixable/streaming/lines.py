@@ -1,5 +1,4 @@
-"""Where events come from: bytes of a file or of standard input, unpacked if they are gzip, as whole
-lines; and the place in them.
+"""Where events come from: whole lines of a file or of standard input, and the place in them.
 
 A place is what a checkpoint remembers of an input: `position` (bytes read, after unpacking), `line`
 (lines read), `torn` (if that is in the midst of a line, why) and two fingerprints, of the beginning
@@ -21,9 +20,8 @@ CHUNK = 1 << 18
 LONGEST = 1 << 24  # of a line
 PRINT = 4096  # bytes that a fingerprint is taken of
 
-UNFINISHED = (
-    "unfinished"  # the input ended without the end of its last line, which was used all the same
-)
+# Why a place is in the midst of a line.
+UNFINISHED = "unfinished"  # the input ended without a line feed; the line was used all the same
 SKIPPING = "skipping"  # the line was refused before its end was seen
 
 
@@ -46,9 +44,8 @@ class Source:
     def __init__(self, path: Path | None) -> None:
         self.descriptor = 0 if path is None else os.open(path, os.O_RDONLY)
         self.path = path
-        self.is_file = path is not None and stat.S_ISREG(
-            os.fstat(self.descriptor).st_mode
-        )  # which one can go back in
+        # One can go back in a file.
+        self.is_file = path is not None and stat.S_ISREG(os.fstat(self.descriptor).st_mode)
         self._start()
 
     def _start(self) -> None:
@@ -68,7 +65,7 @@ class Source:
         return bool(self._packed or self._surplus)
 
     def read(self) -> bytes:
-        """What there is, which may be nothing yet; `ended` tells the end."""
+        """What there is, which may be nothing yet; `ended` says whether more can come."""
         if self._surplus:
             data, self._surplus = self._surplus, b""
             return data
@@ -102,15 +99,12 @@ class Source:
         except zlib.error as error:
             self.damage, self.ended, self._packed = f"the gzip data are damaged: {error}", True, b""
             return _sound_part(before, data)
-        self._packed = (
-            self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
-        )
+        unpacker = self._unpacker
+        self._packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
         return out
 
     def go_to(self, position: int) -> tuple[bytes, bytes]:
-        """Go on from a position in a file; return its beginning and what stands before the
-        position, less if it is shorter.
-        """
+        """Go to a position in a file; return the file's beginning and what is before the position."""
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         self._start()
         data, head, past = self.read(), b"", b""
@@ -118,9 +112,8 @@ class Source:
             os.lseek(self.descriptor, position, os.SEEK_SET)
             size = min(PRINT, position)
             self.ended = False
-            return os.pread(self.descriptor, size, 0), os.pread(
-                self.descriptor, size, position - size
-            )
+            head = os.pread(self.descriptor, size, 0)
+            return head, os.pread(self.descriptor, size, position - size)
         while True:
             data, self._surplus = data[:position], data[position:]
             position -= len(data)
@@ -141,9 +134,7 @@ def _sound_part(unpacker: Any, data: bytes) -> bytes:
 
 
 class Complaint(NamedTuple):
-    """A line that is refused, mostly before anyone has tried to understand it; `place` is the one
-    before it.
-    """
+    """A line that is refused; `place` is the one before it."""
 
     line: int
     text: bytes
@@ -189,9 +180,8 @@ class Lines:
 
     def _refuse(self, end: int, reason: str) -> None:
         """Pass over a line, whose end may not have been seen."""
-        self._complaints.append(
-            Complaint(self.line + 1, self.buffer[self.at : end], reason, self.place())
-        )
+        text = self.buffer[self.at : end]
+        self._complaints.append(Complaint(self.line + 1, text, reason, self.place()))
         self.line += 1
         if self.buffer[end - 1 : end] != b"\n" or end == self.at:
             self.torn = SKIPPING

@@ -1,6 +1,4 @@
-"""The model of a stream: a forecaster of labels from dictionaries of features, and all that a
-checkpoint holds besides.
-"""
+"""The model of a stream: a forecaster of labels, and what else a checkpoint holds."""
 
 from __future__ import annotations
 
@@ -26,17 +24,16 @@ COUNTS = ("events", "predicted", "rejected", "learned", "late", "forgotten")
 
 
 class StreamModel(NamedLearner):
-    """What `mixable stream` keeps in its model file, and `mixable.load` returns: it predicts from
-    dictionaries, and can learn more.
+    """What `mixable stream` saves and `mixable.load` returns: it predicts and learns dictionaries.
 
     Parameters
     ----------
     design
         The forecaster and the scaling.
     classes
-        The labels, if no others may come; None takes them in as they come.
+        The labels, if no others may come; None adds them as they come.
     features
-        The features, if all others are to be ignored; None takes them in as they come.
+        The features, if all others are to be ignored; None adds them as they come.
 
     Attributes
     ----------
@@ -56,8 +53,9 @@ class StreamModel(NamedLearner):
     >>> model = StreamModel(Design.for_classes(None, {"lam": None, "beta": 1.0}))
     >>> for t in range(50):
     ...     model.learn_one({"wind": float(t % 3), "sun": float(t % 2)}, "rain" if t % 3 else "dry")
-    >>> {name: round(p, 1) for name, p in model.predict_proba_one({"wind": 2.0, "sun": 1.0}).items()}
-    {'dry': 0.0, 'rain': 1.0}
+    >>> p = model.predict_proba_one({"wind": 2.0, "sun": 1.0})
+    >>> round(p["dry"], 1), round(p["rain"], 1)
+    (0.0, 1.0)
     """
 
     def __init__(
@@ -108,25 +106,19 @@ class StreamModel(NamedLearner):
         name = as_text(label(y))  # type: ignore[arg-type]
         if self.classes is not None and name not in self.classes:
             raise ValueError(f"no class is called {name!r}")
-        known = (
-            {name: value for name, value in x.items() if name in self._columns}
-            if self.closed_features
-            else x
-        )
-        self._learn_one(known, name, 1.0)
+        if self.closed_features:
+            x = {feature: value for feature, value in x.items() if feature in self._columns}
+        self._learn_one(x, name, 1.0)
 
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class."""
         return self._probabilities(x)
 
     def __getstate__(self) -> dict[str, Any]:
-        rows, forecasts = [list(each) for each in zip(*self.waiting.values(), strict=True)] or (
-            [],
-            [],
-        )
-        ids = [
-            key.encode() for key in self.waiting
-        ]  # as numbers, since there may be too many for the description of a file
+        rows = [row for row, _ in self.waiting.values()]
+        forecasts = [forecast for _, forecast in self.waiting.values()]
+        # Identifiers as numbers: there may be too many for the description of a file.
+        ids = [key.encode() for key in self.waiting]
         stack = {
             "lengths": np.fromiter(map(len, ids), np.int64, len(ids)),
             "values": np.frombuffer(b"".join(ids), np.uint8),
@@ -137,20 +129,15 @@ class StreamModel(NamedLearner):
     def __setstate__(self, state: dict[str, Any]) -> None:
         learner = state.get("_learner", state.get("_engine"))  # the older name
         waiting, counts, classes = state["waiting"], state["counts"], state["classes"]
-        if not (
-            isinstance(state["design"], Design)
-            and isinstance(state["scores"], Scores)
-            and isinstance(learner, Learner)
-        ):
+        has_parts = isinstance(state["design"], Design) and isinstance(state["scores"], Scores)
+        if not (has_parts and isinstance(learner, Learner)):
             raise TypeError("a stream's model has a design, scores and a learner")
-        if not (
-            classes is None or (isinstance(classes, tuple) and list(classes) == learner.labels)
-        ):
+        if classes is not None and not (type(classes) is tuple and [*classes] == learner.labels):
             raise ValueError("classes and learner do not go together")
         if not (isinstance(counts, dict) and set(counts) == set(COUNTS)):
             raise ValueError(f"counts must be {', '.join(COUNTS)}")
         for name, number in counts.items():
-            _validate.count(number, name, least=0, most=2**53)
+            _validate.count(number, name, least=0, most=_validate.MOST_STEPS)
         _validate.flag(state["closed_features"], "closed_features")
         _check_place(state["place"])
         ids = [bytes(key).decode() for key in _unstacked(waiting["ids"], "u")]
@@ -177,12 +164,8 @@ def _stacked(rows: list[Array]) -> dict[str, Any]:
 
 def _unstacked(stack: dict[str, Any], kind: str) -> list[NDArray[Any]]:
     lengths, values = stack["lengths"], stack["values"]
-    if (
-        lengths.dtype.kind != "i"
-        or (lengths < 0).any()
-        or (lengths > len(values)).any()
-        or lengths.sum() != len(values)
-    ):
+    is_sound = lengths.dtype.kind == "i" and ((lengths >= 0) & (lengths <= len(values))).all()
+    if not is_sound or lengths.sum() != len(values):
         raise ValueError("what waits for its label has lengths that do not go with it")
     if len(values) and values.dtype.kind != kind:
         raise TypeError(f"what waits for its label is of type {values.dtype}")
@@ -190,22 +173,21 @@ def _unstacked(stack: dict[str, Any], kind: str) -> list[NDArray[Any]]:
 
 
 def _check_place(place: Any) -> None:
-    """Refuse a place where no stream can have been: what it says is used to read and to cut files."""
+    """Refuse a place where no stream can have been: files are read and cut there."""
     if not isinstance(place, dict):
         raise TypeError(f"place must be a dictionary, got {place!r:.80}")
     if not place:
         return
     there = place["input"]
     for name in ("position", "line"):
-        _validate.count(there[name], name, least=0, most=2**53)
-    if not (there["torn"] is None or isinstance(there["torn"], str)) or [
-        type(each) for each in there["prints"]
-    ] != [str, str]:
+        _validate.count(there[name], name, least=0, most=_validate.MOST_STEPS)
+    kinds = [type(each) for each in there["prints"]]
+    if not (there["torn"] is None or isinstance(there["torn"], str)) or kinds != [str, str]:
         raise TypeError("the place in the input is not one")
     for name in ("out", "rejects"):
         if place.get(name) is not None:
             length, *prints = place[name]
-            _validate.count(length, name, least=0, most=2**53)
+            _validate.count(length, name, least=0, most=_validate.MOST_STEPS)
             if not all(isinstance(each, str) for each in prints):
                 raise TypeError(f"the place in {name} is not one")
 

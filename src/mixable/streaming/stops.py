@@ -1,6 +1,4 @@
-"""Waiting for input in a way that SIGTERM and Ctrl-C can end, without ever breaking off in the
-midst of an event.
-"""
+"""Waiting for input that SIGTERM and Ctrl-C can end, never in the midst of an event."""
 
 from __future__ import annotations
 
@@ -9,9 +7,8 @@ import select
 import signal
 from types import FrameType
 
-PATIENCE = (
-    2.0  # seconds that a reader of the answers is given to take some, once a stop is requested
-)
+# Seconds that a reader of the answers has to read some, once a stop is requested.
+PATIENCE = 2.0
 
 
 class Stops:
@@ -38,9 +35,7 @@ class Stops:
         return descriptor in select.select([descriptor, self._woken], [], [], seconds)[0]
 
     def wait_to_write(self, descriptor: int) -> bool:
-        """Wait until something can be written; once a stop is requested not for long. Whether it
-        can.
-        """
+        """Wait until something can be written, not for long after a stop; whether it can."""
         while True:
             seconds = PATIENCE if self.requested else None
             woken = [] if self.requested else [self._woken]

@@ -1,0 +1,141 @@
+"""A model as JSON and tensors, and back: what stands in the files of `persistence`."""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mixable import _validate
+from mixable.forecasters.table import FORECASTERS
+
+# Where the classes are that a file may contain. Nothing else is ever made from one.
+HOMES = {
+    **{entry.name: entry.home for entry in FORECASTERS},
+    **{name: "mixable.estimators" for name in ("GAFClassifier", "GAFRegressor")},
+    **{name: "mixable.integrals" for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature")},
+    **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
+    **{name: "mixable.learner" for name in ("Learner", "Design", "KernelPlan")},
+    "Scores": "mixable.metrics",
+    "StreamModel": "mixable.streaming",
+    "river.GAFClassifier": "mixable.river",
+    "river.GAFRegressor": "mixable.river",
+}
+
+# What earlier versions called a class.
+OLD_NAMES = {"Engine": "Learner"}
+
+# What is only ever part of a model.
+PARTS = {
+    "Learner",
+    "Design",
+    "KernelPlan",
+    *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses")),
+}
+
+
+def class_name(value: Any) -> str | None:
+    """The name of a class in HOMES; None if it is not there."""
+    kind = value if isinstance(value, type) else type(value)
+    for name in (kind.__name__, f"river.{kind.__name__}"):
+        home = HOMES.get(name)
+        is_ours = home is not None and kind.__module__.partition(".")[0] == "mixable"
+        if is_ours and (home == "mixable.river") == (kind.__module__ == "mixable.river"):
+            return name
+    return None
+
+
+def encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
+    """JSON for a value; what JSON cannot write is an object whose first key says what it is."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, np.generic) and not isinstance(value, np.longdouble):
+        return {"scalar": encode(value.item(), tensors, path), "dtype": value.dtype.str}
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else {"int": hex(value)}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, (list, tuple)):
+        items = [encode(item, tensors, f"{path}.{i}") for i, item in enumerate(value)]
+        return items if isinstance(value, list) else {"tuple": items}
+    if isinstance(value, dict):
+        pairs = []
+        for i, (k, v) in enumerate(value.items()):
+            inner = f"{path}.{k if isinstance(k, str) else i}"
+            pairs.append([encode(k, tensors, path), encode(v, tensors, inner)])
+        return {"dict": pairs}
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "fiub" and value.dtype.isnative and value.dtype.itemsize <= 8:
+            while path in tensors:  # dictionaries may have keys that are not strings
+                path += "~"
+            tensors[path] = np.asarray(value, order="C")
+            return {"tensor": path}
+        if value.dtype.kind in "UO":
+            return {"array": encode(value.tolist(), tensors, path), "dtype": value.dtype.str}
+    name = class_name(value)
+    if name is None:
+        raise TypeError(f"{path} is a {type(value).__name__}, which cannot be saved")
+    if isinstance(value, type):
+        return {"class": name}
+    return {"object": name, "state": encode(_state(value), tensors, path)}
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """The attributes of an object, or what it wants to be remembered by."""
+    has_own = any("__getstate__" in vars(kind) for kind in type(value).__mro__[:-1])
+    state = value.__getstate__() if has_own else vars(value)
+    left_out = ("_sklearn_version", "_metadata_request")
+    return {name: item for name, item in state.items() if name not in left_out}
+
+
+def decode(value: Any, tensors: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [decode(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "scalar" in value:
+        dtype, number = np.dtype(value["dtype"]), decode(value["scalar"], tensors)
+        if dtype.kind not in "fiub" or not isinstance(number, (bool, int, float)):
+            raise ValueError(f"the file holds a {value['dtype']!r:.80}, no number")
+        return dtype.type(number)
+    if "int" in value:
+        return int(value["int"], 0)
+    if "float" in value:
+        return float(value["float"])
+    if "tuple" in value:
+        return tuple(decode(item, tensors) for item in value["tuple"])
+    if "dict" in value:
+        return {decode(k, tensors): decode(v, tensors) for k, v in value["dict"]}
+    if "tensor" in value:
+        # Once: a file that names one often could use any amount of memory.
+        return tensors.pop(value["tensor"]).copy()
+    if "array" in value:
+        return _array(decode(value["array"], tensors), value["dtype"])
+    name = str(value.get("class") or value.get("object"))
+    name = OLD_NAMES.get(name, name)
+    if name not in HOMES:
+        raise ValueError(f"the file holds a {name!r}, which this version does not know")
+    kind: Any = getattr(import_module(HOMES[name]), name.removeprefix("river."))
+    if "class" in value:
+        return kind
+    state = decode(value["state"], tensors)
+    if hasattr(kind, "__dataclass_fields__"):
+        return kind(**state)
+    made = kind.__new__(kind)
+    if hasattr(kind, "__setstate__"):
+        made.__setstate__(state)
+    else:
+        made.__dict__.update(state)
+    return made
+
+
+def _array(items: list[Any], dtype: str) -> np.ndarray[Any, Any]:
+    """An array of text or of things of any kind; each text takes as much room as the longest."""
+    if dtype == "|O":
+        return np.array(items, dtype=object)
+    if not all(isinstance(item, str) for item in items):
+        raise ValueError("the file holds an array of text with something else in it")
+    _validate.claim(4.0 * len(items) * max(map(len, items), default=0), "an array of text")
+    return np.array(items, dtype=np.str_)

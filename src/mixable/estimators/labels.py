@@ -1,0 +1,48 @@
+"""Labels as scikit-learn has them: a column of one kind, checked."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+
+def checked_labels(y: Any, n: int) -> NDArray[Any]:
+    """Check labels: a column of integers, strings or booleans, as long as X."""
+    if y is None:
+        raise ValueError(
+            "This GAFClassifier estimator requires y to be passed, but the target y is None."
+        )
+    values: NDArray[Any] = np.asarray(y)
+    if values.ndim != 1 or values.dtype.kind not in "iubU":
+        values = column_or_1d(y, warn=True)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise ValueError("Input y contains NaN or infinity.")
+        if values.dtype == object and any(item is None or item != item for item in values):
+            raise ValueError("Input y contains NaN or None.")
+        if values.dtype == object and len(values):
+            check_kinds(values.tolist(), values[0])
+        check_classification_targets(values)
+    if len(values) != n:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]"
+        )
+    return values
+
+
+def check_kinds(labels: list[Any], known: Any) -> None:
+    """Refuse labels that are not of the same kind as one that is known."""
+    for label in labels:
+        if type(label) is not type(known) and _kind(label) is not _kind(known):
+            raise ValueError(f"y must be labels of one kind: {label!r} does not go with {known!r}")
+
+
+def _kind(label: Any) -> type:
+    """What a label is, as far as labels can be compared: truth, number, or its own type."""
+    if isinstance(label, bool):
+        return bool
+    return numbers.Number if isinstance(label, numbers.Number) else type(label)

@@ -1,0 +1,144 @@
+"""Forecasters whose state and verbs are in the compiled core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixable import _core, _validate, integrals
+from mixable.forecasters.base import Array, Forecaster, MulticlassForecaster, Parameter
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+PosteriorCore = _core.GAF | _core.Folklore | _core.ONS
+MulticlassCore = PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF
+
+
+class Core(Protocol):
+    """What every forecaster of the compiled core has."""
+
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+
+    @property
+    def largest_square(self) -> float:
+        """The largest |x|^2 that can be learned in double precision."""
+
+    def adopt(self, other: Self) -> None:
+        """Take what a smaller one has learned."""
+
+    def state(self) -> dict[str, int | float | NDArray[np.float64]]:
+        """All that was learned."""
+
+    def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None:
+        """Go on from a state; ValueError if it is not sound."""
+
+
+class CompiledForecaster(Forecaster):
+    """A forecaster whose state lives in the compiled core: copying and pickling."""
+
+    _core: Core
+
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+        return self._core.steps
+
+    def _largest_square(self) -> float:
+        return self._core.largest_square
+
+    def _grow(self, **sizes: int) -> None:
+        """Let a larger core adopt what was learned, then become that forecaster."""
+        larger = type(self)(**{**self._parameters, **sizes})
+        larger._core.adopt(self._core)
+        self._parameters, self._core = larger._parameters, larger._core
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"parameters": self._parameters, "state": self._core.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parameters, known = state["parameters"], dict(state["state"])
+        k, d = parameters.get("n_classes", 2) - 1, parameters["n_features"]
+        posteriors = self._saved_posteriors(known)
+        for posterior in posteriors:  # before anything of these sizes is made
+            for name, shape in (("V", (k, d)), ("A_inverse", (k * d, k * d))):
+                if name in posterior and posterior[name].shape != shape:
+                    raise ValueError(f"{name} must have shape {shape}, got {posterior[name].shape}")
+        if not posteriors:
+            raise ValueError("the state has no posterior")
+        # The parameters are those of the subclass's own __init__.
+        self.__init__(**parameters)  # type: ignore[misc]
+        # Plain copies: joblib may have mapped the arrays into memory.
+        for name, value in known.items():
+            known[name] = np.array(value) if isinstance(value, np.ndarray) else value
+        self._core.restore(known)
+
+    @classmethod
+    def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
+        """V, and A_inverse if there is one, of each posterior of a saved state."""
+        return [{name: state[name] for name in ("V", "A_inverse") if name in state}]
+
+
+class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
+    """A multiclass forecaster whose verbs are compiled."""
+
+    _core: MulticlassCore
+
+    def predict(self, x: ArrayLike) -> Array:
+        """Probabilities (n_classes,) of an input (n_features,); of a table, a row each.
+
+        Pure and deterministic: it changes nothing, and the same call gives the same bits.
+        """
+        return self._core.predict(x)
+
+    def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
+        self._core.learn(x, y, weight)
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Probabilities (n, n_classes) of each row of X, made before its label in y is learned.
+
+        The same as a loop of `predict` and `learn`, faster. All arguments are checked first: if one
+        is refused, nothing was learned. Ctrl-C, and an example found to be beyond double precision
+        on the way (a weight of 1e300), stop between two rows; the rows before are then learned.
+        """
+        X = _validate.table(X, self._row_length)
+        labels = _validate.labels(y, self.n_classes, len(X))
+        return self._core.run(X, labels, _validate.weights(weight, len(X)))
+
+    @property
+    def coef(self) -> Array:
+        """Weights theta (n_classes, n_features); they sum to zero over classes."""
+        return np.asarray(integrals.helmert(self.n_classes) @ self._core.mean())
+
+
+class PosteriorForecaster(CompiledMulticlassForecaster):
+    """A compiled forecaster that keeps a quadratic over the weights, in K - 1 coordinates."""
+
+    lam = Parameter[float]()
+
+    _core: PosteriorCore
+
+    def precision(self) -> Array:
+        """A_t (K d, K d), class-major: half the Hessian of the quadratic it keeps.
+
+        With drift = 0 it is what was accumulated; with drift, the inverse of A^-1, whose part along
+        (1, ..., 1) is 1/lam + drift t.
+        """
+        K, d, drift = self.n_classes, self.n_features, self._parameters.get("drift", 0.0)
+        reduced = np.linalg.inv(self._core.covariance()) if drift else self._core.precision()
+        Q = np.kron(integrals.helmert(K), np.eye(d))
+        along_ones = 1.0 / (1.0 / self.lam + drift * self.steps)
+        return np.asarray(Q @ reduced @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d)))
+
+
+def refuse_if_too_large(forecaster: Forecaster, k: int, rank: int, *drifts: float) -> None:
+    """Raise MemoryError, with the number of bytes, if posteriors with these drifts do not fit."""
+    d = forecaster.n_features
+    what = f"{type(forecaster).__name__} with {d} features and {k + 1} classes"
+    _validate.memory(8.0 * len(drifts) * (k * d) ** 2, what)  # the core's integers have limits
+    _validate.memory(sum(_core.posterior_bytes(k, d, rank, drift > 0) for drift in drifts), what)
