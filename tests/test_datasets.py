@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from mixable import (
-    datasets,
-)
+from mixable import datasets
 from mixable.datasets import make_hazan
 
 

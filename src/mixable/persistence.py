@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import stat
-from importlib import import_module
 from typing import Any
 
 import numpy as np

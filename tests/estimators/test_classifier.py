@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from streams import logistic_stream
 
-from mixable import (
-    FTRL,
-    OGD,
-    Folklore,
-    GAFClassifier,
-)
+from mixable import FTRL, OGD, Folklore, GAFClassifier
 
 
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-5, 3], [1.0, 2.0]])

@@ -11,18 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import logistic_stream
 
-from mixable import (
-    AIOLI,
-    FTRL,
-    GAF,
-    OGD,
-    ONS,
-    VAW,
-    AutoGAF,
-    Folklore,
-    GAFClassifier,
-    GAFRegressor,
-)
+from mixable import AIOLI, FTRL, GAF, OGD, ONS, VAW, AutoGAF, Folklore, GAFClassifier, GAFRegressor
 
 # What scikit-learn's own SGDClassifier and SGDRegressor declare.
 NOT_FOR_STREAMS = {

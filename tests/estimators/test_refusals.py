@@ -7,11 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from streams import logistic_stream
 
-from mixable import (
-    FTRL,
-    GAFClassifier,
-    GAFRegressor,
-)
+from mixable import FTRL, GAFClassifier, GAFRegressor
 from mixable.losses import log_loss
 
 

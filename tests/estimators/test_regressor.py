@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from mixable import (
-    GAFRegressor,
-)
+from mixable import GAFRegressor
 
 
 def test_regressor(line):

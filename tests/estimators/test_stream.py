@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import logistic_stream, shuffled
 
-from mixable import (
-    OGD,
-    GAFClassifier,
-    GAFRegressor,
-    load,
-    save,
-)
+from mixable import OGD, GAFClassifier, GAFRegressor, load, save
 from mixable.datasets import load_segment, load_shuttle, load_vehicle
 from mixable.losses import log_loss
 

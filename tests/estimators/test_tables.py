@@ -6,9 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from mixable import (
-    GAFClassifier,
-)
+from mixable import GAFClassifier
 
 
 def tables(X, names):
