@@ -1,4 +1,4 @@
-"""Calls everything with good and bad arguments, and looks whether something breaks: a command, of
+"""Calls everything with good and bad arguments, and searches for what breaks: a command, of
 which `.ci/run` runs some cases.
 
     python tests/fuzz_api.py --cases 500 --seed 0 [--kind GAF] [--first 0]
@@ -155,10 +155,10 @@ def one_call(subject: Subject, rng: Rng) -> bool:
     probe, probabilities = good_row(rng, subject.width), bool(subject.K) and not subject.scores
     steps = getattr(subject.model, "steps", 0)
 
-    def look() -> Any:
+    def forecast() -> Any:
         return call(lambda: subject.predict(probe), "predict", probabilities=probabilities)[1]
 
-    before = look()
+    before = forecast()
 
     def inside() -> None:  # a call from within a call: refused, or answered
         how = rng.integers(4)
@@ -253,7 +253,7 @@ def one_call(subject: Subject, rng: Rng) -> bool:
         subject.model, mx.Mixture
     )  # it says that experts may have learned what another refused
     if not changes and len(probe) == subject.width:
-        after = look()
+        after = forecast()
         if not np.array_equal(np.asarray(before, dtype=object), np.asarray(after, dtype=object)):
             raise FoundError(
                 f"a call that was refused has changed the forecast from {before!r:.80} to "
@@ -261,7 +261,7 @@ def one_call(subject: Subject, rng: Rng) -> bool:
             )
     else:
         probe = good_row(rng, subject.width)
-        look()
+        forecast()
     if rng.random() < 0.05:
         copied, twin = call(lambda: copy.deepcopy(subject.model), "copy", probabilities=False)
         if not copied:

@@ -1,4 +1,4 @@
-"""Forges saved models and looks whether one of them gets through: a command, of which `.ci/run`
+"""Forges saved models and searches for one that gets through: a command, of which `.ci/run`
 runs some cases.
 
     python tests/fuzz_files.py --cases 500 --seed 0 [--kind GAF] [--first 0]

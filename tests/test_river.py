@@ -148,7 +148,7 @@ def test_bad_features_are_named_and_nothing_is_learned(x, error, message):
         ("new", 1e300, ValueError),
     ],
 )
-def test_bad_labels_and_weights_take_nothing_in(y, w, error):
+def test_bad_labels_and_weights_add_nothing(y, w, error):
     model = mx.river.GAFClassifier()
     model.learn_one({"a": 1.0}, "b")
     with pytest.raises(error):
@@ -174,7 +174,7 @@ def test_empty_dictionaries():
     assert bare.predict_proba_one({}) == {}
 
 
-def test_a_row_that_cannot_be_learned_takes_no_label_in():
+def test_a_row_that_cannot_be_learned_adds_no_label():
     model = mx.river.GAFClassifier(standardize=False, lam=0.1, beta=1.0, alpha=1.0, drift=0.0)
     model.learn_one({"a": 1.0}, "x")
     model.learn_one({"a": 1.0}, "y")

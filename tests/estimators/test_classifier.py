@@ -33,7 +33,7 @@ def test_classes_arrive_when_they_like_and_are_sorted():
     np.testing.assert_allclose(model.decision_function(X), np.log(p / (1 - p)), atol=1e-9)
 
 
-def test_classes_told_are_all_there_are():
+def test_classes_that_are_given_are_all_there_are():
     X, y = logistic_stream(50, 3, 2)
     model = GAFClassifier().partial_fit(X, y, classes=[0, 1, 2])
     assert model.predict_proba(X).shape == (50, 3)

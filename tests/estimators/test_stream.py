@@ -37,12 +37,12 @@ def rows(estimator, X, y, **options):
         lambda: GAFClassifier(forecaster=OGD),
     ],
 )
-@pytest.mark.parametrize("told", [False, True])
-def test_prequential_is_the_loop_of_predict_proba_and_partial_fit(make, told):
+@pytest.mark.parametrize("given_classes", [False, True])
+def test_prequential_is_the_loop_of_predict_proba_and_partial_fit(make, given_classes):
     X, y = logistic_stream(150, 4, 5)
     y = np.where((np.arange(150) < 60) & (y == 4), 1, y)  # the last class turns up late
     labels = np.array(["e", "b", "d", "a", "c"])[y]
-    options = {"classes": ["a", "b", "c", "d", "e"]} if told else {}
+    options = {"classes": ["a", "b", "c", "d", "e"]} if given_classes else {}
     one, whole = make(), make()
     expected = rows(one, 3 * X + 7, labels, **options)
     p = whole.prequential(3 * X + 7, labels, **options)

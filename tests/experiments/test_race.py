@@ -53,9 +53,9 @@ def test_the_table_and_the_files(small):
     for name in ("loss", "reliability", "trust"):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (out / f"{name}.svg").read_text()
-    told = json.loads((out / "race.json").read_text())
-    assert told["seeds"] == [0, 1, 2]
-    assert told["command"].startswith("mixable race vehicle")
+    said = json.loads((out / "race.json").read_text())
+    assert said["seeds"] == [0, 1, 2]
+    assert said["command"].startswith("mixable race vehicle")
     results = pl.read_parquet(out / "results.parquet")
     assert len(results) == 9
     assert set(results["forecaster"]) == {"auto", "gaf", "ogd"}

@@ -120,8 +120,8 @@ def few_experts():
 
 def test_the_loss_is_at_most_ln_2n_above_that_of_any_expert_at_every_step(few_experts):
     loss, each, _ = few_experts
-    ahead = loss.cumsum() - each.cumsum(axis=1).min(axis=0)
-    assert (ahead <= np.log(2 * len(each)) + 1e-6).all()
+    excess = loss.cumsum() - each.cumsum(axis=1).min(axis=0)
+    assert (excess <= np.log(2 * len(each)) + 1e-6).all()
 
 
 def test_the_loss_is_at_most_that_of_the_best_switching_sequence_its_cost_and_ln_2(few_experts):
@@ -212,8 +212,8 @@ def test_classes_revealed_one_by_one():
     keep = np.array([t >= half * label / 7 for t, label in enumerate(y)])
     X, y = X[keep], y[keep]
     start = len(y) - n // 2
-    told = AutoGAF(20, 7)
-    expected = log_loss(told.run(X, y)[start:], y[start:]).mean()
+    known = AutoGAF(20, 7)
+    expected = log_loss(known.run(X, y)[start:], y[start:]).mean()
     f, seen, losses = AutoGAF(20, 2), 2, []
     for x, label in zip(X, y.tolist(), strict=True):
         while label >= seen:

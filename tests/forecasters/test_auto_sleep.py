@@ -105,7 +105,7 @@ def mean(state, i):
 
 
 @pytest.mark.parametrize(("d", "K", "n"), [(32, 3, 1024), (16, 5, 1024), (43, 4, 2048)])
-def test_a_posterior_put_to_sleep_and_woken_at_one_roll_call_is_whole(d, K, n):
+def test_a_posterior_put_to_sleep_and_woken_at_one_review_is_whole(d, K, n):
     X, y = logistic_stream(n, d, K)
     f = AutoGAF(d, K)
     f.run(X, y)
@@ -124,7 +124,7 @@ def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own():
     lam = [lam for lam, _, _ in f.grid]
     still = [i for i, (_, _, drift) in enumerate(f.grid) if drift == 0]
     asleep, woken = set(), {}
-    for start in range(0, len(y), 64):  # from roll call to roll call
+    for start in range(0, len(y), 64):  # from review to review
         f.run(X[start : start + 64], y[start : start + 64])
         state = f._core.state()
         leader = state["leader"]

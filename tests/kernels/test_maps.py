@@ -13,7 +13,7 @@ from mixable.losses import Logistic
 
 
 @pytest.mark.parametrize("kind", MAPS)
-def test_looking_is_pure_and_learning_is_looking_row_by_row(kind, rng):
+def test_transform_is_pure_and_learning_is_transforming_row_by_row(kind, rng):
     Z = rng.normal(size=(600, 3))
     start = MAPS[kind](3, 20, gamma=0.3)
     before = pickle.dumps(start)
@@ -126,7 +126,7 @@ def test_nystroem_is_the_kernels_projection_on_the_landmarks(rng):
     )
 
 
-def test_nystroem_takes_in_no_more_than_it_needs_and_never_changes_old_features(rng):
+def test_nystroem_learns_no_more_than_it_needs_and_never_changes_old_features(rng):
     Z = np.repeat(rng.normal(size=(7, 2)), 30, axis=0)[rng.permutation(210)]
     features, learned = Nystroem(2, 40, gamma=1.0).learn(Z)
     assert len(learned.landmarks) == 7

@@ -1,4 +1,4 @@
-"""Inputs: staging changes nothing, committing learns as many rows as it is told."""
+"""Inputs: staging changes nothing, committing learns as many rows as it is asked to."""
 
 import numpy as np
 import pytest

@@ -128,7 +128,7 @@ def test_strict_stops_at_the_first_bad_event_and_goes_on_when_it_is_mended(tmp_p
     assert (tmp_path / "out.csv").read_bytes() == whole
 
 
-def test_a_strict_stream_takes_in_nothing_after_the_bad_line(tmp_path):
+def test_a_strict_stream_adds_nothing_after_the_bad_line(tmp_path):
     lines = ['{"a":1,"y":"up"}', '{"d":"x"}', '{"a":1,"c":2,"y":"down"}']
     (tmp_path / "in.jsonl").write_text("\n".join(lines))
     run(tmp_path, "--target", "y", "--strict", source="in.jsonl", status=2)
