@@ -227,8 +227,10 @@ def main() -> None:
         got = measure(d, K, n, n_loop, n_reference, 3 if quick or D > 3000 else 7)
         matrices = mixable._core.posterior_bytes(K - 1, d, K - 1, False) / (8 * D * D)
         print(
-            f"{d:5}{K:4}{D:6}{got['stream']:10.2f}{got['single']:12.2f}{got['single'] / got['stream']:7.2f}{got['reference']:11.1f}"
-            f"{got['reference'] / got['stream']:10.1f}{got['rate'] / 1e9:12.1f}{got['share']:7.1%}{matrices:15.2f}",
+            f"{d:5}{K:4}{D:6}{got['stream']:10.2f}{got['single']:12.2f}"
+            f"{got['single'] / got['stream']:7.2f}{got['reference']:11.1f}"
+            f"{got['reference'] / got['stream']:10.1f}{got['rate'] / 1e9:12.1f}"
+            f"{got['share']:7.1%}{matrices:15.2f}",
             flush=True,
         )
     neighbours(3 if quick else 7)

@@ -87,7 +87,8 @@ def main() -> None:
             [[microseconds(action) for action in actions] for _ in range(ROUNDS)], axis=0
         )
         print(
-            f"{d:5}{K:4}{own:13.1f}{sk:16.1f}{sk - own:8.1f}{sgd:16.1f}{river:25.1f}{river - own:8.1f}{softmax:26.1f}",
+            f"{d:5}{K:4}{own:13.1f}{sk:16.1f}{sk - own:8.1f}{sgd:16.1f}"
+            f"{river:25.1f}{river - own:8.1f}{softmax:26.1f}",
             flush=True,
         )
 

@@ -475,7 +475,8 @@ def draw(table: pl.DataFrame, path: Path) -> None:
         if handle.get_marker() not in ("None", None, "")
     }
     figure.tight_layout(rect=(0, 1.15 / figure.get_figheight(), 1, 1))
-    title = "open: a peer's defaults; filled: the best of its grid, chosen in hindsight (mixable: its defaults)"
+    title = "open: a peer's defaults; filled: the best of its grid, chosen in hindsight "
+    title += "(mixable: its defaults)"
     figure.legend(
         handles.values(),
         handles.keys(),
@@ -510,7 +511,8 @@ def machine() -> str:
             said.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             said.append(f"{package} absent")
-    return f"{', '.join(said)}; Python {platform.python_version()}; {model or platform.machine()}, {os.cpu_count()} cores, one thread"
+    machine = f"{model or platform.machine()}, {os.cpu_count()} cores, one thread"
+    return f"{', '.join(said)}; Python {platform.python_version()}; {machine}"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Dictionaries with text, missing values and features that turn up later, in a pipeline of river's."""
+"""Dictionaries with text, missing values and features that come later, in river's pipeline."""
 
 import random
 

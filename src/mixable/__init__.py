@@ -1,6 +1,4 @@
-"""Online probabilistic prediction: one example at a time, probabilities you can bet on, no learning
-rate, and a bound on the regret.
-"""
+"""Online probabilistic prediction without a learning rate, with a bound on the regret."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

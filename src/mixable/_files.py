@@ -12,11 +12,10 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file under another name, bring it to the disk, and rename it: `path` holds either
-    what it did or all of `data`.
+    """Write a file under another name, bring it to the disk, and rename it.
 
-    A link stays a link to the file that is written, and a file that was there keeps its
-    permissions.
+    `path` holds either what it did or all of `data`. A link stays a link to the file that is
+    written, and a file that was there keeps its permissions.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -48,7 +47,8 @@ def sync_folder(path: Path) -> None:
 
 def _prefix(target: Path) -> str:
     """How the names of parts begin: with that of the file, which may be too long to be repeated."""
-    return f".{target.name[:20]}.{hashlib.sha256(target.name.encode(errors='surrogateescape')).hexdigest()[:12]}."
+    digest = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()
+    return f".{target.name[:20]}.{digest[:12]}."
 
 
 def clear_parts(path: str | os.PathLike[str]) -> None:

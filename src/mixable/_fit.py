@@ -1,5 +1,6 @@
-"""The regularised multinomial fit: argmin of sum_t w_t loss(Q V x_t, y_t) + lam |V|^2 over V (K-1,
-d), by damped Newton.
+"""The regularised multinomial fit: argmin over V of sum_t w_t loss(Q V x_t, y_t) + lam |V|^2.
+
+V is (K-1, d); damped Newton.
 """
 
 from __future__ import annotations
@@ -29,9 +30,7 @@ def loss_and_residual(
 
 
 def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array) -> Array:
-    """Return the minimiser, starting at V, to rounding; ValueError if double precision does not
-    suffice.
-    """
+    """Return the minimiser, starting at V; ValueError if double precision does not suffice."""
     k, d = V.shape
     Q = helmert(k + 1)
 

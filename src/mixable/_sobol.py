@@ -1,5 +1,4 @@
-"""Sobol points for the standard normal distribution, without SciPy's statistics module (whose
-import takes longer than a race).
+"""Sobol points for the standard normal, without scipy.stats: its import is slower than a race.
 
 References
 ----------
@@ -23,11 +22,11 @@ Array = NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def matched_sobol(k: int, n: int, seed: int) -> Array:
-    """`n` points (k, n) for N(0, I), of which the negatives are used too: scrambled Sobol, mapped
-    by the normal quantile, then matched in second moments.
+    """`n` points (k, n) for N(0, I), whose negatives are used too.
 
-    With enough points (n >= 2 k) the covariance is made the identity; with fewer, only each
-    coordinate's variance is.
+    They are scrambled Sobol, mapped by the normal quantile, then matched in second moments. With
+    enough points (n >= 2 k) the covariance is made the identity; with fewer, only each coordinate's
+    variance is.
     """
     w = _core.normal_quantile(scrambled_sobol(k, n, seed).ravel()).reshape(k, n)
     if n >= 2 * k:
@@ -43,8 +42,7 @@ _BITS = 32
 
 
 def scrambled_sobol(k: int, n: int, seed: int) -> Array:
-    """First `n` points (k, n) in (0, 1) of a Sobol sequence with a random linear scramble and
-    digital shift.
+    """First `n` points (k, n) in (0, 1) of a Sobol sequence, scrambled and shifted at random.
 
     The initial direction numbers are Joe and Kuo's for the first 33 dimensions and random odd
     integers beyond.
@@ -73,18 +71,17 @@ def scrambled_sobol(k: int, n: int, seed: int) -> Array:
 # new-joe-kuo-6, dimensions 2 to 33: the initial numbers m_1, m_2, ... that go with the primitive
 # polynomials in order.
 _JOE_KUO = """
-1|1 3|1 3 1|1 1 1|1 1 3 3|1 3 5 13|1 1 5 5 17|1 1 5 5 5|1 1 7 11 19|1 1 5 1 1|1 1 1 3 11|1 3 5 5 31|1 3 3 9 7 49|1 1 1 15 21 21|
-1 3 1 13 27 49|1 1 1 15 7 5|1 3 1 15 13 25|1 1 5 5 19 61|1 3 7 11 23 15 103|1 3 7 13 13 15 69|1 1 3 13 7 35 63|1 3 5 9 1 25 53|
-1 3 1 13 9 35 107|1 3 1 5 27 61 31|1 1 5 11 19 41 61|1 3 5 3 3 13 69|1 1 7 13 1 19 1|1 3 7 5 13 19 59|1 1 3 9 25 29 41|
-1 3 5 13 23 1 55|1 3 7 3 13 59 17|1 3 1 3 5 53 69
+1|1 3|1 3 1|1 1 1|1 1 3 3|1 3 5 13|1 1 5 5 17|1 1 5 5 5|1 1 7 11 19|1 1 5 1 1|1 1 1 3 11|1 3 5 5 31|
+1 3 3 9 7 49|1 1 1 15 21 21|1 3 1 13 27 49|1 1 1 15 7 5|1 3 1 15 13 25|1 1 5 5 19 61|
+1 3 7 11 23 15 103|1 3 7 13 13 15 69|1 1 3 13 7 35 63|1 3 5 9 1 25 53|1 3 1 13 9 35 107|
+1 3 1 5 27 61 31|1 1 5 11 19 41 61|1 3 5 3 3 13 69|1 1 7 13 1 19 1|1 3 7 5 13 19 59|
+1 1 3 9 25 29 41|1 3 5 13 23 1 55|1 3 7 3 13 59 17|1 3 1 3 5 53 69
 """
 _INITIAL = [[int(number) for number in row.split()] for row in _JOE_KUO.split("|")]
 
 
 def _direction_numbers(j: int, polynomial: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-    """Direction numbers of dimension j, from the j-th primitive polynomial over GF(2); dimension 0
-    is van der Corput's.
-    """
+    """Direction numbers of dimension j, by a primitive polynomial; 0 is van der Corput's."""
     V = [1 << (_BITS - 1 - i) for i in range(_BITS)]
     if j > 0:
         s = polynomial.bit_length() - 1

@@ -18,9 +18,7 @@ Array = NDArray[np.float64]
 
 
 class Online(Protocol):
-    """What `online_to_batch` needs of a forecaster; one with `n_classes` takes labels, one without
-    takes numbers.
-    """
+    """What `online_to_batch` needs of a forecaster; one without `n_classes` learns numbers."""
 
     @property
     def n_features(self) -> int: ...
@@ -29,9 +27,7 @@ class Online(Protocol):
 
 
 class BatchPredictor:
-    """The average of the predictions of a forecaster at several moments of its pass; it does not
-    learn.
-    """
+    """The average of a forecaster's predictions at several moments; it does not learn."""
 
     def __init__(self, snapshots: list[Online]) -> None:
         self.snapshots = snapshots
@@ -44,13 +40,13 @@ class BatchPredictor:
 def online_to_batch(
     forecaster: Online, X: ArrayLike, y: ArrayLike, snapshots: int = 16
 ) -> BatchPredictor:
-    """Run `forecaster` over (X, y) and return the predictor that averages it at `snapshots` evenly
-    spaced moments, first and last included.
+    """Run `forecaster` over (X, y); return the average of it at evenly spaced moments.
 
-    By convexity of the loss in the prediction, on i.i.d. data the expected excess risk of the
-    average over *all* n + 1 moments is at most the expected regret divided by n + 1; `snapshots=n +
-    1` is that. Fewer cost less memory and time and lose little, since neighbours predict much the
-    same. The forecaster has learned everything afterwards.
+    There are `snapshots` of them, first and last included. By convexity of the loss in the
+    prediction, on i.i.d. data the expected excess risk of the average over *all* n + 1 moments is
+    at most the expected regret divided by n + 1; `snapshots=n + 1` is that. Fewer cost less memory
+    and time and lose little, since neighbours predict much the same. The forecaster has learned
+    everything afterwards.
 
     Examples
     --------
@@ -66,11 +62,9 @@ def online_to_batch(
     n = len(X)
     classes = getattr(forecaster, "n_classes", None)
     y = _validate.targets(y, n) if classes is None else _validate.labels(y, classes, n)
-    moments = (
-        np.unique(np.linspace(0, n, snapshots).round().astype(int))
-        if snapshots > 1
-        else np.array([n])
-    )
+    moments = np.array([n])
+    if snapshots > 1:
+        moments = np.unique(np.linspace(0, n, snapshots).round().astype(int))
     kept: list[Online] = []
     done = 0
     for moment in moments:

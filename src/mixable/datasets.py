@@ -24,9 +24,7 @@ class Names(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """X (n, d) raw values in the source's order, y (n,) labels 0..K-1 in alphabetical order of
-    their names.
-    """
+    """X (n, d) raw values in the source's order, y (n,) labels 0..K-1 in order of their names."""
 
     X: NDArray[np.float64]
     y: NDArray[np.int_]
@@ -44,9 +42,7 @@ def load_vehicle() -> Dataset:
 
 
 def load_shuttle() -> Dataset:
-    """Statlog shuttle: 58,000 examples, 9 features with heavy tails, 7 classes, the largest 79% of
-    all.
-    """
+    """Statlog shuttle: 58,000 examples, 9 features with heavy tails, 7 classes, one of 79%."""
     return _load("shuttle")
 
 
@@ -58,8 +54,7 @@ def load_segment() -> Dataset:
 def make_hazan(
     n: int, chi: int, seed: int = 0, eps: float = 0.01
 ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
-    """The hard regime of Hazan, Koren and Levy (2014), one feature, two classes: X (n, 1) and
-    labels y (n,).
+    """The hard regime of Hazan, Koren and Levy (2014): X (n, 1) and labels y (n,), two classes.
 
     With B = log n, an example is (1 - sqrt(eps)/(2 B), label 1) with probability sqrt(eps)/(2 B) +
     chi eps/B, else (sqrt(eps)/B, label 0). `chi` is -1 or +1, and eps at most 1/4 (beyond, the
@@ -81,11 +76,11 @@ def make_hazan(
 def make_drift(
     n: int, n_features: int = 10, n_classes: int = 4, *, kind: str = "slow", seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
-    """A stream whose truth changes: normal inputs X (n, n_features), labels drawn from a softmax of
-    weights with variance 36 / n_features.
+    """A stream whose truth changes: normal inputs X (n, n_features), labels of a softmax.
 
-    The weights are redrawn every 2,000 examples (`kind` "jump"), wander so that half of them is new
-    after some 1,400 ("slow"), do so from the middle of the stream on ("late"), or stay ("none").
+    The softmax is of weights with variance 36 / n_features. They are redrawn every 2,000 examples
+    (`kind` "jump"), wander so that half of them is new after some 1,400 ("slow"), do so from the
+    middle of the stream on ("late"), or stay ("none").
 
     >>> X, y = make_drift(5000, kind="jump")
     >>> X.shape, int(y.max())
@@ -93,11 +88,8 @@ def make_drift(
     """
     if kind not in ("jump", "slow", "late", "none"):
         raise ValueError(f"kind must be 'jump', 'slow', 'late' or 'none', got {kind!r}")
-    n, d, K = (
-        _validate.count(n, "n"),
-        _validate.count(n_features, "n_features"),
-        _validate.count(n_classes, "n_classes", least=2),
-    )
+    n, d = _validate.count(n, "n"), _validate.count(n_features, "n_features")
+    K = _validate.count(n_classes, "n_classes", least=2)
     rng = np.random.default_rng(seed)
     X, noise = rng.normal(size=(n, d)), rng.gumbel(size=(n, K))
     W, rho = rng.normal(size=(K, d)), 1 - 1 / 2000
@@ -114,7 +106,7 @@ def make_drift(
 def make_shapes(
     n: int, kind: str = "spirals", *, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
-    """Two classes in the plane that no linear model tells apart: X (n, 2) and labels y (n,).
+    """Two classes in the plane that no linear model separates: X (n, 2) and labels y (n,).
 
     `kind` is "spirals" (two, of one and a half turns each), "circles" (one around the other) or
     "checkerboard" (4 x 4 cells).
@@ -141,18 +133,14 @@ def make_shapes(
 def make_separable(
     n: int, n_features: int = 10, n_classes: int = 3, *, margin: float = 0.1, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
-    """A stream that a linear model of finite norm classifies without error: the best class leads
-    the next by at least `margin`.
+    """A stream that a linear model can classify: the best class leads by at least `margin`.
 
     >>> X, y = make_separable(1000, margin=0.5)
     >>> X.shape, sorted(set(y.tolist()))
     ((1000, 10), [0, 1, 2])
     """
-    n, d, K = (
-        _validate.count(n, "n"),
-        _validate.count(n_features, "n_features"),
-        _validate.count(n_classes, "n_classes", least=2),
-    )
+    n, d = _validate.count(n, "n"), _validate.count(n_features, "n_features")
+    K = _validate.count(n_classes, "n_classes", least=2)
     margin = _validate.real(margin, "margin", least=0, most=1)
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(K, d)) / np.sqrt(d)

@@ -147,8 +147,8 @@ class Sobol:
 class MonteCarlo:
     """`m` plain random points, fresh at each step: Algorithm 1 of the paper to the letter.
 
-    Their covariance is the one of its proof. The points are a function of the seed and of the number of examples learned, so predicting twice
-    gives the same bits.
+    Their covariance is the one of its proof. The points are a function of the seed and of the
+    number of examples learned, so predicting twice gives the same bits.
     """
 
     m: int = 100
@@ -178,8 +178,8 @@ class Quadrature:
 class Ladder:
     """A Taylor expansion, a cubature of degree 5, or ever larger Sobol sets for wider posteriors.
 
-    `tolerance` is a target for the error of log p, not a guarantee: beyond the last rung (Sobol with 16384 points) the
-    error grows with the width.
+    `tolerance` is a target for the error of log p, not a guarantee: beyond the last rung (Sobol
+    with 16384 points) the error grows with the width.
     """
 
     tolerance: float = 1e-3

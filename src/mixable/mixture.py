@@ -1,5 +1,4 @@
-"""Any forecasters, combined by Vovk's aggregating algorithm: never much worse than the best of
-them, whichever that turns out to be.
+"""Any forecasters, combined by Vovk's aggregating algorithm: never much worse than the best.
 
 Vovk, V. (1990). Aggregating strategies. COLT. Vovk, V. (2001). Competitive on-line statistics.
 International Statistical Review 69.
@@ -21,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 class Mixture:
-    """Experts with the same output, weighed by how well they have foretold.
+    """Experts with the same output, weighed by their past losses.
 
     N experts of probabilities are averaged, with weights proportional to exp(-their log loss): the
     loss in all is at most that of the best expert + ln N. Experts of numbers (those without
@@ -73,26 +72,21 @@ class Mixture:
             sizes = [getattr(expert, name, None) for expert in self.experts]
             if len(set(sizes)) > 1:
                 raise ValueError(f"experts must have the same {name}, got {sizes}")
-        self.target_bound = (
-            None if target_bound is None else _validate.scale(target_bound, "target_bound")
-        )
-        if (self.n_classes is None) == (target_bound is None):
-            raise ValueError(
-                "experts of numbers need a target_bound"
-                if target_bound is None
-                else "experts of probabilities need no target_bound"
-            )
+        if target_bound is not None:
+            target_bound = _validate.scale(target_bound, "target_bound")
+        self.target_bound = target_bound
+        if self.n_classes is None and target_bound is None:
+            raise ValueError("experts of numbers need a target_bound")
+        if self.n_classes is not None and target_bound is not None:
+            raise ValueError("experts of probabilities need no target_bound")
         self._log_weights = np.full(len(self.experts), -np.log(len(self.experts)))
         self._history = [self.weights] if history else None
         self._steps = 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         experts, history = list(state["experts"]), state["_history"]
-        if not all(
-            callable(getattr(expert, verb, None))
-            for expert in experts
-            for verb in ("predict", "learn")
-        ):
+        verbs = [getattr(each, verb, None) for each in experts for verb in ("predict", "learn")]
+        if not all(map(callable, verbs)):
             raise TypeError("an expert of the saved mixture is not a forecaster")
         options = {"target_bound": state["target_bound"], "history": history is not None}
         self.__init__(experts, state["share"], **options)  # type: ignore[misc]
@@ -135,9 +129,7 @@ class Mixture:
 
     @property
     def weight_history(self) -> Array:
-        """The weights before the first step and after each, (steps + 1, experts); needs
-        `history=True`.
-        """
+        """Weights (steps + 1, experts) from before the first step on; needs `history=True`."""
         if self._history is None:
             raise ValueError("past weights are kept only with history=True")
         return np.array(self._history)
@@ -145,45 +137,37 @@ class Mixture:
     @property
     def coef(self) -> Array:
         """The experts' coefficients, averaged by weight."""
-        return np.asarray(
-            sum(w * expert.coef for w, expert in zip(self.weights, self.experts, strict=True))
-        )
+        pairs = zip(self.weights, self.experts, strict=True)
+        return np.asarray(sum(weight * expert.coef for weight, expert in pairs))
 
     def predict(self, x: ArrayLike) -> Any:
-        """The mixture's forecast of one input (n_features,), or one for each row of a table:
-        probabilities or numbers, as the experts'.
-        """
+        """The forecast of one input (n_features,), or of each row of a table, as the experts'."""
         forecasts = self._forecasts(_validate.inputs(x, self.n_features))
         mixed = self._mix(forecasts)
         return float(mixed) if mixed.ndim == 0 else mixed
 
     def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), outcome y, its loss multiplied by `weight`."""
-        row, outcome, weight = (
-            _validate.row(x, self.n_features),
-            self._outcome(y),
-            _validate.weight(weight),
-        )
+        row, outcome = _validate.row(x, self.n_features), self._outcome(y)
+        weight = _validate.weight(weight)
         forecasts = self._forecasts(row)
         for expert in self.experts:
             expert.learn(row, outcome, weight)
         self._reweigh(forecasts, outcome, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Forecasts of each row of X (n, n_features), made before its outcome y (n,) is learned:
-        the loop of `predict` and `learn`, faster.
+        """Forecasts of each row of X (n, n_features), made before its outcome in y is learned.
 
-        The mixture's arguments are checked first; each expert goes through the whole stream by
-        itself, since none depends on another.
+        The same as a loop of `predict` and `learn`, faster. The mixture's arguments are checked
+        first; each expert goes through the whole stream by itself, since none depends on another.
         """
         table = _validate.table(X, self.n_features)
         weights = _validate.weights(weight, len(table))
         outcomes = self._outcomes(y, len(table))
         with np.errstate(over="ignore"):
             longest = table[(table * table).sum(axis=1).argmax()]
-        self._forecasts(
-            longest
-        )  # an input that is too large for one of them is refused before any has learned
+        # An input that is too large for one of them is refused before any has learned.
+        self._forecasts(longest)
         if not all(hasattr(expert, "run") for expert in self.experts):
             return self._loop(table, outcomes, weights)
         each = np.array([expert.run(table, outcomes, weights) for expert in self.experts])
@@ -225,9 +209,7 @@ class Mixture:
 
     @property
     def _rate(self) -> float:
-        """The learning rate at which the loss is mixable: 1 for log loss, 1 / (2 Y^2) for squared
-        loss.
-        """
+        """The rate at which the loss is mixable: 1 for log loss, 1 / (2 Y^2) for squared loss."""
         return 1.0 if self.target_bound is None else 1.0 / (2.0 * self.target_bound**2)
 
     def _outcome(self, y: Any) -> Any:
@@ -255,8 +237,9 @@ class Mixture:
         return np.array([expert.predict(x) for expert in self.experts])
 
     def _mix(self, forecasts: Array) -> Array:
-        """One forecast from those of all experts (first axis). For squared loss (g(-Y) - g(Y)) / (4
-        Y), g(y) the mixture's loss at y.
+        """One forecast from those of all experts (first axis).
+
+        For squared loss (g(-Y) - g(Y)) / (4 Y), g(y) the mixture's loss at y.
         """
         if self.target_bound is None:
             return np.tensordot(self.weights, forecasts, axes=1)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from mixable import _validate
 from mixable.forecasters.base import Forecaster, Parameter, each
 from mixable.losses import Loss
+from mixable.losses.protocol import check_loss
 
 Array = NDArray[np.float64]
 
@@ -147,9 +148,7 @@ def surrogate_parameters(
     loss: Loss, n_features: int, *, lam: float, beta: float, alpha: float
 ) -> dict[str, Any]:
     """The checked parameters that forecasters for any loss share."""
-    if not isinstance(loss, Loss):
-        kind = type(loss).__name__
-        raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {kind}")
+    check_loss(loss)
     return {
         "loss": loss,
         "n_features": _validate.count(n_features, "n_features"),

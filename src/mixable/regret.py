@@ -1,6 +1,4 @@
-"""Regret against the best linear model of bounded norm in hindsight, with a certificate of how
-nearly it is the best.
-"""
+"""Regret against the best linear model of bounded norm in hindsight, with a certificate."""
 
 from __future__ import annotations
 
@@ -88,9 +86,8 @@ def best_in_hindsight(
     best = certified(V)
     # The multiplier is half the gradient's norm over the radius, and a gradient is at most the sum
     # of sqrt(2) |x|.
-    high = (
-        max(float((values**2).sum()), float(np.linalg.norm(values, axis=1).sum()) / radius) + 1e-300
-    )
+    steepest = float(np.linalg.norm(values, axis=1).sum())
+    high = max(float((values**2).sum()), steepest / radius) + 1e-300
     low, negligible = 0.0, 1e-30 * high
     for _ in range(120):
         nu = high / 10 if low == 0.0 else float(np.sqrt(low * high))
@@ -102,11 +99,8 @@ def best_in_hindsight(
             low = nu
         else:
             high = nu
-        if (
-            best[2] <= tolerance * max(1.0, best[1])
-            or high < negligible
-            or (low > 0.0 and high / low < 1 + 1e-14)
-        ):
+        is_met = low > 0.0 and high / low < 1 + 1e-14
+        if best[2] <= tolerance * max(1.0, best[1]) or high < negligible or is_met:
             break
     return _warned(Hindsight(np.asarray(Q @ best[0]), best[1], best[2]), tolerance)
 
@@ -116,7 +110,7 @@ def _inputs(X: ArrayLike) -> Array:
     if values.ndim != 2:
         raise ValueError(f"X must have shape (n, d), got {values.shape}")
     values = _validate.table(values, values.shape[1])
-    _validate.size(values, 1e100, "X")
+    _validate.size(values, _validate.LARGEST_SCALE, "X")
     return values
 
 
@@ -126,31 +120,25 @@ def _count_classes(y: ArrayLike, n_classes: int | None) -> int:
         return _validate.count(n_classes, "n_classes", least=2)
     given = np.asarray(y)
     if given.dtype.kind not in "iub" or given.ndim != 1:
-        raise TypeError(
-            f"y must be a column of integer labels, got dtype {given.dtype}, shape {given.shape}"
-        )
+        what = f"dtype {given.dtype}, shape {given.shape}"
+        raise TypeError(f"y must be a column of integer labels, got {what}")
     return max(int(given.max(initial=1)) + 1, 2)
 
 
 def _warned(found: Hindsight, tolerance: float) -> Hindsight:
     if not found.gap <= tolerance * max(1.0, found.loss):
-        warnings.warn(
-            f"the best model is only known to within {found.gap:.3g} nats",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        text = f"the best model is only known to within {found.gap:.3g} nats"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
     return found
 
 
 def _gap(loss: float, g: Array, theta: Array, radius: float) -> float:
-    """At most so much less has any model in the ball: by convexity, and since no loss is negative."""
+    """A model in the ball has at most so much less: by convexity, and no loss is negative."""
     return min(loss, float((g * theta).sum()) + radius * float(np.linalg.norm(g)))
 
 
 def _best_squared(X: Array, y: Array, radius: float) -> Hindsight:
-    """By the singular values s of X: the coefficients are b s / (s^2 + nu), nu = 0 or the root of
-    their norm = radius.
-    """
+    """By the singular values s of X: coefficients b s / (s^2 + nu), nu 0 or for norm = radius."""
     left, s, right = np.linalg.svd(X, full_matrices=False)
     b = left.T @ y
     kept = s > np.finfo(float).eps * max(X.shape) * s.max(initial=0.0)
@@ -176,9 +164,7 @@ def _best_squared(X: Array, y: Array, radius: float) -> Hindsight:
 
 
 class Curve(NamedTuple):
-    """Regret (m,) at times (m,), the loss (m,) of the best model for each of these prefixes, and
-    the gap (m,) it is known to.
-    """
+    """Regret at times, the loss of the best model for each prefix, its gap: all (m,)."""
 
     times: NDArray[np.int_]
     regret: Array
@@ -196,8 +182,7 @@ def curve(
     loss: str = "logistic",
     n_classes: int | None = None,
 ) -> Curve:
-    """Regret along a stream: cumulative loss of a forecaster minus that of the best model for the
-    prefix, at each of `times`.
+    """Regret along a stream: loss of a forecaster minus that of the best model for the prefix.
 
     Parameters
     ----------
@@ -228,25 +213,15 @@ def curve(
     if not np.isfinite(incurred).all():
         first = int(np.flatnonzero(~np.isfinite(incurred))[0])
         raise ValueError(f"losses[{first}] is {incurred[first]}")
-    chosen = (
-        np.unique(np.geomspace(1, n, 20).astype(np.int_)) if times is None else np.asarray(times)
-    )
-    if (
-        chosen.dtype.kind not in "iu"
-        or chosen.ndim != 1
-        or not len(chosen)
-        or chosen.min() < 1
-        or chosen.max() > n
-    ):
+    if times is None:
+        times = np.unique(np.geomspace(1, n, 20).astype(np.int_))
+    chosen = np.asarray(times)
+    is_column = chosen.dtype.kind in "iu" and chosen.ndim == 1 and len(chosen) > 0
+    if not is_column or chosen.min() < 1 or chosen.max() > n:
         raise ValueError(f"times must be integers between 1 and {n}")
     K = _count_classes(outcomes, n_classes) if loss == "logistic" else None
-    found = [
-        best_in_hindsight(table[:t], outcomes[:t], radius, loss=loss, n_classes=K) for t in chosen
-    ]
+    prefixes = [(table[:t], outcomes[:t]) for t in chosen]
+    found = [best_in_hindsight(*each, radius, loss=loss, n_classes=K) for each in prefixes]
     best = np.array([model.loss for model in found])
-    return Curve(
-        chosen,
-        np.asarray(np.cumsum(incurred)[chosen - 1] - best),
-        best,
-        np.array([model.gap for model in found]),
-    )
+    regret = np.asarray(np.cumsum(incurred)[chosen - 1] - best)
+    return Curve(chosen, regret, best, np.array([model.gap for model in found]))

@@ -1,11 +1,11 @@
-"""Estimators for river (https://riverml.xyz): dictionaries in, dictionaries out. This module alone
-imports river.
+"""Estimators for river (https://riverml.xyz). This module alone imports river.
 
 New features, missing features and new classes may turn up at any time.
 
->>> from river import datasets, evaluate, metrics
->>> model = GAFClassifier()
->>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss())  # doctest: +ELLIPSIS
+>>> from river import datasets, metrics
+>>> from river.evaluate import progressive_val_score
+>>> data, score = datasets.Phishing(), metrics.LogLoss()
+>>> progressive_val_score(data, GAFClassifier(), score)  # doctest: +ELLIPSIS
 LogLoss: 0.2...
 """
 
@@ -56,7 +56,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
     Parameters left at None are mixed over (`mixable.AutoGAF`); given ones are fixed. Features are
     scaled as they come, so that no `preprocessing.StandardScaler` is needed. A missing feature
-    counts as its running mean; new features and new classes are taken in.
+    counts as its running mean; new features and new classes are added.
 
     Parameters
     ----------
@@ -88,8 +88,10 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
     Examples
     --------
-    >>> from river import datasets, evaluate, metrics
-    >>> evaluate.progressive_val_score(datasets.ImageSegments(), GAFClassifier(), metrics.CrossEntropy())  # doctest: +ELLIPSIS
+    >>> from river import datasets, metrics
+    >>> from river.evaluate import progressive_val_score
+    >>> data, score = datasets.ImageSegments(), metrics.CrossEntropy()
+    >>> progressive_val_score(data, GAFClassifier(), score)  # doctest: +ELLIPSIS
     CrossEntropy: 0.22...
 
     """
@@ -155,11 +157,10 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
 
 class GAFRegressor(_Estimator, base.MiniBatchRegressor):
-    """Linear regression, one dictionary at a time; nothing to tune, and honest about its
-    uncertainty.
+    """Linear regression with intervals, one dictionary at a time; nothing to tune.
 
     `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their
-    running mean, new ones are taken in.
+    running mean, new ones are added.
 
     Parameters
     ----------
@@ -184,8 +185,10 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
 
     Examples
     --------
-    >>> from river import datasets, evaluate, metrics
-    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), GAFRegressor(), metrics.MAE())  # doctest: +ELLIPSIS
+    >>> from river import datasets, metrics
+    >>> from river.evaluate import progressive_val_score
+    >>> data, score = datasets.TrumpApproval(), metrics.MAE()
+    >>> progressive_val_score(data, GAFRegressor(), score)  # doctest: +ELLIPSIS
     MAE: 0.229...
 
     """
@@ -230,9 +233,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     def predict_interval_one(
         self, x: dict[Hashable, Any], level: float = 0.9
     ) -> tuple[float, float]:
-        """The interval that holds the target with probability `level`; all numbers before anything
-        was learned.
-        """
+        """The interval that holds the target with probability `level`; at first, all numbers."""
         if self._learner is None:
             return -math.inf, math.inf
         return self._learner.interval(self._columns.row(x), level)

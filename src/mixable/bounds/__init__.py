@@ -1,5 +1,4 @@
-"""Regret bounds and costs of the paper (Theorem 1, Corollary 2, Proposition 3, Table 1) as
-functions of the sizes.
+"""Regret bounds and costs: Theorem 1, Corollary 2, Proposition 3 and Table 1 of the paper.
 
 Regret is in nats, summed over n examples, against every comparator of norm at most B = `radius` on
 inputs of norm at most R = `bound`. K = `n_classes`, d = `n_features`; multiclass norms are
@@ -8,7 +7,8 @@ Frobenius norms of the K x d matrix. The constants are those proved where the so
 operations, constants 1.
 
 A bound is for one forecaster. Where there is a choice of lam, or between the paper's constants and
-the tight ones, the functions take the least and return a `Bound`, a number that says which it was.
+the tight ones, the functions choose the least and return a `Bound`, a number that says which it
+was.
 
 Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast online multiclass
 logistic regression. NeurIPS.

@@ -56,7 +56,7 @@ def power(*factors: tuple[float, float]) -> float:
 
 
 def at_lam(
-    lam: float | None, radius: float, a: float, b: float, c: float, *, least: float = 0.0
+    lam: float | None, radius: float, *, a: float, b: float = 0.0, c: float, least: float = 0.0
 ) -> Bound:
     """``lam B^2 + (a + b/lam) ln(1 + c/lam)``, the form of all bounds with a lam.
 
@@ -64,7 +64,8 @@ def at_lam(
     logarithm are positive, falling and convex, so its derivative has one root at most.
     """
     if lam is None:
-        low, high = max(least, 1e-100), max(least, 1e100)
+        largest = _validate.LARGEST_SCALE
+        low, high = max(least, 1 / largest), max(least, largest)
         for _ in range(100):
             middle = math.sqrt(low * high)
             logarithm = math.log1p(c / middle)

@@ -1,4 +1,4 @@
-"""Bounds of mixtures that nobody tells the norm of the comparator."""
+"""Bounds of mixtures that do not know the norm of the comparator."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from mixable.losses import KINDS, Logistic
 
 
 def doubling_radii(max_radius: float, bound: float) -> list[float]:
-    """The radii of `AutoGAF.from_theory`: `max_radius`, its half, its quarter and so on, down to a
-    product with `bound` of at most 1/2.
+    """The radii of `AutoGAF.from_theory`: `max_radius`, its half, its quarter and so on.
+
+    The last one times `bound` is at most 1/2.
 
     >>> doubling_radii(8.0, 1.0)
     [0.5, 1.0, 2.0, 4.0, 8.0]
@@ -34,8 +35,7 @@ def adaptive(
     max_radius: float,
     constants: str | None = None,
 ) -> Bound:
-    """Regret of `AutoGAF.from_theory` to comparators of norm at most `radius`, which nobody told
-    it.
+    """Regret of `AutoGAF.from_theory` to comparators of norm at most `radius`, unknown to it.
 
     The least of Theorem 1's bounds among the experts made for a radius at least as large (each at
     its own lam, the least allowed, and with the comparator's own norm in lam B^2), + ln of their
@@ -72,13 +72,13 @@ def auto_gaf(
     experts: int = 41,
     guard: float = 10.0,
 ) -> float:
-    """Regret of `AutoGAF`, through its guard, to comparators of norm at most `radius` with `radius`
-    times `bound` at most `guard`.
+    """Regret of `AutoGAF`, through its guard, to comparators of norm at most `radius`.
 
-    That of Folklore with beta for B R = `guard` and lam = d times `scale` (the forecaster's
-    `input_scale`), + ln(2 experts) for the mixture + 1e-10 n for its judge, who never quite gives
-    up. Theory's price for adapting to anything; what is paid is far less. For streams of one size
-    whose scale was not changed on the way, and examples of weight at most 1.
+    `radius` times `bound` must be at most `guard`. That of Folklore with beta for B R = `guard` and
+    lam = d times `scale` (the forecaster's `input_scale`), + ln(2 experts) for the mixture + 1e-10
+    n for its judge, which keeps some trust in both. Theory's price for adapting to anything; what
+    is paid is far less. For streams of one size whose scale was not changed on the way, and
+    examples of weight at most 1.
 
     >>> round(auto_gaf(846, 19, 4, radius=1.0, bound=10.0, scale=1.0))
     568
@@ -86,9 +86,8 @@ def auto_gaf(
     check(n, n_features, n_classes, radius, bound)
     _validate.count(experts, "experts")
     if radius * bound > guard * (1 + 1e-12):
-        raise ValueError(
-            f"radius * bound must be at most guard = {guard:g}, got {radius * bound:g}"
-        )
+        product = radius * bound
+        raise ValueError(f"radius * bound must be at most guard = {guard:g}, got {product:g}")
     lam = n_features * _validate.scale(scale, "scale")
     guarded = folklore(n, n_features, n_classes, guard / bound, bound, lam, "paper")
     nearer = lam * ((guard / bound) ** 2 - radius**2)

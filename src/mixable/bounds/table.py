@@ -11,9 +11,7 @@ from mixable.bounds.theorem import gaf, points
 
 
 class Row(NamedTuple):
-    """One algorithm of Table 1: its regret bound, its total cost in operations, a remark, and the
-    forecaster covered.
-    """
+    """One algorithm of Table 1: its regret bound, its cost in operations, the one covered."""
 
     algorithm: str
     regret: float
@@ -73,7 +71,8 @@ def table1(n: int, n_features: int, n_classes: int, radius: float, bound: float 
             hedge,
             rank,
             "d K B log(n), no sampling",
-            f"Folklore.from_theory(horizon=n, constants={hedge.constants!r}): lam = {hedge.lam:.3g}",
+            f"Folklore.from_theory(horizon=n, constants={hedge.constants!r}): "
+            f"lam = {hedge.lam:.3g}",
         ),
     ]
     if K == 2:

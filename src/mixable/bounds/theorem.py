@@ -29,13 +29,11 @@ def theorem1(
         raise ValueError(f"Theorem 1 needs lam >= {least:g} here, got {lam:g}")
     alpha, beta, gamma, _ = constants
     a = dim / alpha * (0.5 + 2 * math.sqrt(3) / beta)
-    return at_lam(lam, radius, a, 0.0, n * beta * gamma / 2, least=least)
+    return at_lam(lam, radius, a=a, c=n * beta * gamma / 2, least=least)
 
 
 def dimension(n_features: int, n_classes: int, constants: str) -> int:
-    """Number of weights that the proof counts: K d with the paper's constants, (K-1) d with the
-    tight.
-    """
+    """Weights that the proof counts: K d with the paper's constants, (K-1) d with the tight."""
     return n_features * (n_classes if constants == "paper" else n_classes - 1)
 
 
@@ -109,7 +107,8 @@ def proposition3(
 
     >>> proposition3(10_000, 18, 4, 5.0, 1.0, m=100).regret
     Bound(inf, lam=37.3, constants='tight')
-    >>> round(proposition3(10_000, 18, 4, 5.0, 1.0, m=1e15).regret - gaf(10_000, 18, 4, 5.0, 1.0), 1)
+    >>> sizes = (10_000, 18, 4, 5.0, 1.0)
+    >>> round(proposition3(*sizes, m=1e15).regret - gaf(*sizes), 1)
     1.1
     """
     check(n, n_features, n_classes, radius, bound)
@@ -126,8 +125,7 @@ def proposition3(
 
 
 def points(n: int, n_classes: int, more: float, delta: float = 0.05) -> float:
-    """The m for which Proposition 3 adds `more` nats to Theorem 1: ``K log(n K / delta) (3 n /
-    more)^3``.
+    """``K log(n K / delta) (3 n / more)^3``, with which Proposition 3 adds `more` nats.
 
     >>> m = points(10_000, 4, more=10.0)
     >>> bounds = proposition3(10_000, 18, 4, 5.0, 1.0, m=m).regret, gaf(10_000, 18, 4, 5.0, 1.0)
@@ -138,15 +136,11 @@ def points(n: int, n_classes: int, more: float, delta: float = 0.05) -> float:
 
 
 def _tail(n: int, n_classes: int, delta: float) -> float:
-    """``K log(n K / delta)``: smoothed probabilities are mu/K or more, and n K of them must do
-    well.
-    """
+    """``K log(n K / delta)``: probabilities are at least mu/K, and n K of them must do well."""
     return n_classes * math.log(max(n, 1) * n_classes / delta)
 
 
 def squared(n: int, n_features: int, radius: float, bound: float, target_bound: float) -> Bound:
-    """Theorem 1 for the squared loss (Section 4.1), with gamma = 2 R^2; any zeta and lam above 0
-    will do.
-    """
+    """Theorem 1 for the squared loss (Section 4.1), gamma = 2 R^2; any zeta and lam > 0 will do."""
     constants = Squared(target_bound=target_bound).constants(radius, bound, n_features)
     return theorem1(n, n_features, constants._replace(zeta=0.0), radius)

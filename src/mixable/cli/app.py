@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from mixable import bounds
+from mixable import _validate, bounds
 from mixable._config import __version__
 from mixable.cli.consoles import for_tables
 from mixable.cli.race import list_datasets, run_race
@@ -24,9 +24,10 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 def positive(value: float) -> float:
     """Refuse what is not above zero, or infinite."""
-    if not 1e-100 <= value <= 1e100:
-        raise typer.BadParameter(f"must be above 0 (1e-100 to 1e100), got {value:g}")
-    return value
+    try:
+        return _validate.scale(value, "it")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def print_version(wanted: bool) -> None:
@@ -63,12 +64,9 @@ def bound(
         float, typer.Option("--bound", callback=positive, help="Norm R of the inputs.")
     ] = 1.0,
 ) -> None:
-    """Print Table 1 of the paper with numbers in it: regret bounds at their least lam, total costs,
-    and the forecasters covered.
-    """
-    table = Table(
-        title=f"n = {n:,}, d = {d}, K = {classes}, B = {radius:g}, R = {input_bound:g}; predicting 1/K costs at most n log K in all"
-    )
+    """Print Table 1 of the paper with numbers: regret bounds at their least lam, and costs."""
+    sizes = f"n = {n:,}, d = {d}, K = {classes}, B = {radius:g}, R = {input_bound:g}"
+    table = Table(title=f"{sizes}; predicting 1/K costs at most n log K in all")
     for name in ("algorithm", "regret bound (nats)", "per example", "operations", ""):
         table.add_column(name, justify="left" if name in ("algorithm", "") else "right")
     rows = bounds.table1(n, d, classes, radius, input_bound)
@@ -93,9 +91,7 @@ def table1(
         str | None, typer.Option(help=f"By commas: {', '.join(growth.ALGORITHMS)}.")
     ] = None,
 ) -> None:
-    """Measure Table 1 of the paper: how time per step grows with d and K, and regret with n and B;
-    beside what the paper says.
-    """
+    """Measure Table 1 of the paper: how time grows with d and K, and regret with n and B."""
     names = list(growth.ALGORITHMS) if only is None else [name.strip() for name in only.split(",")]
     for name in names:
         if name not in growth.ALGORITHMS:
@@ -141,14 +137,9 @@ def hard_regime(
     largest: Annotated[int, typer.Option(min=100, help="Largest n.")] = 100_000,
     seeds: Annotated[int, typer.Option(min=1, help="Streams to average over, for each chi.")] = 3,
 ) -> None:
-    """Plot regret against n where proper forecasters must pay (Hazan, Koren and Levy 2014), for
-    several eps and both sets of constants.
-    """
-    sizes = [
-        n
-        for n in (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-        if n <= largest
-    ]
+    """Plot regret against n where proper forecasters must pay (Hazan, Koren and Levy 2014)."""
+    powers = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+    sizes = [n for n in powers if n <= largest]
     console = Console(stderr=True)
     results: list[hard.Result] = []
     for eps, n in track(
@@ -188,16 +179,14 @@ def kernels(
         int,
         typer.Option(
             min=50,
-            help="Examples of each stream, at most; the exact forecaster needs of the order of n^3.",
+            help="Examples of each stream, at most; the exact forecaster's cost grows as n^3.",
         ),
     ] = 1000,
     seeds: Annotated[
         int, typer.Option(min=1, help="Draws of Fourier features to average over.")
     ] = 3,
 ) -> None:
-    """Measure what random Fourier features and Nystroem lose to the exact kernel forecaster, as
-    features grow in number.
-    """
+    """Measure what Fourier features and Nystroem lose to the exact kernel forecaster."""
     try:
         out.mkdir(parents=True, exist_ok=True)  # before the runs, which take minutes
     except OSError as error:
@@ -222,19 +211,12 @@ def kernels(
     except OSError as error:
         raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
     for reference in references:
-        table = Table(
-            title=f"{reference.stream}: loss {reference.exact:.4f} exactly ({reference.microseconds:,.0f} us per example), "
-            f"linear {reference.linear:.4f}"
-        )
-        for heading in (
-            "features",
-            *(
-                name
-                for method in kernel_loss.METHODS
-                for name in (f"{method}: loss", "regret", "|dlogp|", "us")
-            ),
-        ):
-            table.add_column(heading, justify="right")
+        exactly = f"{reference.exact:.4f} exactly ({reference.microseconds:,.0f} us per example)"
+        table = Table(title=f"{reference.stream}: loss {exactly}, linear {reference.linear:.4f}")
+        table.add_column("features", justify="right")
+        for method in kernel_loss.METHODS:
+            for heading in (f"{method}: loss", "regret", "|dlogp|", "us"):
+                table.add_column(heading, justify="right")
         for m in sizes:
             cells = []
             for each in results:

@@ -1,4 +1,4 @@
-"""Where the commands write, and how: plain text. A name that looks like markup is none."""
+"""Where the commands write, and how: plain text. Nothing in a name is markup."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ def run_race(
     data: Annotated[
         list[str],
         typer.Argument(
-            help="Embedded names (see `mixable datasets`) or CSV, Parquet, JSON-lines, ARFF or LIBSVM files."
+            help="Embedded names (see `mixable datasets`) or CSV, Parquet, JSON-lines, ARFF or "
+            "LIBSVM files."
         ),
     ],
     target: Annotated[
@@ -106,7 +107,7 @@ def run_race(
         int, typer.Option(min=0, help="The first order's seed; the others follow.")
     ] = 0,
 ) -> None:
-    """Run forecasters side by side over streams, one pass each, and show who is ahead and when."""
+    """Run forecasters side by side over streams, one pass each, and show who leads and when."""
     messages = Messages()
     fail = messages.fail
     layouts, failed = {}, False
@@ -160,17 +161,15 @@ def run_race(
         for setting in settings(layout, forecaster)
     ]
     done = {task.key: result for task in tasks if (result := store.get(task.key)) is not None}
-    waiting = sorted(
-        (task for task in tasks if task.key not in done), key=lambda task: -task.layout.rows
-    )  # the longest first
+    waiting = [task for task in tasks if task.key not in done]
+    waiting.sort(key=lambda task: -task.layout.rows)  # the longest first
     if done:
         messages.say(f"{len(done)} of {len(tasks)} runs were finished before")
     processes = jobs if jobs > 0 else os.cpu_count() or 1
-    finished = (
-        race.on_dask(waiting, scheduler or "")
-        if engine is Engine.dask
-        else race.local(waiting, processes)
-    )
+    if engine is Engine.dask:
+        finished = race.on_dask(waiting, scheduler or "")
+    else:
+        finished = race.local(waiting, processes)
     try:
         with _progress(messages, len(done), len(tasks)) as tick:
             for task, result in finished:
@@ -192,9 +191,7 @@ def run_race(
         "command": shlex.join(["mixable", *sys.argv[1:]]),
         "data": list(layouts),
         "forecasters": names,
-        "grid": chosen
-        if isinstance(chosen, dict)
-        else chosen or f"paper up to {SMALL} rows, else none",
+        "grid": chosen or f"paper up to {SMALL} rows, else none",
         "alphas": [width if math.isfinite(width) else "inf" for width in widths],
         "seeds": seeds,
         "scale": scale.value,
@@ -268,11 +265,10 @@ def _show(standings: list[race.Standing], layouts: dict[str, sources.Layout]) ->
     for name, layout in layouts.items():
         rows = [row for row in standings if row.data == name]
         repeats = len(rows[0].results)
-        title = f"{printable(name)}: {layout.rows:,} rows, {layout.n_features} features, {len(layout.classes)} classes; "
-        table = Table(
-            title=title + (f"{repeats} orders" if repeats > 1 else "one pass"),
-            caption="; ".join(layout.remarks) or None,
-        )
+        sizes = f"{layout.n_features} features, {len(layout.classes)} classes"
+        title = f"{printable(name)}: {layout.rows:,} rows, {sizes}; "
+        title += f"{repeats} orders" if repeats > 1 else "one pass"
+        table = Table(title=title, caption="; ".join(layout.remarks) or None)
         for heading in report.HEADINGS:
             table.add_column(
                 heading, justify="left" if heading in ("forecaster", "best setting") else "right"

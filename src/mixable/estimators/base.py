@@ -39,7 +39,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         raise NotImplementedError
 
     def _options(self) -> dict[str, Any]:
-        """What all designs are told."""
+        """Options of the design that both estimators have."""
         return {
             "standardize": self.standardize,
             "intercept": self.fit_intercept,
@@ -54,9 +54,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         return int(effective_n_jobs(self.n_jobs))
 
     def _rows(self, X: Any, *, reset: bool = False) -> Array:
-        """X as a float64 table with the columns in the order of the first call; errors are
-        scikit-learn's, which name what is wrong.
-        """
+        """X as a float64 table, columns in the order of the first call; errors scikit-learn's."""
         if not reset and not hasattr(self, "feature_names_in_"):
             plain = tables.plain_rows(X, self.n_features_in_)
             if plain is not None:
@@ -67,25 +65,17 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             if names != known and sorted(names) == sorted(known):
                 X = tables.in_order(X, known)
         if names is None:
-            rows: Array = np.ascontiguousarray(
-                validate_data(self, tables.as_matrix(X), reset=reset, dtype=np.float64, order="C")
-            )
-            if reset:
-                self.n_features_in_ = rows.shape[
-                    1
-                ]  # scikit-learn finds no number in what only has __array__
-            return rows
+            matrix = tables.as_matrix(X)
+            rows = validate_data(self, matrix, reset=reset, dtype=np.float64, order="C")
+            if reset:  # scikit-learn finds no number in what only has __array__
+                self.n_features_in_ = rows.shape[1]
+            return np.ascontiguousarray(rows)
         validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
-        return np.ascontiguousarray(
-            check_array(
-                tables.as_matrix(X), dtype=np.float64, order="C", estimator=self, input_name="X"
-            )
-        )
+        options = {"dtype": np.float64, "order": "C", "estimator": self, "input_name": "X"}
+        return np.ascontiguousarray(check_array(tables.as_matrix(X), **options))
 
     def _weights(self, sample_weight: Any, X: Array, *, fit: bool = False) -> Array | None:
-        """Check the weights of the rows; None if there are none. Those of a `fit` must not all be
-        0.
-        """
+        """Check the weights of the rows, None if there are none; a `fit` needs one above 0."""
         if sample_weight is None:
             return None
         if np.isscalar(sample_weight):
@@ -105,8 +95,9 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
     def _teach(
         self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False
     ) -> Any:
-        """Let the learner learn; what it returns. If that fails and nothing (or, of a `whole`, not
-        everything) was learned, forget all.
+        """Let the learner learn, and return what it does.
+
+        If that fails and nothing (or, of a `whole`, not everything) was learned, forget all.
         """
         try:
             return teach(self.learner_, *examples)
@@ -127,37 +118,32 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
         forecaster = self.learner_.forecaster
         text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
         design = self.learner_.design
-        scaling = (
-            "standardised by running mean and deviation" if design.standardize else "as they come"
-        )
         if design.kernel is not None:
-            trust = [
-                f"{share:.0%} in view {view} "
-                f"({'linear' if gamma is None else f'gamma {gamma:.3g}'})"
-                for view, (gamma, share) in enumerate(kernel_widths(self.learner_))
-            ]
-            text += f"\nBeside the linear features there are {design.kernel.n_components} of the rbf kernel ({design.kernel.method}). "
+            trust = []
+            for view, (gamma, share) in enumerate(kernel_widths(self.learner_)):
+                width = "linear" if gamma is None else f"gamma {gamma:.3g}"
+                trust.append(f"{share:.0%} in view {view} ({width})")
+            features = f"{design.kernel.n_components} of the rbf kernel ({design.kernel.method})"
+            text += f"\nBeside the linear features there are {features}. "
             text += f"Trust in posteriors by what they see: {', '.join(trust)}."
-        return f"{text}\nInputs are {scaling}{', with an intercept' if design.intercept else ''}."
+        scaled = "standardised by running mean and deviation"
+        text += f"\nInputs are {scaled if design.standardize else 'as they come'}"
+        return text + (", with an intercept." if design.intercept else ".")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what was saved; parameters that there were not yet have their defaults."""
-        defaults = {
-            name: each.default for name, each in inspect.signature(type(self)).parameters.items()
-        }
+        """Restore what was saved; parameters that did not exist then have their defaults."""
+        parameters = inspect.signature(type(self)).parameters
+        defaults = {name: each.default for name, each in parameters.items()}
+        state = dict(state)
         if "engine_" in state:  # what version 0.1.0 called it
-            state = {
-                ("learner_" if name == "engine_" else name): value for name, value in state.items()
-            }
+            state["learner_"] = state.pop("engine_")
         known = {*defaults, "learner_", "n_features_in_", "feature_names_in_", "_sklearn_version"}
         if not state.keys() <= known:
-            raise ValueError(
-                f"a {type(self).__name__} has nothing called {sorted(state.keys() - known)!r:.200}"
-            )
+            unknown = sorted(state.keys() - known)
+            raise ValueError(f"a {type(self).__name__} has nothing called {unknown!r:.200}")
         if "learner_" in state:
-            self._check_saved(
-                state["learner_"], state["n_features_in_"], state.get("feature_names_in_")
-            )
+            names = state.get("feature_names_in_")
+            self._check_saved(state["learner_"], state["n_features_in_"], names)
         super().__setstate__({**defaults, **state})
 
     def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
@@ -166,11 +152,8 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             raise ValueError("the saved learner has another number of features")
         if names is None:
             return
-        if not (
-            isinstance(names, np.ndarray)
-            and names.shape == (n_features,)
-            and all(isinstance(name, str) for name in names)
-        ):
+        is_column = isinstance(names, np.ndarray) and names.shape == (n_features,)
+        if not is_column or not all(isinstance(name, str) for name in names):
             raise ValueError(f"the saved names of the features must be {n_features} texts")
 
     @property

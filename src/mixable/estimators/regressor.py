@@ -1,6 +1,4 @@
-"""GAFRegressor: linear regression for scikit-learn that learns as it goes, with honest uncertainty
-and no parameters to choose.
-"""
+"""GAFRegressor: linear regression for scikit-learn, one pass, no parameters, with intervals."""
 
 from __future__ import annotations
 
@@ -92,10 +90,10 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     def prequential(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, return_std: bool = False
     ) -> Array | tuple[Array, Array]:
-        """Learn more rows, and return the mean (n,) forecast for each before its target was
-        learned; with `return_std`, the deviations too.
+        """Learn more rows; return the means (n,) of forecasts, each made before its target.
 
-        The same as a loop of `predict` and `partial_fit` over the rows, in compiled code.
+        With `return_std`, the deviations too. The same as a loop of `predict` and `partial_fit`
+        over the rows, in compiled code.
         """
         mean, std = self._teach(Learner.run, self._prepare(X, y, sample_weight))
         return (mean, std) if return_std else mean
@@ -114,9 +112,8 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             try:
                 targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
             except OverflowError:
-                raise ValueError(
-                    "Input y contains a number too large for double precision."
-                ) from None
+                text = "Input y contains a number too large for double precision."
+                raise ValueError(text) from None
             if len(targets) != len(rows):
                 raise ValueError(
                     f"Found input variables with inconsistent numbers of samples: [{len(rows)}, "
@@ -143,8 +140,9 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         return Design.for_numbers({"lam": self.lam, "drift": self.drift}, **self._options())
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """The mean (n,) of each row's forecast; with `return_std`, also its standard deviation: of
-        a target to come, noise and all.
+        """The mean (n,) of each row's forecast; with `return_std`, also its deviation.
+
+        The deviation is that of a target to come, noise and all.
         """
         check_is_fitted(self, "learner_")
         rows = self._rows(X)
@@ -152,9 +150,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         return (mean, self.learner_.deviation(rows)) if return_std else mean
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
-        """The lower and upper ends (n, 2) of the central interval that holds each target with
-        probability `level`.
-        """
+        """The ends (n, 2) of the interval that holds each target with probability `level`."""
         check_is_fitted(self, "learner_")
         return np.column_stack(self.learner_.interval(self._rows(X), level))
 

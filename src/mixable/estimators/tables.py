@@ -1,6 +1,4 @@
-"""Tables of any kind as float64 arrays with column names: NumPy, pandas, Polars, Arrow; without
-importing any of them.
-"""
+"""Tables of NumPy, pandas, Polars or Arrow as float64 arrays, without importing any of them."""
 
 from __future__ import annotations
 
@@ -14,12 +12,9 @@ def column_names(X: Any) -> list[str] | None:
     """The names of a table's columns, if it has names and all are strings."""
     kind = type(X)  # a pandas table has its columns as attributes, whatever they are called
     if hasattr(kind, "collect"):
-        raise TypeError(
-            f"X is a {type(X).__name__}, which is only a plan of a table; collect() it first"
-        )
-    names = (
-        X.column_names if hasattr(kind, "column_names") else getattr(X, "columns", None)
-    )  # Arrow; pandas, Polars
+        raise TypeError(f"X is a {kind.__name__}, only a plan of a table; collect() it first")
+    is_arrow = hasattr(kind, "column_names")
+    names = X.column_names if is_arrow else getattr(X, "columns", None)
     if names is None or callable(names):
         return None
     names = list(names)
@@ -44,15 +39,9 @@ def as_matrix(X: Any) -> Any:
 
 
 def plain_rows(X: Any, n_features: int) -> NDArray[np.float64] | None:
-    """X, if nothing about it needs checking: a C-contiguous float64 table of finite numbers with
-    this many columns.
-    """
-    if (
-        type(X) is not np.ndarray
-        or X.dtype != np.float64
-        or X.ndim != 2
-        or X.shape[1] != n_features
-        or not X.flags.c_contiguous
-    ):
+    """X, if it is a C-contiguous float64 table of finite numbers with this many columns."""
+    if type(X) is not np.ndarray or X.dtype != np.float64 or not X.flags.c_contiguous:
+        return None
+    if X.ndim != 2 or X.shape[1] != n_features:
         return None
     return X if len(X) and np.isfinite(X).all() else None

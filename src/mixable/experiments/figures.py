@@ -1,6 +1,4 @@
-"""The pictures of a race: loss over time as in the paper, reliability, and AutoGAF's trust over
-time. Readable in grey.
-"""
+"""The pictures of a race: loss over time, reliability, AutoGAF's trust. Readable in grey."""
 
 from __future__ import annotations
 

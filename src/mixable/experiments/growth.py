@@ -1,6 +1,4 @@
-"""Table 1 of the paper, measured: how time per step grows with d and K, and regret with n and B;
-exponents fitted on log-log scales.
-"""
+"""Table 1 of the paper, measured: exponents of time in d and K, and of regret in n and B."""
 
 from __future__ import annotations
 

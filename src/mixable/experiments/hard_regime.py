@@ -1,5 +1,4 @@
-"""Regret in the hard regime of Hazan, Koren and Levy (2014): proper forecasters must pay there,
-improper ones need not.
+"""Regret where proper forecasters must pay and improper ones need not.
 
 Hazan, E., Koren, T. and Levy, K. Y. (2014). Logistic regression: Tight bounds for stochastic and
 online optimization. COLT.
@@ -49,11 +48,11 @@ class Result(NamedTuple):
 
 
 def leaders(X: Array, y: NDArray[np.int_], lam: float, radius: float) -> Array:
-    """Margin weights (n + 1,) minimising lam w^2 + the losses of the first t examples over |w| <=
-    radius, for all t at once.
+    """Margin weights (n + 1,) of the leader after each example, within |w| <= radius.
 
-    The stream has only two different examples, so the losses of a prefix are two terms with counts;
-    one dimension, so Newton with bisection runs on all prefixes together.
+    It minimises lam w^2 + the losses of the first t examples, for all t at once. The stream has
+    only two different examples, so the losses of a prefix are two terms with counts; one dimension,
+    so Newton with bisection runs on all prefixes together.
     """
     high_x, low_x = float(X.max()), float(X.min())
     ones = np.concatenate([[0], np.cumsum(y)])
@@ -86,20 +85,17 @@ def regrets(n: int, eps: float, seeds: int) -> Iterator[Result]:
             for name, make in FORECASTERS.items():
                 forecaster = make(B, n)
                 # None stands for the true leader, by the shortcut that this stream allows.
-                incurred = (
-                    losses(leaders(X, y, 1.0, B)[:-1], X, y)
-                    if forecaster is None
-                    else log_loss(forecaster.run(X, y), y)
-                )
+                if forecaster is None:
+                    incurred = losses(leaders(X, y, 1.0, B)[:-1], X, y)
+                else:
+                    incurred = log_loss(forecaster.run(X, y), y)
                 totals[name][chi] += (float(incurred.sum()) - float(best)) / seeds
     for name, by_chi in totals.items():
         yield Result(name, eps, n, max(by_chi.values()))
 
 
 def plot(results: list[Result], path: Path) -> None:
-    """One panel per eps, regret against n; solid lines for improper forecasters, dashed for proper
-    ones.
-    """
+    """One panel per eps, regret against n; dashed lines for proper forecasters."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,6 +1,4 @@
-"""What is lost by approximating a kernel: loss, regret to the exact kernel forecaster and time,
-against the number of features.
-"""
+"""What approximating a kernel costs: loss, regret and time against the number of features."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ METHODS = ("fourier", "nystroem")
 
 
 class Reference(NamedTuple):
-    """What the approximations are compared with: the exact forecaster, a linear one, and the
-    effective dimension after each example.
-    """
+    """Losses of the exact forecaster and a linear one, and the effective dimension over time."""
 
     stream: str
     exact: float
@@ -39,9 +35,7 @@ class Reference(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One approximation: log loss per example, regret to the exact forecaster in all, mean
-    |difference of log p|, time per example.
-    """
+    """One approximation: its log loss, regret to the exact one, mean |dlog p|, and time."""
 
     stream: str
     method: str
@@ -72,18 +66,15 @@ def features(
     """Return features of the rows, causally, and seconds per example."""
     d = X.shape[1]
     start = time.perf_counter()
-    kernel = (
-        Fourier(d, n_components, gamma=gamma, seed=seed)
-        if method == "fourier"
-        else Nystroem(d, n_components, gamma=gamma)
-    )
+    kernel: Fourier | Nystroem = Nystroem(d, n_components, gamma=gamma)
+    if method == "fourier":
+        kernel = Fourier(d, n_components, gamma=gamma, seed=seed)
     phi, _ = kernel.learn(X)
     return phi, (time.perf_counter() - start) / len(X)
 
 
 def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
-    """Run a stream: first what the others are compared with, then each method with each number of
-    features.
+    """Run a stream: first the reference, then each method with each number of features.
 
     Means over the seeds, which only Fourier features have a use for, and the shortest time. With
     one BLAS thread.
@@ -98,17 +89,11 @@ def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Referen
 def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
     X, y = stream(name, n)
     K, gamma = int(y.max()) + 1, STREAMS[name]
-    dual = KernelGAF(
-        Logistic(K, Quadrature() if K == 2 else Sobol(128)),
-        X.shape[1],
-        gamma=gamma,
-        lam=LAM,
-        alpha=ALPHA,
-    )
+    loss = Logistic(K, Quadrature() if K == 2 else Sobol(128))
+    dual = KernelGAF(loss, X.shape[1], gamma=gamma, lam=LAM, alpha=ALPHA)
     exact, seconds = timed(dual, X, y)
-    linear = GAF(X.shape[1] + 1, K, lam=LAM, alpha=ALPHA).run(
-        np.column_stack([np.ones(len(X)), X]), y
-    )
+    with_ones = np.column_stack([np.ones(len(X)), X])
+    linear = GAF(X.shape[1] + 1, K, lam=LAM, alpha=ALPHA).run(with_ones, y)
     yield Reference(
         name,
         float(log_loss(exact, y).mean()),
@@ -132,16 +117,8 @@ def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Refere
                         1e6 * (making + running),
                     )
                 )
-            loss, regret, difference, _ = np.mean(runs, axis=0).tolist()
-            yield Result(
-                name,
-                method,
-                m,
-                loss,
-                regret,
-                difference,
-                min(microseconds for *_, microseconds in runs),
-            )
+            *means, _ = np.mean(runs, axis=0).tolist()
+            yield Result(name, method, m, *means, min(times for *_, times in runs))
 
 
 def plot(references: list[Reference], results: list[Result], path: Path) -> None:

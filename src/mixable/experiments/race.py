@@ -1,6 +1,4 @@
-"""A race: many independent runs, here or on a cluster. Each result is kept as soon as it is there:
-nothing is done twice or lost.
-"""
+"""A race: many independent runs, here or on a cluster; each result is kept at once."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ MOST_ROWS_IN_HINDSIGHT = 100_000
 
 
 class Standing(NamedTuple):
-    """A forecaster on a data set, at its best setting in hindsight: quartiles over the repeats, and
-    the runs themselves.
-    """
+    """A forecaster on a data set, at its best setting in hindsight: quartiles, and the runs."""
 
     data: str
     forecaster: str
@@ -79,9 +75,7 @@ def with_task(task: runs.Task) -> tuple[runs.Task, dict[str, Any]]:
 
 
 def on_dask(tasks: list[runs.Task], scheduler: str) -> Iterator[tuple[runs.Task, dict[str, Any]]]:
-    """Run tasks on a Dask cluster; those of a worker that dies are run again on another. All
-    workers must be able to read the files.
-    """
+    """Run tasks on a Dask cluster, again if a worker dies; all workers must read the files."""
     try:
         from distributed import Client, as_completed
         from distributed.comm.addressing import get_address_host
@@ -90,9 +84,7 @@ def on_dask(tasks: list[runs.Task], scheduler: str) -> Iterator[tuple[runs.Task,
             '--engine dask needs Dask: pip install "mixable[dask]"'
         ) from None
     try:
-        get_address_host(
-            scheduler
-        )  # a client with an address of no known kind could not even be closed
+        get_address_host(scheduler)  # a client with a bad address could not even be closed
         # Dask is not typed throughout.
         client = Client(scheduler, set_as_default=False, timeout=5)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
@@ -101,15 +93,13 @@ def on_dask(tasks: list[runs.Task], scheduler: str) -> Iterator[tuple[runs.Task,
         ) from None
     with client:
         futures = {client.submit(runs.run, task, pure=False, retries=3): task for task in tasks}
-        # Nor is this.
-        for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call]
+        done = as_completed(list(futures), loop=client.loop)  # type: ignore[no-untyped-call]
+        for future in done:
             yield futures[future], future.result()
 
 
 def hindsight(layout: sources.Layout, store: Store) -> float | None:
-    """The least loss in all of a linear model of norm 10 on z-scored features with a constant; None
-    for data too large for memory.
-    """
+    """The least loss of a linear model of norm 10 on z-scored features; None if too large."""
     if layout.rows > MOST_ROWS_IN_HINDSIGHT:
         return None
     task = runs.Task(layout.name, layout, "hindsight", (), None, "zscore")
@@ -127,9 +117,7 @@ def hindsight(layout: sources.Layout, store: Store) -> float | None:
 
 
 def standings(results: list[dict[str, Any]], best: dict[str, float | None]) -> list[Standing]:
-    """Pick each forecaster's best setting, by mean log loss over the repeats, and rank the
-    forecasters of each data set.
-    """
+    """Rank the forecasters of each data set, each at the setting of the least mean log loss."""
     out = []
     for data in dict.fromkeys(result["data"] for result in results):
         rows = []
@@ -188,14 +176,11 @@ def table(results: list[dict[str, Any]]) -> Any:
         "calibration_error",
         "microseconds",
     )
-    order = sorted(
-        results,
-        key=lambda r: (
-            r["data"],
-            r["forecaster"],
-            json.dumps(r["setting"]),
-            -1 if r["seed"] is None else r["seed"],
-        ),
-    )
+
+    def place(result: dict[str, Any]) -> tuple[str, str, str, int]:
+        seed = -1 if result["seed"] is None else result["seed"]
+        return result["data"], result["forecaster"], json.dumps(result["setting"]), seed
+
+    order = sorted(results, key=place)
     columns: dict[str, list[Any]] = {name: [result[name] for result in order] for name in names}
     return pl.DataFrame({**columns, "setting": [json.dumps(result["setting"]) for result in order]})

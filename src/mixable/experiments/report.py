@@ -11,18 +11,20 @@ from mixable.experiments.race import HINDSIGHT_RADIUS, Standing
 from mixable.experiments.runs import FORECASTERS
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222; background: #fff }
-table { border-collapse: collapse; margin: 1rem 0 } th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #ddd }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
+  color: #222; background: #fff }
+table { border-collapse: collapse; margin: 1rem 0 }
+th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child, th:last-child, td:last-child { text-align: left }
 figure { margin: 1.5rem 0 } svg { max-width: 100%; height: auto }
 code { background: #f4f4f4; padding: .1rem .3rem } figcaption { color: #555 }
 """
 CAPTIONS = {
-    "loss": "Averaged log loss over time, each forecaster at its best setting in hindsight; bands are quartiles over the orders. "
-    "The dotted line is the uniform forecast.",
-    "reliability": "Of the forecasts that were so sure, how many were right; on the diagonal is perfect calibration. "
-    "Bins with fewer than 10 forecasts are left out.",
-    "trust": "How AutoGAF's trust is shared among experts with different drift, in the first order.",
+    "loss": "Averaged log loss over time, each forecaster at its best setting in hindsight; bands "
+    "are quartiles over the orders. The dotted line is the uniform forecast.",
+    "reliability": "Of the forecasts that were so sure, how many were right; on the diagonal is "
+    "perfect calibration. Bins with fewer than 10 forecasts are left out.",
+    "trust": "How AutoGAF's trust is shared among experts of different drift, in the first order.",
 }
 HEADINGS = (
     "forecaster",
@@ -79,7 +81,8 @@ def write(path: Path, standings: list[Standing], figures: list[Path], race: dict
             f"<figure>{svg}<figcaption>{html.escape(CAPTIONS[figure.stem])}</figcaption></figure>"
         )
     icon = '<link rel="icon" href="data:,">'
-    head = f'<head><meta charset="utf-8">{icon}<title>mixable race</title><style>{STYLE}</style></head>'
+    title = f"<title>mixable race</title><style>{STYLE}</style>"
+    head = f'<head><meta charset="utf-8">{icon}{title}</head>'
     text = f'<!doctype html><html lang="en">{head}<body>{"".join(parts)}</body></html>\n'
     # the command may have names of files that are not UTF-8
     path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,6 +1,4 @@
-"""One run of a race: one forecaster with one setting over one order of the data, in one pass; and
-what is kept of it.
-"""
+"""One run of a race: one forecaster with one setting over one order of the data, in one pass."""
 
 from __future__ import annotations
 
@@ -89,9 +87,7 @@ def settings(
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be run. `seed` shuffles the rows; None keeps their order, and reads files in
-    chunks.
-    """
+    """What is to be run; `seed` shuffles the rows, None keeps their order."""
 
     data: str
     layout: sources.Layout
@@ -124,17 +120,14 @@ class Task:
                     f"there is no parameter {name!r}; there are {' and '.join(KERNEL_PARAMETERS)}"
                 )
         components = float(setting.get("n_components", 200))
-        whole = (
-            int(components) if components.is_integer() else components
-        )  # numbers of a grid are floats
-        plan = KernelPlan.of("rbf", whole, setting.get("gamma"), setting["method"])
+        if not components.is_integer():  # numbers of a grid are floats
+            raise ValueError(f"n_components must be an integer, got {components:g}")
+        plan = KernelPlan(setting["method"], int(components), setting.get("gamma"))
         return Design.for_classes(None, {"lam": None}, standardize=standardize, kernel=plan)
 
     @property
     def key(self) -> str:
-        """A name for the file that holds the result: the same for the same work on the same
-        contents, whatever the machine.
-        """
+        """A name for the result's file: the same for the same work on the same contents."""
         what = asdict(self)
         what["layout"] = {
             name: value for name, value in what["layout"].items() if name not in ("path", "remarks")
@@ -144,8 +137,7 @@ class Task:
 
 
 def run(task: Task) -> dict[str, Any]:
-    """Do it. The result is plain JSON: the loss curve, scores, time per example, and AutoGAF's
-    trust over time.
+    """Run a task; return the loss curve, scores, time and AutoGAF's trust, as plain JSON.
 
     With one BLAS thread, so that the numbers are the same wherever it runs.
     """
@@ -165,9 +157,8 @@ def _run(task: Task) -> dict[str, Any]:
         np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)]).round().astype(int)
     )
     curve, trust, total, seconds, seen = [], [], 0.0, 0.0, 0
-    piece = (
-        min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096
-    )  # the trust is noted after each
+    # The trust is noted after each piece.
+    piece = min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096
     for X, y in batches(task):
         for begin in range(0, len(y), piece):
             rows, labels = X[begin : begin + piece], y[begin : begin + piece]
@@ -226,12 +217,9 @@ def batches(task: Task) -> Iterator[tuple[Array, Any]]:
         yield from sources.chunks(layout)
         return
     X, y = sources.table(layout)
-    order = (
-        np.arange(len(y))
-        if task.seed is None
-        else np.random.default_rng(task.seed).permutation(len(y))
-    )
-    X, y = X[order], y[order]
+    if task.seed is not None:
+        order = np.random.default_rng(task.seed).permutation(len(y))
+        X, y = X[order], y[order]
     if task.scale == "zscore":
         spread = np.nanstd(X, axis=0)
         X = np.clip((X - np.nanmean(X, axis=0)) / np.where(spread > 0, spread, 1.0), -10, 10)

@@ -1,6 +1,4 @@
-"""Where a race's data come from: the embedded sets, and files of all kinds, read in chunks so that
-memory does not grow with the file.
-"""
+"""Where a race's data come from: the embedded sets, and files of all kinds, read in chunks."""
 
 from __future__ import annotations
 
@@ -55,22 +53,11 @@ class Layout:
 
 
 def survey(name: str, target: str | None) -> Layout:
-    """Look through an embedded set or a file: columns, classes, rows; raise BadDataError with one
-    line if it can't be raced.
-    """
+    """Survey an embedded set or a file; BadDataError with one line if it can't be raced."""
     if name in EMBEDDED:
         X, _, names = _embedded(name)
-        return Layout(
-            name,
-            None,
-            "class",
-            tuple(names.features),
-            (),
-            tuple(names.classes),
-            len(X),
-            (),
-            "embedded",
-        )
+        features, classes = tuple(names.features), tuple(names.classes)
+        return Layout(name, None, "class", features, (), classes, len(X), (), "embedded")
     path = Path(name)
     if not path.exists():
         near = f"; the embedded sets are {', '.join(EMBEDDED)}" if path.suffix == "" else ""
@@ -88,9 +75,7 @@ def survey(name: str, target: str | None) -> Layout:
 
 
 def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
-    """Rows as numbers (n, n_features), NaN where a value is missing, and labels (n,), in the order
-    of the file.
-    """
+    """Rows as numbers (n, n_features), NaN for what is missing, and labels (n,), in order."""
     if layout.path is None:
         X, y, _ = _embedded(layout.name)
         yield X, y
@@ -102,17 +87,12 @@ def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
         columns = [frame[name].cast(pl.Float64, strict=False).to_numpy() for name in layout.numeric]
         for name, values in layout.categories:
             text = frame[name].cast(pl.String)
-            columns += [
-                (text == value).fill_null(False).cast(pl.Float64).to_numpy() for value in values
-            ]
+            flags = [(text == value).fill_null(False) for value in values]
+            columns += [flag.cast(pl.Float64).to_numpy() for flag in flags]
         X = np.column_stack(columns) if columns else np.empty((len(frame), 0))
         X = np.where(np.isfinite(X), X, np.nan)
-        yield (
-            np.ascontiguousarray(X),
-            np.array(
-                [codes[label] for label in frame[layout.target].cast(pl.String)], dtype=np.int_
-            ),
-        )
+        labels = frame[layout.target].cast(pl.String)
+        yield np.ascontiguousarray(X), np.array([codes[label] for label in labels], dtype=np.int_)
 
 
 @lru_cache(maxsize=4)
@@ -188,11 +168,9 @@ def _survey_file(path: Path, target: str | None) -> Layout:
     for name, counts in text.items():
         values = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_CATEGORIES]
         categories.append((name, tuple(values)))
-        more = (
-            f", the {MOST_CATEGORIES} most frequent of {len(counts)}"
-            if len(counts) > MOST_CATEGORIES
-            else ""
-        )
+        more = ""
+        if len(counts) > MOST_CATEGORIES:
+            more = f", the {MOST_CATEGORIES} most frequent of {len(counts)}"
         remarks.append(f"text column {name!r} became {len(values)} columns of 0 and 1{more}")
     if missing:
         remarks.append(f"{missing} missing values count as the running mean of their column")
@@ -256,14 +234,11 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
 
         records, meta = arff.loadarff(path)
         kinds = dict(zip(meta.names(), meta.types(), strict=True))
-        yield pl.DataFrame(
-            {
-                name: records[name]
-                if kinds[name] == "numeric"
-                else [None if v == b"?" else v.decode() for v in records[name]]
-                for name in meta.names()
-            }
-        )
+        columns = {name: records[name] for name in meta.names()}
+        for name, values in columns.items():
+            if kinds[name] != "numeric":
+                columns[name] = [None if v == b"?" else v.decode() for v in values]
+        yield pl.DataFrame(columns)
     elif kind in (".libsvm", ".svm", ".svmlight", ".scale"):
         from sklearn.datasets import load_svmlight_file
 

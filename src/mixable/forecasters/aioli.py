@@ -76,8 +76,8 @@ class AIOLI(CompiledMulticlassForecaster):
     ) -> AIOLI:
         """Return the paper's forecaster for margin weights of norm at most `radius`.
 
-        scale = 1 + B R, and lam has the least bound (`bounds.aioli`) over `horizon` examples; R^2 if
-        that is None.
+        scale = 1 + B R, and lam has the least bound (`bounds.aioli`) over `horizon` examples; R^2
+        if that is None.
         """
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
         lam = bound**2

@@ -87,7 +87,7 @@ class MulticlassForecaster(Forecaster):
         raise NotImplementedError
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
         raise NotImplementedError
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:

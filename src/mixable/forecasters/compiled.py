@@ -96,7 +96,7 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
         return self._core.predict(x)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
         self._core.learn(x, y, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:

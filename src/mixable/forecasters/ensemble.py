@@ -115,7 +115,7 @@ class Ensemble(CompiledForecaster):
 
     @property
     def input_scale(self) -> float:
-        """The mean square that inputs are measured by: `scale`, or the first input's; 0 before it."""
+        """The mean square that inputs are measured by: `scale`, or the first input's."""
         return float(self._core.scale)
 
     def _head_of_report(self, loss: str) -> list[str]:

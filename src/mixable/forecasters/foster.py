@@ -129,7 +129,7 @@ class Foster(KeepingForecaster):
         return np.asarray(helmert(self.n_classes) @ self._V.mean(axis=0))
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
         examples = self._with(*self._checked(x, y, weight))
         before = self._X, self._y, self._w
         self._X, self._y, self._w = examples

@@ -21,9 +21,9 @@ from mixable.integrals import helmert, softmax
 class FTRL(KeepingForecaster):
     """Predicts with the regularised fit to all examples, refitted after each one.
 
-    Newton's method starts from the last fit. Keeps all examples: example t costs O(t (K d)^2 + (K d)^3). It has no regret bound of the size
-    of GAF's on arbitrary sequences: being proper, it is subject to the lower bound of Hazan, Koren
-    and Levy (2014).
+    Newton's method starts from the last fit. Keeps all examples: example t costs O(t (K d)^2 + (K
+    d)^3). It has no regret bound of the size of GAF's on arbitrary sequences: being proper, it is
+    subject to the lower bound of Hazan, Koren and Levy (2014).
 
     Parameters
     ----------
@@ -58,7 +58,8 @@ class FTRL(KeepingForecaster):
     def from_theory(cls, n_features: int, n_classes: int, *, bound: float) -> FTRL:
         """Return the fit with lam = R^2.
 
-        With it SMP (not FTRL) has an excess risk of (3 d + B^2 R^2) / n on i.i.d. binary data. On arbitrary sequences no choice of lam gives FTRL a logarithmic regret without exp(B), and
+        With it SMP (not FTRL) has an excess risk of (3 d + B^2 R^2) / n on i.i.d. binary data. On
+        arbitrary sequences no choice of lam gives FTRL a logarithmic regret without exp(B), and
         none is known to give SMP one.
         """
         return cls(n_features, n_classes, lam=_validate.scale(bound, "bound") ** 2)
@@ -69,7 +70,7 @@ class FTRL(KeepingForecaster):
         return np.asarray(helmert(self.n_classes) @ self._V)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
         examples = self._with(*self._checked(x, y, weight))
         V = fit(*examples, self.lam, self._V)
         (self._X, self._y, self._w), self._V = examples, V

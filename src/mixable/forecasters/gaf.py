@@ -19,8 +19,8 @@ class GAF(PosteriorForecaster):
 
     It keeps a Gaussian over the weights, the exponential weights of past losses replaced by
     quadratic surrogates (Eq. 3) at the regularised leader (Eq. 2), and predicts the mean of softmax
-    under it (Eqs. 4 and 5). A step costs of the order of K (K d)^2 operations; memory is two matrices of (K-1) d squared, and somewhat more
-    where K is much larger than d.
+    under it (Eqs. 4 and 5). A step costs of the order of K (K d)^2 operations; memory is two
+    matrices of (K-1) d squared, and somewhat more where K is much larger than d.
 
     Parameters
     ----------
@@ -118,14 +118,14 @@ class GAF(PosteriorForecaster):
     ) -> GAF:
         """Return the forecaster of Theorem 1.
 
-        For comparators of norm at most `radius` and inputs of norm at most `bound`: alpha = 1, beta of (A3), lam >= max(4, dimension) zeta. `constants` is "paper" (dimension d
-        K) or "tight" (`Logistic.constants`, dimension d (K-1), since the direction common to all
-        classes never matters). With a `horizon` n, lam has the least bound over n examples,
-        `bounds.gaf(n, ..., constants=constants)`, and mu = 1/n: smoothing then costs at most 2 nats
-        in all; without, lam is the least allowed and mu = 0, for `bounds.gaf(n, ...,
-        constants=constants, lam=lam)`. The bound is for exact expectations: those of two classes
-        are, for more see `bounds.proposition3`. On benign streams these values are too cautious to
-        be competitive.
+        For comparators of norm at most `radius` and inputs of norm at most `bound`: alpha = 1, beta
+        of (A3), lam >= max(4, dimension) zeta. `constants` is "paper" (dimension d K) or "tight"
+        (`Logistic.constants`, dimension d (K-1), since the direction common to all classes never
+        matters). With a `horizon` n, lam has the least bound over n examples, `bounds.gaf(n, ...,
+        constants=constants)`, and mu = 1/n: smoothing then costs at most 2 nats in all; without,
+        lam is the least allowed and mu = 0, for `bounds.gaf(n, ..., constants=constants, lam=lam)`.
+        The bound is for exact expectations: those of two classes are, for more see
+        `bounds.proposition3`. On benign streams these values are too cautious to be competitive.
 
         >>> f = GAF.from_theory(18, 4, radius=5.0, bound=1.0, horizon=10_000)
         >>> f.lam, round(f.beta, 4), f.mu

@@ -87,7 +87,7 @@ class ONS(PosteriorForecaster):
         return cls(n_features, K, lam=1 / (beta * diameter) ** 2, beta=beta, radius=radius)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, loss times `weight`."""
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
         self._core.learn(x, y, weight)
         if self.radius is not None:
             V = self._core.mean()

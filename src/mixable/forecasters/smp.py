@@ -17,8 +17,9 @@ from mixable.integrals import helmert, softmax
 class SMP(FTRL):
     """The sample minmax predictor: each label's probability under the fit that has it added.
 
-    p(y | x) is proportional to p_{theta(x, y)}(y | x), theta(x, y) the fit with (x, y). Improper, with a fast rate on i.i.d. data and none for arbitrary sequences. Each prediction
-    costs n_classes refits.
+    p(y | x) is proportional to p_{theta(x, y)}(y | x), theta(x, y) the fit with (x, y). Improper,
+    with a fast rate on i.i.d. data and none for arbitrary sequences. Each prediction costs
+    n_classes refits.
 
     Examples
     --------

@@ -26,9 +26,9 @@ Array = NDArray[np.float64]
 def effective_dimension(K: ArrayLike, lam: float) -> Array:
     """d_eff(t) = tr K_t (K_t + lam I)^-1 of the first t = 1, ..., n examples.
 
-    K (n, n) is the kernel matrix of all of them. The paper believes that it takes the dimension's place in a bound for kernels. The inverse of a
-    Cholesky factor's leading block is the leading block of the factor's inverse, so that one
-    factorisation serves all t.
+    K (n, n) is the kernel matrix of all of them. The paper believes that d_eff replaces the
+    dimension in a bound for kernels. The inverse of a Cholesky factor's leading block is the
+    leading block of the factor's inverse, so that one factorisation serves all t.
 
     >>> effective_dimension(np.eye(3), lam=1.0)
     array([0.5, 1. , 1.5])

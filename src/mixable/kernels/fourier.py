@@ -19,12 +19,12 @@ Array = NDArray[np.float64]
 
 
 class Fourier:
-    """Cosine and sine of random frequencies, whose inner products come close to exp(-gamma |x -
-    x'|^2).
+    """Cosine and sine of random frequencies.
 
-    Frequencies come in blocks of n_features orthogonal ones, with the lengths of normal vectors: a
-    smaller error than with independent ones, as in scikit-learn's `RBFSampler`. Cosine and sine of
-    each, so that every |phi(x)|^2 is exactly 1 (if n_components is even).
+    Inner products come close to the kernel exp(-gamma |x - x'|^2). Frequencies come in blocks of
+    n_features orthogonal ones, with the lengths of normal vectors: a smaller error than with
+    independent ones, as in scikit-learn's `RBFSampler`. Cosine and sine of each, so that every
+    |phi(x)|^2 is exactly 1 (if n_components is even).
 
     Parameters
     ----------
@@ -50,16 +50,13 @@ class Fourier:
         self.n_components = _validate.count(n_components, "n_components")
         self.gamma = _validate.scale(gamma, "gamma")
         self.seed = _validate.count(seed, "seed", least=0)
-        _validate.memory(
-            16.0 * max(d, 1) * self.n_components, f"Fourier with {self.n_components} components"
-        )
+        what = f"Fourier with {self.n_components} components"
+        _validate.memory(16.0 * max(d, 1) * self.n_components, what)
         rng = np.random.default_rng(self.seed)
         pairs, odd = divmod(self.n_components, 2)
         block = max(d, 1)
-        blocks = [
-            _orthogonal(rng, d, min(block, pairs + odd - begin))
-            for begin in range(0, pairs + odd, block)
-        ]
+        begins = range(0, pairs + odd, block)
+        blocks = [_orthogonal(rng, d, min(block, pairs + odd - begin)) for begin in begins]
         self.frequencies = self._pairs(np.hstack(blocks))  # (d, n_components)
         # A cosine without its sine has a random phase, or it would favour inputs near 0.
         self.phases = np.concatenate(
@@ -68,57 +65,44 @@ class Fourier:
 
     def transform(self, Z: Array) -> Array:
         """Features (n, n_components) of the rows of Z (n, n_features)."""
-        return np.asarray(
-            math.sqrt(2 / self.n_components) * np.cos(Z @ self.frequencies + self.phases)
-        )
+        waves = np.cos(Z @ self.frequencies + self.phases)
+        return np.asarray(math.sqrt(2 / self.n_components) * waves)
 
     def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Fourier]:
         """The same, and the map afterwards: there is nothing to learn."""
         return self.transform(Z), self
 
     def add_features(self, k: int) -> Fourier:
-        """The map for inputs that have `k` more features, at the end; where these are 0 it is the
-        same.
-        """
+        """The map for `k` more features, at the end; where these are 0 it is the same."""
         larger = copy.copy(self)
         rng = np.random.default_rng([self.seed, len(self.frequencies)])
-        larger.frequencies = np.vstack(
-            [self.frequencies, self._pairs(rng.normal(size=(k, (self.n_components + 1) // 2)))]
-        )
+        more = self._pairs(rng.normal(size=(k, (self.n_components + 1) // 2)))
+        larger.frequencies = np.vstack([self.frequencies, more])
         return larger
 
     def state(self) -> dict[str, Array]:
         """Everything that it knows, for `restore`."""
-        return {
-            "gamma": np.array([self.gamma]),
-            "frequencies": self.frequencies,
-            "phases": self.phases,
-        }
+        arrays = {"frequencies": self.frequencies, "phases": self.phases}
+        return {"gamma": np.array([self.gamma]), **arrays}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` gave; ValueError if that is not for a map of this size."""
+        """Go on from what `state` returned; ValueError if it is not for a map of this size."""
         for name in ("frequencies", "phases"):
             wanted, found = getattr(self, name).shape, state[name]
             if found.shape != wanted or not np.isfinite(found).all():
-                raise ValueError(
-                    f"{name} must be finite numbers of shape {wanted}, got shape {found.shape}"
-                )
+                what = f"finite numbers of shape {wanted}"
+                raise ValueError(f"{name} must be {what}, got shape {found.shape}")
         self.gamma = _validate.scale(float(state["gamma"][0]), "gamma")
         self.frequencies, self.phases = state["frequencies"], state["phases"]
 
     def _pairs(self, normal: Array) -> Array:
-        """Frequencies, in units of the kernel's width, for the cosines and then again for the
-        sines.
-        """
-        return np.asarray(
-            math.sqrt(2 * self.gamma) * np.hstack([normal, normal])[:, : self.n_components]
-        )
+        """Frequencies in units of the kernel's width, for cosines and then again for sines."""
+        both = np.hstack([normal, normal])[:, : self.n_components]
+        return np.asarray(math.sqrt(2 * self.gamma) * both)
 
 
 def _orthogonal(rng: np.random.Generator, d: int, count: int) -> Array:
-    """Columns (d, count <= d) that are orthogonal, and each distributed as a standard normal
-    vector; of no features, one column.
-    """
+    """Orthogonal columns (d, count <= d), each a standard normal vector; one column if d = 0."""
     if d == 0:
         return np.empty((0, 1))
     # The signs make QR's orthogonal columns uniform over all such.

@@ -1,5 +1,4 @@
-"""Nystroem's method with landmarks chosen as the stream goes by: a partial Cholesky factor of the
-kernel matrix.
+"""Nystroem's method with landmarks chosen on the way: a partial Cholesky factor of the kernel.
 
 Williams, C. and Seeger, M. (2001). Using the Nystroem method to speed up kernel machines. NeurIPS.
 Engel, Y., Mannor, S. and Meir, R. (2004). The kernel recursive least-squares algorithm. IEEE
@@ -26,8 +25,7 @@ def rbf(A: Array, B: Array, gamma: float) -> Array:
 
 
 class Nystroem:
-    """Features of x whose inner products are those of the kernel's projection on the landmarks
-    taken in so far.
+    """Features whose inner products are the kernel's, projected on the landmarks so far.
 
     With landmarks l_1, ..., l_r and their kernel matrix L L^T, phi(x) = L^-1 (k(l_1, x), ...,
     k(l_r, x)), then zeros. What the landmarks leave unexplained of x is the residual k(x, x) -
@@ -51,11 +49,14 @@ class Nystroem:
     --------
     >>> x = np.random.default_rng(0).normal(size=(500, 2))
     >>> phi, later = Nystroem(2, 50, gamma=0.5).learn(x)
-    >>> phi.shape, len(later.landmarks), bool(abs(later.transform(x) @ later.transform(x).T - rbf(x, x, 0.5)).mean() < 1e-3)
-    ((500, 50), 50, True)
+    >>> phi.shape, len(later.landmarks)
+    ((500, 50), 50)
+    >>> phi = later.transform(x)
+    >>> bool(abs(phi @ phi.T - rbf(x, x, 0.5)).mean() < 1e-3)
+    True
     """
 
-    BLOCK = 256  # rows that are looked at together
+    BLOCK = 256  # rows that are transformed together
 
     def __init__(
         self, n_features: int, n_components: int, *, gamma: float, tolerance: float = 1e-3
@@ -68,9 +69,7 @@ class Nystroem:
         self.factor: Array = np.empty((0, 0))  # L
 
     def transform(self, Z: Array) -> Array:
-        """Features (n, n_components) of the rows of Z (n, n_features), each as if it were the next
-        to be learned.
-        """
+        """Features (n, n_components) of rows Z (n, n_features), each as if it were the next."""
         out, residual = self._project(Z)
         r = len(self.landmarks)
         if r < self.n_components:
@@ -78,18 +77,19 @@ class Nystroem:
         return out
 
     def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Nystroem]:
-        """Features of the rows, one after the other, and the map after them; rows that do not count
-        (n,) never become landmarks.
+        """Features of the rows one after the other, and the map after them.
+
+        Rows that do not count (n,) never become landmarks.
         """
         counts = np.ones(len(Z), dtype=bool) if counts is None else counts
         later, out = copy.copy(self), np.empty((len(Z), self.n_components))
         for begin in range(0, len(Z), self.BLOCK):
             block = slice(begin, begin + self.BLOCK)
-            out[block] = later._take(Z[block], counts[block])
+            out[block] = later._learn_block(Z[block], counts[block])
         return out, later
 
     def add_features(self, k: int) -> Nystroem:
-        """The map for inputs that have `k` more features, at the end; the landmarks have 0 there."""
+        """The map for `k` more features, at the end; the landmarks have 0 there."""
         larger = copy.copy(self)
         larger.landmarks = np.hstack([self.landmarks, np.zeros((len(self.landmarks), k))])
         return larger
@@ -99,30 +99,22 @@ class Nystroem:
         return {"gamma": np.array([self.gamma]), "landmarks": self.landmarks, "factor": self.factor}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` gave; ValueError if that is not for a map of this size."""
+        """Go on from what `state` returned; ValueError if it is not for a map of this size."""
         landmarks, factor = state["landmarks"], state["factor"]
         r = len(landmarks)
-        if (
-            landmarks.shape != (r, self.landmarks.shape[1])
-            or factor.shape != (r, r)
-            or r > self.n_components
-        ):
-            raise ValueError(
-                f"landmarks of shape {landmarks.shape} and their factor of shape {factor.shape} do "
-                "not fit"
-            )
+        shapes = (r, self.landmarks.shape[1]), (r, r)
+        if (landmarks.shape, factor.shape) != shapes or r > self.n_components:
+            found = f"landmarks of shape {landmarks.shape} and their factor of shape {factor.shape}"
+            raise ValueError(f"{found} do not fit")
         gamma = _validate.scale(float(state["gamma"][0]), "gamma")
-        if not (
-            np.isfinite(landmarks).all()
-            and np.isfinite(factor).all()
-            and (np.diag(factor) > 0).all()
-        ):
+        is_finite = np.isfinite(landmarks).all() and np.isfinite(factor).all()
+        if not is_finite or not (np.diag(factor) > 0).all():
             raise ValueError(
                 "landmarks must be finite numbers, and their factor one with a positive diagonal"
             )
-        if (np.triu(factor, 1) != 0).any() or not np.allclose(
-            factor @ factor.T, rbf(landmarks, landmarks, gamma), rtol=0, atol=1e-6
-        ):
+        gram = rbf(landmarks, landmarks, gamma)
+        is_lower = not np.triu(factor, 1).any()
+        if not is_lower or not np.allclose(factor @ factor.T, gram, rtol=0, atol=1e-6):
             raise ValueError("the factor is not that of the landmarks' kernel matrix")
         self.gamma, self.landmarks, self.factor = gamma, landmarks, factor
 
@@ -130,14 +122,14 @@ class Nystroem:
         """Features by the landmarks there are, and residuals (n,)."""
         out, r = np.zeros((len(Z), self.n_components)), len(self.landmarks)
         if r:
-            out[:, :r] = solve_triangular(
-                self.factor, rbf(self.landmarks, Z, self.gamma), lower=True, check_finite=False
-            ).T
+            k = rbf(self.landmarks, Z, self.gamma)
+            out[:, :r] = solve_triangular(self.factor, k, lower=True, check_finite=False).T
         return out, np.maximum(1.0 - np.einsum("ij,ij->i", out, out), 0.0)
 
-    def _take(self, Z: Array, counts: NDArray[np.bool_]) -> Array:
-        """Features of the rows one after the other; landmarks are taken in. A new one is a step of
-        Cholesky's on the rows that follow.
+    def _learn_block(self, Z: Array, counts: NDArray[np.bool_]) -> Array:
+        """Features of the rows one after the other; landmarks are added.
+
+        A new one is a step of Cholesky's on the rows that follow.
         """
         out, residual = self._project(Z)
         at = 0
@@ -150,13 +142,11 @@ class Nystroem:
             at += 1
             if not counts[at - 1]:
                 continue
-            self.factor = np.block(
-                [[self.factor, np.zeros((r, 1))], [out[at - 1, None, :r], pivot]]
-            )
+            row = out[at - 1, None, :r]
+            self.factor = np.block([[self.factor, np.zeros((r, 1))], [row, pivot]])
             self.landmarks = np.vstack([self.landmarks, Z[at - 1]])
             rest = slice(at, None)
-            out[rest, r] = (
-                rbf(Z[rest], Z[at - 1 : at], self.gamma)[:, 0] - out[rest, :r] @ out[at - 1, :r]
-            ) / pivot
+            k = rbf(Z[rest], Z[at - 1 : at], self.gamma)[:, 0]
+            out[rest, r] = (k - out[rest, :r] @ out[at - 1, :r]) / pivot
             residual[rest] = np.maximum(residual[rest] - out[rest, r] ** 2, 0.0)
         return out

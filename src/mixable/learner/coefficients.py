@@ -17,7 +17,7 @@ def coefficients(learner: Learner) -> tuple[Array, Array]:
     In the units of the caller's columns where scaling is linear.
     """
     _refuse_kernels(learner)
-    first = int(learner.design.intercept)
+    first = 1 if learner.design.intercept else 0
     theta = np.atleast_2d(learner.forecaster.coef)
     slopes = theta[:, first:] * _per_unit(learner)
     bias = theta[:, 0] if first else np.zeros(len(theta))
@@ -31,11 +31,11 @@ def deviations(learner: Learner, contrasts: Array) -> Array:
     For numbers, (1, d) with contrasts [[1]].
     """
     _refuse_kernels(learner)
-    forecaster, first, k = learner.forecaster, int(learner.design.intercept), contrasts.shape[1]
+    forecaster, k = learner.forecaster, contrasts.shape[1]
+    first = 1 if learner.design.intercept else 0
     if not hasattr(getattr(forecaster, "_core", None), "covariance"):
-        raise AttributeError(
-            f"{type(forecaster).__name__} keeps no posterior: its weights have no deviations"
-        )
+        kind = type(forecaster).__name__
+        raise AttributeError(f"{kind} keeps no posterior: its weights have no deviations")
     is_mixture = isinstance(forecaster, (AutoGAF, AutoRidge))
     covariance: Array = forecaster._core.covariance() * (1.0 if is_mixture else 0.5)
     width = learner.n_features + first
@@ -45,7 +45,7 @@ def deviations(learner: Learner, contrasts: Array) -> Array:
 
 
 def kernel_widths(learner: Learner) -> list[tuple[float | None, float]]:
-    """The gamma of each kernel view (None for the linear one), and the trust in those that see it."""
+    """The gamma of each view (None for the linear one), and the trust in those that see it."""
     inputs, forecaster = learner.inputs, learner.forecaster
     assert isinstance(inputs, KernelInputs)
     gammas: list[float | None] = [None] if inputs.plan.linear else []

@@ -57,7 +57,9 @@ class Design:
         if kind is not None or everything:
             return cls(kind or GAF, given, kernel=kernel, **flags)
         names = ("lam", "beta", "drift")
-        kernel, parameters = _mixed(AutoGAF.GRID, names, given, standardize, kernel)
+        kernel, parameters = _mixed(
+            AutoGAF.GRID, names, given, standardize=standardize, kernel=kernel
+        )
         if kernel is not None:
             parameters["guard"] = None
         if "alpha" in given:
@@ -77,7 +79,9 @@ class Design:
         """Mix over whatever is None of lam, drift and the kernel's gamma."""
         given = {name: value for name, value in fixed.items() if value is not None}
         names = ("lam", "drift")
-        kernel, parameters = _mixed(AutoRidge.GRID, names, given, standardize, kernel)
+        kernel, parameters = _mixed(
+            AutoRidge.GRID, names, given, standardize=standardize, kernel=kernel
+        )
         parameters["threads"] = threads
         flags = {"standardize": standardize, "intercept": intercept}
         return cls(AutoRidge, parameters, kernel=kernel, **flags)
@@ -99,7 +103,7 @@ class Design:
     def width(self, n_features: int) -> int:
         """Numbers in each view of an input."""
         components = self.kernel.n_components if self.kernel else 0
-        return n_features + int(self.intercept) + components
+        return n_features + components + (1 if self.intercept else 0)
 
     def fits(self, forecaster: Any, n_features: int) -> bool:
         """Whether a forecaster is of this kind, and takes the rows that the inputs make."""
@@ -132,6 +136,7 @@ def _mixed(
     grid: tuple[tuple[float, ...], ...],
     names: tuple[str, ...],
     given: dict[str, float],
+    *,
     standardize: bool,
     kernel: KernelPlan | None,
 ) -> tuple[KernelPlan | None, dict[str, Any]]:

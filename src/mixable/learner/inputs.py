@@ -53,7 +53,7 @@ class Inputs(Protocol):
         """All that was learned."""
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` returned; ValueError if it does not fit."""
+        """Go on from what `state` returned; ValueError if it does not fit."""
 
 
 class ScaledInputs:
@@ -71,7 +71,7 @@ class ScaledInputs:
     def row_length(self) -> int:
         """Numbers in a row of the forecaster."""
         intercept, _, views = self._options
-        return views * (self.n_features + int(intercept))
+        return views * (self.n_features + (1 if intercept else 0))
 
     def transform(self, X: Array) -> Array:
         """Rows of the forecaster for a row or a table, each as if it were the next one learned."""
@@ -113,7 +113,7 @@ class ScaledInputs:
         return self.scaler.state()
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` returned; ValueError if it does not fit."""
+        """Go on from what `state` returned; ValueError if it does not fit."""
         self.scaler.restore(state)
 
     def _copy(self, n_features: int) -> _core.Scaler:

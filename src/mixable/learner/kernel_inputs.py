@@ -34,7 +34,7 @@ class FeatureMap(Protocol):
         """All that it knows."""
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` returned; ValueError if it does not fit."""
+        """Go on from what `state` returned; ValueError if it does not fit."""
 
 
 METHODS: dict[str, Any] = {"fourier": Fourier, "nystroem": Nystroem}
@@ -70,8 +70,12 @@ class KernelPlan:
     @property
     def views(self) -> int:
         """How many views of an input there are."""
-        widths = len(self.bandwidths) if self.gamma is None else 1
-        return widths + int(self.linear)
+        return self.linear_views + (len(self.bandwidths) if self.gamma is None else 1)
+
+    @property
+    def linear_views(self) -> int:
+        """How many views have no kernel features: 1 or 0."""
+        return 1 if self.linear else 0
 
     @classmethod
     def of(cls, kernel: Any, n_components: Any, gamma: Any, method: Any) -> KernelPlan | None:
@@ -108,7 +112,7 @@ class KernelInputs:
     def __init__(
         self, plan: KernelPlan, n_features: int, *, intercept: bool, standardize: bool
     ) -> None:
-        self.plan, self.n_features, self.intercept = plan, n_features, int(intercept)
+        self.plan, self.n_features, self.intercept = plan, n_features, 1 if intercept else 0
         views = 2 if standardize else 1
         self.scaled = ScaledInputs(
             n_features, intercept=intercept, standardize=standardize, views=views
@@ -164,7 +168,7 @@ class KernelInputs:
         return {**self.scaled.state(), **maps, "amplitude": np.array([self.amplitude])}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` returned; ValueError if it does not fit."""
+        """Go on from what `state` returned; ValueError if it does not fit."""
         rest = dict(state)
         amplitude = _validate.scale(float(rest.pop("amplitude")[0]), "amplitude")
         maps = self.plan.maps(self.n_features)
@@ -191,7 +195,7 @@ class KernelInputs:
     def _rows(self, Z: Array, features: list[Array]) -> Array:
         """Put views together. The linear features come last in each, since more may be added."""
         first, m = self.intercept, self.plan.n_components
-        last, width, linear = self._last(Z), first + self.n_features, int(self.plan.linear)
+        last, width, linear = self._last(Z), first + self.n_features, self.plan.linear_views
         out = np.zeros((len(last), len(features) + linear, width + m))
         out[:, :, :first] = 1.0
         if linear:

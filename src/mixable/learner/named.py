@@ -1,4 +1,4 @@
-"""A learner that takes dictionaries: features by name, made room for as they come."""
+"""A learner of dictionaries: features by name, added as they come."""
 
 from __future__ import annotations
 
@@ -79,9 +79,8 @@ class NamedLearner:
             learner.learn(self._columns.table(X), y)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        defaults = {
-            name: each.default for name, each in inspect.signature(type(self)).parameters.items()
-        }
+        parameters = inspect.signature(type(self)).parameters
+        defaults = {name: each.default for name, each in parameters.items()}
         known = {*defaults, "_columns", "_learner", "_engine"}
         if not state.keys() <= known:
             unknown = sorted(state.keys() - known)
@@ -89,7 +88,7 @@ class NamedLearner:
         self._restore({**defaults, **state})
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Take over a saved state, once columns and learner are known to go together."""
+        """Go on from a saved state, once columns and learner are known to go together."""
         # Version 0.1.0 called a learner an engine.
         state = {("_learner" if name == "_engine" else name): each for name, each in state.items()}
         places, learner = state["_columns"], state["_learner"]

@@ -73,7 +73,7 @@ class Labels:
         return p if known == p.shape[-1] else np.ones((*p.shape[:-1], min(known, 1)))
 
     def learn(self, forecaster: Any, z: Array, y: Hashable, weight: float) -> None:
-        """Let the forecaster learn one row; one of weight 0 only says that there is such a label."""
+        """Let the forecaster learn one row; one of weight 0 only adds its label."""
         if y in self.codes:
             forecaster.learn(z, self.codes[y], weight)
             return
@@ -88,41 +88,35 @@ class Labels:
                 vars(forecaster).update(before)
 
     def run(self, forecaster: Any, Z: Array, y: Sequence[Hashable], weight: Array | None) -> Array:
-        """Probabilities (n, labels met in the end) made before each row; 0 for labels not met yet."""
-        pieces, begin, newcomers = [], 0, self.new(y)
-        if newcomers:  # pieces are checked one by one: refuse what any would, before the first
+        """Probabilities (n, labels in the end) made before each row; 0 for labels not met yet."""
+        pieces, begin, new = [], 0, self.new(y)
+        if new:  # pieces are checked one by one: refuse what any would, before the first
             _validate.size(Z, forecaster._largest_square(), "X")
-        for label in newcomers:
+        for label in new:
             first = next(t for t in range(begin, len(Z)) if y[t] == label)
-            pieces += self._piece(forecaster, Z, y, weight, begin, first)
+            pieces += self._piece(forecaster, Z, y, weight, slice(begin, first))
             pieces.append(self.forecast(forecaster.predict(Z[first]))[None, :])
             self.learn(forecaster, Z[first], label, 1.0 if weight is None else float(weight[first]))
             begin = first + 1
-        pieces += self._piece(forecaster, Z, y, weight, begin, len(Z))
+        pieces += self._piece(forecaster, Z, y, weight, slice(begin, len(Z)))
         return self.stacked(pieces)
 
     def _piece(
-        self,
-        forecaster: Any,
-        Z: Array,
-        y: Sequence[Hashable],
-        weight: Array | None,
-        begin: int,
-        end: int,
+        self, forecaster: Any, Z: Array, y: Sequence[Hashable], weight: Array | None, rows: slice
     ) -> list[Array]:
         """Run over rows whose labels have all been met."""
-        if begin == end:
+        codes = np.array([self.codes[label] for label in y[rows]], dtype=np.int_)
+        if not len(codes):
             return []
-        codes = np.fromiter((self.codes[label] for label in y[begin:end]), np.int_, end - begin)
-        weights = None if weight is None else weight[begin:end]
-        return [self.forecast(forecaster.run(Z[begin:end], codes, weights))]
+        weights = None if weight is None else weight[rows]
+        return [self.forecast(forecaster.run(Z[rows], codes, weights))]
 
     def state(self) -> dict[str, Any]:
         """All that was learned."""
         return {"labels": self.names, "codes": self.codes, "closed": self.closed, "origin": None}
 
     def stacked(self, pieces: list[Array]) -> Array:
-        """Tables of probabilities one after the other, each with as many labels as were met then."""
+        """Tables of probabilities one after the other, each with the labels met by then."""
         if len(pieces) == 1 and pieces[0].shape[1] == len(self.names):
             return pieces[0]
         out, at = np.zeros((sum(map(len, pieces)), len(self.names))), 0

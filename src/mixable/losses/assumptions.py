@@ -13,13 +13,11 @@ from mixable import _validate
 from mixable._sobol import matched_sobol
 from mixable.integrals import Rung
 from mixable.losses.logistic import Logistic
-from mixable.losses.protocol import Constants, Loss
+from mixable.losses.protocol import Constants, Loss, check_loss
 
 Array = NDArray[np.float64]
-NARROWEST, WIDEST = (
-    0.03,
-    30.0,
-)  # standard deviations of the linear predictions that (A1) is tried at
+# Standard deviations of the linear predictions that (A1) is tried at.
+NARROWEST, WIDEST = 0.03, 30.0
 
 
 class Violation(NamedTuple):
@@ -31,9 +29,7 @@ class Violation(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What `check_assumptions` found, with the constants it used; `violation` is None if all four
-    held at every point tried.
-    """
+    """What `check_assumptions` found; `violation` is None if all four held wherever tried."""
 
     constants: Constants
     points: int
@@ -55,15 +51,15 @@ def check_assumptions(
     points: int = 3000,
     seed: int = 0,
 ) -> Report:
-    """Test (A1)-(A4) at random points, for comparators of norm at most `radius` and inputs of norm
-    at most `bound`.
+    """Test (A1)-(A4) at random points.
 
-    Everything is done on the linear predictions z = Theta x, the worst case being |x| = bound: then
-    |Theta_1 - Theta_2| is at least
-    |z_1 - z_2| / bound, and comparators reach |z_1| <= radius * bound. (A2)-(A4) are searched from random points, the worst of which are
-    pushed uphill. So is (A1), over Gaussians with standard deviations of 0.03 to 30, with the
-    loss's own `substitute` and a tolerance of 0.2%. `Logistic` is tested with exact expectations:
-    what an integrator loses is no matter of the loss (see `bounds.proposition3`).
+    For comparators of norm at most `radius` and inputs of norm at most `bound`. Everything is done
+    on the linear predictions z = Theta x, the worst case being |x| = bound: then |Theta_1 -
+    Theta_2| is at least |z_1 - z_2| / bound, and comparators reach |z_1| <= radius * bound.
+    (A2)-(A4) are searched from random points, the worst of which are pushed uphill. So is (A1),
+    over Gaussians with standard deviations of 0.03 to 30, with the loss's own `substitute` and a
+    tolerance of 0.2%. `Logistic` is tested with exact expectations: what an integrator loses is no
+    matter of the loss (see `bounds.proposition3`).
 
     Parameters
     ----------
@@ -89,54 +85,46 @@ def check_assumptions(
     >>> check_assumptions(Logistic(3), radius=2.0, bound=1.0).holds
     True
     >>> paper = Logistic(3).constants(2.0, 1.0)
-    >>> check_assumptions(Logistic(3), 2.0, 1.0, constants=paper._replace(beta=4 * paper.beta)).violation.assumption
+    >>> wrong = paper._replace(beta=4 * paper.beta)
+    >>> check_assumptions(Logistic(3), 2.0, 1.0, constants=wrong).violation.assumption
     'A3'
     """
-    radius, bound = (
-        _validate.real(radius, "radius", above=0),
-        _validate.real(bound, "bound", above=0),
-    )
-    if not isinstance(loss, Loss):
-        raise TypeError(
-            f"loss must have the methods of mixable.losses.Loss, got {type(loss).__name__}"
-        )
+    radius = _validate.real(radius, "radius", above=0)
+    bound = _validate.real(bound, "bound", above=0)
+    check_loss(loss)
     points = _validate.count(points, "points")
-    c = (
-        loss.constants(radius, bound, n_features, constants)
-        if isinstance(constants, str)
-        else Constants(*constants)
-    )
+    if isinstance(constants, str):
+        constants = loss.constants(radius, bound, n_features, constants)
+    c = Constants(*constants)
     for symbol, value in c._asdict().items():
         _validate.real(value, symbol, above=0, infinite=symbol == "zeta")
     rng = np.random.default_rng(seed)
     reach = radius * bound
 
     def bregman(z1: Array, z2: Array, y: Any) -> tuple[float, float]:
-        """loss(z1) minus its tangent at z2, and the squared distance in the Hessian's norm at z2."""
+        """loss(z1) minus its tangent at z2, and the squared distance in the Hessian at z2."""
         dz = z1 - z2
-        return loss.value(z1, y) - loss.value(z2, y) - float(loss.gradient(z2, y) @ dz), float(
-            dz @ loss.hessian(z2, y) @ dz
-        )
+        gap = loss.value(z1, y) - loss.value(z2, y) - float(loss.gradient(z2, y) @ dz)
+        return gap, float(dz @ loss.hessian(z2, y) @ dz)
+
+    def shortened(z: Array, most: float) -> Array:
+        return np.asarray(z * min(1.0, most / max(float(np.linalg.norm(z)), 1e-300)))
 
     def excess_a4(z1: Array, z2: Array, y: Any) -> float:
         return float(np.linalg.eigvalsh(loss.hessian(z2, y))[-1]) * bound * bound - c.gamma
 
     def excess_a3(z1: Array, z2: Array, y: Any) -> float:
-        gap, square = bregman(z1 * min(1.0, reach / max(float(np.linalg.norm(z1)), 1e-300)), z2, y)
+        gap, square = bregman(shortened(z1, reach), z2, y)
         return c.beta / 2 * square - gap
 
     def excess_a2(z1: Array, z2: Array, y: Any) -> float:
-        z2 = z2 * min(
-            1.0, 12.0 / max(float(np.linalg.norm(z2)), 1e-300)
-        )  # further out a Hessian may be lost in rounding
+        z2 = shortened(z2, 12.0)  # further out a Hessian may be lost in rounding
         gap, square = bregman(z1, z2, y)
         distance = float((z1 - z2) @ (z1 - z2))
         size = float(np.abs(loss.hessian(z2, y)).max())
         if size == 0.0:  # no factor helps, not even an infinite one
             return gap
-        if (
-            square <= 1e-9 * size * distance
-        ):  # not resolved in double precision: nothing can be said
+        if square <= 1e-9 * size * distance:  # rounding: nothing can be said
             return -math.inf
         exponent = c.zeta * distance / (bound * bound)
         return gap - (math.exp(exponent) * square if exponent < 700 else math.inf)
@@ -147,26 +135,20 @@ def check_assumptions(
         for _ in range(points):
             z1 = rng.normal(size=loss.n_outputs)
             z1 *= (
-                reach
-                / np.linalg.norm(z1)
-                * rng.choice([1.0, rng.random(), 3.0 * rng.exponential()])
+                reach / np.linalg.norm(z1) * rng.choice([1.0, rng.random(), 3 * rng.exponential()])
             )
             z2 = rng.normal(size=loss.n_outputs) * np.exp(rng.uniform(-3, np.log(3 * reach + 3)))
             y = loss.draw_outcome(rng)
             value = excess(z1, z2, y)
             if math.isnan(value):
-                raise ValueError(
-                    f"{name} cannot be tested: the loss is not a number at z = {z1} or {z2}, y = "
-                    f"{y}"
-                )
+                where = f"at z = {z1} or {z2}, y = {y}"
+                raise ValueError(f"{name} cannot be tested: the loss is not a number {where}")
             tried.append((value, z1, z2, y))
         for value, z1, z2, y in sorted(tried, key=lambda entry: -entry[0])[:10]:
             size = 0.3 * (1 + reach)
             for _ in range(100):  # uphill, by ever smaller random moves
-                moved1, moved2 = (
-                    z1 + size * rng.normal(size=len(z1)),
-                    z2 + size * rng.normal(size=len(z2)),
-                )
+                moved1 = z1 + size * rng.normal(size=len(z1))
+                moved2 = z2 + size * rng.normal(size=len(z2))
                 other = excess(moved1, moved2, y)
                 if other > value:
                     value, z1, z2 = other, moved1, moved2
@@ -191,9 +173,7 @@ def mixability_violation(
     rule = replace(loss, integrator=_Line()) if isinstance(loss, Logistic) else loss
 
     def excess(mean: Array, direction: Array, y: Any) -> tuple[float, float]:
-        """How far the rule misses what mixability allows, as a multiple of the tolerance and in
-        nats.
-        """
+        """How far the rule misses what mixability allows, in tolerances and in nats."""
         allowed = _soft_loss(loss, alpha, mean, direction, y)
         if alpha * allowed > 25:  # out in the tails no rule's expectations are worth anything
             return -math.inf, 0.0
@@ -202,10 +182,9 @@ def mixability_violation(
         return nats / (0.002 * (1 + abs(allowed))), nats
 
     def moved(mean: Array, direction: Array, y: Any, size: float) -> tuple[Array, Array, Any]:
-        wider = np.clip(
-            np.linalg.norm(direction) * math.exp(size * rng.normal()), NARROWEST, WIDEST
-        )
-        turned = direction / np.linalg.norm(direction) + size * rng.normal(size=k)
+        norm = np.linalg.norm(direction)
+        wider = np.clip(norm * math.exp(size * rng.normal()), NARROWEST, WIDEST)
+        turned = direction / norm + size * rng.normal(size=k)
         other = loss.draw_outcome(rng) if rng.random() < 0.3 else y
         shift = size * (1 + reach) * rng.normal(size=k)
         return mean + shift, wider * turned / np.linalg.norm(turned), other
@@ -214,9 +193,8 @@ def mixability_violation(
     for _ in range(points):
         mean = rng.normal(size=k) * reach * rng.choice([0.3, 1.0, 3.0])
         direction = rng.normal(size=k)
-        direction *= math.exp(rng.uniform(math.log(NARROWEST), math.log(WIDEST))) / np.linalg.norm(
-            direction
-        )
+        width = math.exp(rng.uniform(math.log(NARROWEST), math.log(WIDEST)))
+        direction *= width / np.linalg.norm(direction)
         y = loss.draw_outcome(rng)
         tried.append((*excess(mean, direction, y), mean, direction, y))
     for worst, nats, mean, direction, y in sorted(tried, key=lambda entry: -entry[0])[:3]:
@@ -235,14 +213,10 @@ def mixability_violation(
 
 
 class _Line:
-    """Expectations along one direction, as good as exact: what (A1) asks, whatever the integrator
-    in use.
-    """
+    """Expectations along one direction, as good as exact: (A1) is no matter of integrators."""
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
-        """Return points on the first axis, the only one that the factor of a matrix of rank one
-        uses.
-        """
+        """Return points on the first axis: a matrix of rank one uses no other."""
         t = 0.01 * (np.arange(850) + 0.5)
         weights = np.exp(-0.5 * t * t)
         points = np.zeros((k, len(t)))
@@ -272,9 +246,8 @@ def _soft_loss(loss: Loss, alpha: float, mean: Array, direction: Array, y: Any) 
     t = np.arange(counts[0] - 1.0, counts[-1] + 1.0 + step, step)
     fine = exponent(t)
     top = float(fine.max())
-    return (
-        -(top + math.log(float(np.exp(fine - top).sum()) * step / math.sqrt(2 * math.pi))) / alpha
-    )
+    mass = float(np.exp(fine - top).sum()) * step / math.sqrt(2 * math.pi)
+    return -(top + math.log(mass)) / alpha
 
 
 def _violation_in_all_directions(

@@ -17,19 +17,21 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Huber:
-    """Huber's loss ``r^2/2`` for ``|r| <= delta``, ``delta |r| - delta^2/2`` beyond, with r = z - y
-    and ``|y| <= target_bound``.
+    """Huber's loss of r = z - y: ``r^2/2`` up to delta, ``delta |r| - delta^2/2`` beyond.
 
-    Predictions stay within `target_bound` too, and a target beyond it is refused.
+    ``|y| <= target_bound``. Predictions stay within `target_bound` too, and a target beyond it is
+    refused.
 
     The paper asks whether GAF can serve it. Plainly: Theorem 1 does not apply.
 
-    - (A1) holds for delta >= Y: the worst pair of outcomes -Y, Y gives alpha = 1/(2 Y (2 Y - delta)), and 1/Y^2 from delta = 1.5 Y on
-      (checked numerically for outcomes in between). For delta < Y the loss is linear for both at
-      once, and not mixable.
-    - (A2) fails for every zeta: where theta_2 sits on a linear piece the Hessian is 0, but the loss still curves away later.
-    - (A3) holds with beta = 1 if delta >= B R + Y, when no comparator reaches the linear pieces. Otherwise it fails for every beta > 0:
-      just inside |r| = delta the curvature is 1 and the loss beyond is its own tangent.
+    - (A1) holds for delta >= Y: the worst pair of outcomes -Y, Y gives alpha = 1/(2 Y (2 Y -
+      delta)), and 1/Y^2 from delta = 1.5 Y on (checked numerically for outcomes in between). For
+      delta < Y the loss is linear for both at once, and not mixable.
+    - (A2) fails for every zeta: where theta_2 sits on a linear piece the Hessian is 0, but the loss
+      still curves away later.
+    - (A3) holds with beta = 1 if delta >= B R + Y, when no comparator reaches the linear pieces.
+      Otherwise it fails for every beta > 0: just inside |r| = delta the curvature is 1 and the loss
+      beyond is its own tangent.
     - (A4) holds with gamma = R^2.
 
     `GenericGAF(Huber(...))` runs all the same: an example whose residual is on a linear piece adds
@@ -53,13 +55,11 @@ class Huber:
         return 1
 
     def outcome(self, y: Any) -> Array:
-        """Return y as an array (1,); ValueError beyond `target_bound`, where predictions never go."""
+        """Return y as an array (1,); ValueError beyond `target_bound`."""
         target = _validate.row(np.atleast_1d(np.asarray(y)), 1, "y")
         if abs(target[0]) > self.target_bound:
-            raise ValueError(
-                f"y is {target[0]:g}, beyond target_bound = {self.target_bound:g} of Huber; make "
-                "that larger"
-            )
+            beyond = f"beyond target_bound = {self.target_bound:g} of Huber"
+            raise ValueError(f"y is {target[0]:g}, {beyond}; make that larger")
         return target
 
     def draw_outcome(self, rng: np.random.Generator) -> Array:
@@ -93,9 +93,7 @@ class Huber:
         return Constants(alpha, 1.0, bound * bound, math.inf)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """The prediction in [-Y, Y] whose excess over what mixability allows is the same for both
-        extreme outcomes.
-        """
+        """The prediction in [-Y, Y] that meets Eq. (4) equally well for both extreme outcomes."""
         Y = self.target_bound
         if math.isinf(alpha):
             return np.clip(mean, -Y, Y)
@@ -103,20 +101,16 @@ class Huber:
         z = float(mean[0]) + math.sqrt(max(float(covariance[0, 0]), 0.0)) * t
         extremes = []
         for y in (Y, -Y):
-            exponent = -0.5 * t * t - alpha * np.array(
-                [self.value(np.array([value]), np.array([y])) for value in z]
-            )
+            losses = [self.value(np.array([value]), np.array([y])) for value in z]
+            exponent = -0.5 * t * t - alpha * np.array(losses)
             top = exponent.max()
-            extremes.append(
-                -(top + math.log(np.exp(exponent - top).sum() / np.exp(-0.5 * t * t).sum())) / alpha
-            )
+            mean_weight = np.exp(exponent - top).sum() / np.exp(-0.5 * t * t).sum()
+            extremes.append(-(top + math.log(mean_weight)) / alpha)
         low, high = -Y, Y
         for _ in range(60):  # loss(yhat, Y) - loss(yhat, -Y) falls in yhat
             middle = np.array([(low + high) / 2])
-            if (
-                self.value(middle, np.array([Y])) - self.value(middle, np.array([-Y]))
-                > extremes[0] - extremes[1]
-            ):
+            gap = self.value(middle, np.array([Y])) - self.value(middle, np.array([-Y]))
+            if gap > extremes[0] - extremes[1]:
                 low = float(middle[0])
             else:
                 high = float(middle[0])

@@ -17,8 +17,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Logistic:
-    """Multinomial logistic loss ``logsumexp(z) - z_y``, y in 0..K-1 (Section 4.2); predictions are
-    probabilities (K,).
+    """Multinomial logistic loss ``logsumexp(z) - z_y``, y in 0..K-1 (Section 4.2).
+
+    Predictions are probabilities (K,).
 
     >>> Logistic(3).constants(radius=5.0, bound=1.0).beta == 1 / (math.log(3) / 2 + 5.0 + 1)
     True
@@ -80,23 +81,16 @@ class Logistic:
         """
         check_kind(kind)
         if kind == "paper":
-            return Constants(
-                1.0,
-                1 / (math.log(self.n_classes) / 2 + radius * bound + 1),
-                bound * bound,
-                4 * bound * bound,
-            )
+            beta = 1 / (math.log(self.n_classes) / 2 + radius * bound + 1)
+            return Constants(1.0, beta, bound * bound, 4 * bound * bound)
         entropy = math.log(self.n_classes) / 2 if self.n_classes > 2 else 0.0
-        return Constants(
-            1.0,
-            1 / (entropy + radius * bound / math.sqrt(2) + 1),
-            bound * bound / 2,
-            0.142 * bound * bound,
-        )
+        beta = 1 / (entropy + radius * bound / math.sqrt(2) + 1)
+        return Constants(1.0, beta, bound * bound / 2, 0.142 * bound * bound)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """``E softmax(z)``, Eq. (5): at alpha = 1 it meets Eq. (4) with equality. The mean along
-        (1, ..., 1) does not matter and is left out.
+        """``E softmax(z)``, Eq. (5): at alpha = 1 it meets Eq. (4) with equality.
+
+        The mean along (1, ..., 1) does not matter and is left out.
         """
         if math.isinf(alpha):
             return integrals.softmax(mean)

@@ -14,14 +14,12 @@ KINDS = ("paper", "tight")  # the sets of constants that are proved
 
 
 class Constants(NamedTuple):
-    """The constants of (A1) mixability, (A3) quadratic lower bound, (A4) smoothness and (A2)
-    self-concordance.
-    """
+    """The constants of assumptions (A1)-(A4)."""
 
-    alpha: float
-    beta: float
-    gamma: float
-    zeta: float
+    alpha: float  # (A1) mixability
+    beta: float  # (A3) quadratic lower bound
+    gamma: float  # (A4) smoothness
+    zeta: float  # (A2) self-concordance
 
 
 @runtime_checkable
@@ -33,7 +31,7 @@ class Loss(Protocol):
         """Number of linear predictions."""
 
     def outcome(self, y: Any) -> Any:
-        """Return y, checked and in the form the other methods take; raise ValueError or TypeError."""
+        """Return y, checked, in the form of the other methods; raise ValueError or TypeError."""
 
     def draw_outcome(self, rng: np.random.Generator) -> Any:
         """Return a random outcome, for `check_assumptions`."""
@@ -50,13 +48,12 @@ class Loss(Protocol):
     def constants(
         self, radius: float, bound: float, n_features: int = 1, kind: str = "paper"
     ) -> Constants:
-        """Return the constants for comparators of norm at most `radius` and inputs of norm at most
-        `bound`.
-        """
+        """Return the constants for comparators of norm `radius` and inputs of norm `bound`."""
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """Return a prediction that satisfies Eq. (4) for z ~ N(mean, covariance); `step` seeds what
-        is random in it.
+        """Return a prediction that satisfies Eq. (4) for z ~ N(mean, covariance).
+
+        `step` seeds what is random in it.
         """
 
     def score(self, prediction: Array, y: Any) -> float:
@@ -67,3 +64,10 @@ def check_kind(kind: str) -> None:
     """Raise ValueError unless `kind` names a set of constants."""
     if kind not in KINDS:
         raise ValueError(f'constants must be "paper" or "tight", got {kind!r}')
+
+
+def check_loss(loss: object) -> None:
+    """Raise TypeError unless `loss` has the methods of a loss."""
+    if not isinstance(loss, Loss):
+        kind = type(loss).__name__
+        raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {kind}")

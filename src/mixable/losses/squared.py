@@ -17,13 +17,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Squared:
-    """Squared loss ``|z - y|^2`` for outcomes of norm at most `target_bound`, scalar or
-    vector-valued (Section 4.1).
+    """Squared loss ``|z - y|^2`` for outcomes of norm at most `target_bound` (Section 4.1).
 
-    With it GAF is the Vovk-Azoury-Warmuth forecaster. The constants follow the paper, with gamma =
-    2 R^2 (it prints R^2; the Hessian is 2 x x^T).
+    Outcomes are scalars or vectors. With it GAF is the Vovk-Azoury-Warmuth forecaster. The
+    constants follow the paper, with gamma = 2 R^2 (it prints R^2; the Hessian is 2 x x^T).
 
-    >>> Squared().substitute(np.array([3.0]), np.array([[0.25]]), alpha=0.5)     # G = 2 alpha cov = 0.25: 3 / (1 + 0.25)
+    >>> Squared().substitute(np.array([3.0]), np.array([[0.25]]), alpha=0.5)  # 3 / (1 + 0.25)
     array([2.4])
     """
 
@@ -64,21 +63,16 @@ class Squared:
     def constants(
         self, radius: float, bound: float, n_features: int = 1, kind: str = "paper"
     ) -> Constants:
-        """alpha = 1/(2 Y^2), beta = 1, gamma = 2 R^2, and the paper's choice zeta = 1/(8 Y^2 d B^2)
-        among the valid zeta > 0.
-        """
+        """alpha = 1/(2 Y^2), beta = 1, gamma = 2 R^2; of the valid zeta > 0, 1/(8 Y^2 d B^2)."""
         check_kind(kind)
         Y2 = self.target_bound * self.target_bound
-        return Constants(
-            1 / (2 * Y2),
-            1.0,
-            2 * bound * bound,
-            1 / (8 * Y2 * n_features * self.n_outputs * radius**2),
-        )
+        zeta = 1 / (8 * Y2 * n_features * self.n_outputs * radius**2)
+        return Constants(1 / (2 * Y2), 1.0, 2 * bound * bound, zeta)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """``(I + 2 alpha cov)^-1 mean``: shrunk to where the best and the worst outcome are equally
-        far from what mixability allows.
+        """``(I + 2 alpha cov)^-1 mean``, which meets Eq. (4).
+
+        There the best and the worst outcome are equally far from what mixability allows.
         """
         if math.isinf(alpha):
             return mean

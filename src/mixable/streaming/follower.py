@@ -115,7 +115,7 @@ class Follower:
         return done, reason
 
     def _await(self, key: str, event: tuple[Array, Array] | None) -> None:
-        """Remember an event until its label comes; forget an older one of its name, or the oldest."""
+        """Remember an event until its label comes; forget one of its name, and the oldest."""
         waiting, counts = self._model.waiting, self._model.counts
         if waiting.pop(key, None) is not None:
             counts["forgotten"] += 1

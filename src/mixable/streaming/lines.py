@@ -104,7 +104,7 @@ class Source:
         return out
 
     def go_to(self, position: int) -> tuple[bytes, bytes]:
-        """Go to a position in a file; return the file's beginning and what is before the position."""
+        """Go to a position in a file; return the file's beginning and what is before it."""
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         self._start()
         data, head, past = self.read(), b"", b""

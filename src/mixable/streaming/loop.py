@@ -71,7 +71,7 @@ class Stream:
         self._open.close()
 
     def run(self, stops: Stops, tick: Callable[[], None]) -> None:
-        """Run to the end of the input or until a stop is requested; call `tick` after each batch."""
+        """Run to the end of the input or until a stop is requested; `tick` after each batch."""
         import scipy.linalg  # noqa: F401  # its BLAS must have been loaded to be limited
         from threadpoolctl import threadpool_limits
 
