@@ -27,7 +27,7 @@ from mixable.reference import GenericGAF
 if TYPE_CHECKING:
     from mixable import kernels, river, streaming
     from mixable.estimators import GAFClassifier, GAFRegressor
-    from mixable.kernels import KernelGAF
+    from mixable.kernel_gaf import KernelGAF
 
 __all__ = [
     "AIOLI",
@@ -64,7 +64,7 @@ __all__ = [
 _LATE = {
     "GAFClassifier": "mixable.estimators",
     "GAFRegressor": "mixable.estimators",
-    "KernelGAF": "mixable.kernels",
+    "KernelGAF": "mixable.kernel_gaf",
     "kernels": "mixable.kernels",
     "river": "mixable.river",
     "streaming": "mixable.streaming",

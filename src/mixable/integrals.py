@@ -1,4 +1,4 @@
-r"""Ways to take the expectation of a softmax under a Gaussian, Eq. (5) of the paper.
+r"""Ways to take the expectation of a softmax under a Gaussian, Eq. (6) of the paper.
 
 GAF predicts :math:`p = E\,\mathrm{softmax}(Q(m + w))` with :math:`w \sim N(0, S)`, :math:`S =
 G/(2\alpha)`, in the :math:`k = K - 1` coordinates of the Helmert basis `Q`. An integrator is a
@@ -78,7 +78,7 @@ def softmax(z: Array) -> Array:
 
 
 def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 0) -> Array:
-    """Eq. (5): E softmax(Q (mean + w)), w ~ N(0, covariance), mean (k,), covariance (k, k).
+    """Eq. (6): E softmax(Q (mean + w)), w ~ N(0, covariance), mean (k,), covariance (k, k).
 
     >>> p = expectation(np.array([0.3]), np.array([[0.5]]), Quadrature().rungs(1, 0))
     >>> z = np.linspace(-9, 9, 20001)                  # the same by brute force

@@ -8,7 +8,8 @@ from kernel_data import MAPS
 from sklearn.kernel_approximation import Nystroem as BatchNystroem
 from sklearn.kernel_approximation import RBFSampler
 
-from mixable.kernels import Fourier, KernelGAF, Nystroem, rbf
+from mixable import KernelGAF
+from mixable.kernels import Fourier, Nystroem, rbf
 from mixable.losses import Logistic
 
 

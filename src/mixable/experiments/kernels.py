@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from mixable import datasets
 from mixable.forecasters import GAF
 from mixable.integrals import Quadrature, Sobol
-from mixable.kernels import Fourier, KernelGAF, Nystroem
+from mixable.kernel_gaf import KernelGAF
+from mixable.kernels import Fourier, Nystroem
 from mixable.losses import Logistic, log_loss
 
 Array = NDArray[np.float64]
@@ -117,8 +118,9 @@ def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Refere
                         1e6 * (making + running),
                     )
                 )
-            *means, _ = np.mean(runs, axis=0).tolist()
-            yield Result(name, method, m, *means, min(times for *_, times in runs))
+            loss, regret, difference, _ = np.mean(runs, axis=0).tolist()
+            fastest = min(microseconds for *_, microseconds in runs)
+            yield Result(name, method, m, loss, regret, difference, fastest)
 
 
 def plot(references: list[Reference], results: list[Result], path: Path) -> None:

@@ -49,7 +49,9 @@ FORECASTERS = (
     Entry("VAW", "vaw", forecasts="numbers"),
     Entry("AutoRidge", "auto-ridge", forecasts="numbers"),
     Entry("GenericGAF", "generic-gaf", home="mixable.reference", forecasts="any"),
-    Entry("KernelGAF", "kernel-gaf", home="mixable.kernels", forecasts="any", has_posterior=False),
+    Entry(
+        "KernelGAF", "kernel-gaf", home="mixable.kernel_gaf", forecasts="any", has_posterior=False
+    ),
     Entry("Mixture", "mixture", home="mixable.mixture", forecasts="any", has_posterior=False),
 )
 

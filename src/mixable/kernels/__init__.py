@@ -2,8 +2,8 @@
 approximate.
 """
 
-from mixable.kernels.exact import KernelGAF, effective_dimension
+from mixable.kernels.dimension import effective_dimension
 from mixable.kernels.fourier import Fourier
 from mixable.kernels.nystroem import Nystroem, rbf
 
-__all__ = ["Fourier", "KernelGAF", "Nystroem", "effective_dimension", "rbf"]
+__all__ = ["Fourier", "Nystroem", "effective_dimension", "rbf"]

@@ -88,7 +88,7 @@ class Logistic:
         return Constants(1.0, beta, bound * bound / 2, 0.142 * bound * bound)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
-        """``E softmax(z)``, Eq. (5): at alpha = 1 it meets Eq. (4) with equality.
+        """``E softmax(z)``, Eq. (6): at alpha = 1 it meets Eq. (4) with equality.
 
         The mean along (1, ..., 1) does not matter and is left out.
         """

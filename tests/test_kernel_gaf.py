@@ -5,7 +5,8 @@ import pytest
 from kernel_data import rings, stopped_at
 
 import mixable as mx
-from mixable.kernels import Fourier, KernelGAF, Nystroem, effective_dimension, rbf
+from mixable import KernelGAF
+from mixable.kernels import Fourier, Nystroem, effective_dimension, rbf
 from mixable.losses import Logistic, Squared
 
 
