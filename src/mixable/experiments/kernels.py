@@ -89,8 +89,8 @@ def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Referen
 def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
     X, y = stream(name, n)
     K, gamma = int(y.max()) + 1, STREAMS[name]
-    loss = Logistic(K, Quadrature() if K == 2 else Sobol(128))
-    dual = KernelGAF(loss, X.shape[1], gamma=gamma, lam=LAM, alpha=ALPHA)
+    rule = Logistic(K, Quadrature() if K == 2 else Sobol(128))
+    dual = KernelGAF(rule, X.shape[1], gamma=gamma, lam=LAM, alpha=ALPHA)
     exact, seconds = timed(dual, X, y)
     with_ones = np.column_stack([np.ones(len(X)), X])
     linear = GAF(X.shape[1] + 1, K, lam=LAM, alpha=ALPHA).run(with_ones, y)
@@ -117,8 +117,9 @@ def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Refere
                         1e6 * (making + running),
                     )
                 )
-            *means, _ = np.mean(runs, axis=0).tolist()
-            yield Result(name, method, m, *means, min(times for *_, times in runs))
+            loss, regret, difference, _ = np.mean(runs, axis=0).tolist()
+            shortest = min(times for *_, times in runs)
+            yield Result(name, method, m, loss, regret, difference, shortest)
 
 
 def plot(references: list[Reference], results: list[Result], path: Path) -> None:
