@@ -17,7 +17,12 @@ def visits(n):
             del x["minutes"]
         if number >= n // 2:
             x["basket"] = random.randrange(5)
-        score = x.get("minutes", 5) / 5 + (x["country"] == "no") + 2 * x.get("basket", 0) - 3
+        score = (
+            x.get("minutes", 5) / 5
+            + (1 if x["country"] == "no" else 0)
+            + 2 * x.get("basket", 0)
+            - 3
+        )
         yield x, "buys" if random.random() < 1 / (1 + 2.718**-score) else "leaves"
 
 

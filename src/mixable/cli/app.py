@@ -24,10 +24,11 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 def positive(value: float) -> float:
     """Refuse what is not above zero, or infinite."""
-    try:
-        return _validate.scale(value, "it")
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    largest = _validate.LARGEST_SCALE
+    if not 1 / largest <= value <= largest:
+        wanted = f"must be above 0 ({1 / largest:g} to {largest:g})"
+        raise typer.BadParameter(f"{wanted}, got {value:g}")
+    return value
 
 
 def print_version(wanted: bool) -> None:

@@ -90,8 +90,8 @@ def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Referen
 def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
     X, y = stream(name, n)
     K, gamma = int(y.max()) + 1, STREAMS[name]
-    loss = Logistic(K, Quadrature() if K == 2 else Sobol(128))
-    dual = KernelGAF(loss, X.shape[1], gamma=gamma, lam=LAM, alpha=ALPHA)
+    rule = Logistic(K, Quadrature() if K == 2 else Sobol(128))
+    dual = KernelGAF(rule, X.shape[1], gamma=gamma, lam=LAM, alpha=ALPHA)
     exact, seconds = timed(dual, X, y)
     with_ones = np.column_stack([np.ones(len(X)), X])
     linear = GAF(X.shape[1] + 1, K, lam=LAM, alpha=ALPHA).run(with_ones, y)

@@ -1,6 +1,4 @@
-"""Beyond linear: feature maps that work online, and the exact kernel forecaster that they
-approximate.
-"""
+"""Beyond linear: feature maps that learn online, and the exact kernel forecaster."""
 
 from mixable.kernels.dimension import effective_dimension
 from mixable.kernels.fourier import Fourier
