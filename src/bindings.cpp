@@ -58,11 +58,21 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
                  "def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
              "Takes over what state() of a model of the same shape returned.");
     if constexpr (labels)
-        model.def("follow", &M::follow, nb::arg("scaler"), nb::arg("X"), nb::arg("y"),
-                  nb::sig("def follow(self, scaler: Scaler, X: NDArray[np.float64], y: "
-                          "NDArray[np.int_]) -> tuple[NDArray[np.float64], int, str | None]"),
-                  "Predicts raw rows one after the other and learns those with a label >= 0; "
-                  "returns forecasts, rows done, why it stopped before the end.");
+        model
+            .def("follow", &M::follow, nb::arg("scaler"), nb::arg("X"), nb::arg("y"),
+                 nb::sig("def follow(self, scaler: Scaler, X: NDArray[np.float64], y: "
+                         "NDArray[np.int_]) -> tuple[NDArray[np.float64], int, str | None]"),
+                 "Predicts raw rows one after the other and learns those with a label >= 0; "
+                 "returns forecasts, rows done, why it stopped before the end.")
+            .def("predict_raw", &M::predict_raw, nb::arg("scaler"), nb::arg("x"),
+                 nb::sig("def predict_raw(self, scaler: Scaler, x: NDArray[np.float64]) -> "
+                         "NDArray[np.float64]"),
+                 "The forecast of one raw row.")
+            .def("learn_raw", &M::learn_raw, nb::arg("scaler"), nb::arg("x"), nb::arg("y"),
+                 nb::arg("weight"),
+                 nb::sig("def learn_raw(self, scaler: Scaler, x: NDArray[np.float64], y: int, "
+                         "weight: float) -> None"),
+                 "Learns one raw row, and so does the scaler unless the weight is 0.");
     if constexpr (M::has_posterior || M::is_ensemble)
         model.def("covariance", &M::covariance,
                   nb::sig("def covariance(self) -> NDArray[np.float64]"),

@@ -29,6 +29,7 @@ class Model {
     explicit Model(Arguments&&... arguments)
         : forecaster_(std::forward<Arguments>(arguments)...),
           d_(forecaster_.row_length()),
+          z_(d_),
           long_step_(forecaster_.cost() > 2e5),
           slice_(slice_rows()),
           largest_(forecaster_.largest_square()) {}
@@ -117,6 +118,25 @@ class Model {
         const nb::object reason =
             followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
         return nb::make_tuple(out, followed.done, reason);
+    }
+
+    /// The forecast of one raw row.
+    nb::object predict_raw(const Scaler& scaler, nb::handle x) {
+        Use use(*this, Job::predict);
+        scaler.transform(raw_row(scaler, x), z_);
+        check_size(z_, 1, "x");
+        return predict_row(z_);
+    }
+
+    /// Learns one raw row, and so does the scaler.
+    void learn_raw(Scaler& scaler, nb::handle x, long y, double weight) {
+        Use use(*this);
+        const double* row = raw_row(scaler, x);
+        if (y < 0 || y >= forecaster_.outputs()) throw nb::value_error("y is out of range");
+        released([&] {
+            learn_one(forecaster_, scaler, row, y, weight, z_,
+                      [this](const double* z) { check_size(z, 1, "x"); });
+        });
     }
 
     nb::object mean() {
@@ -264,6 +284,12 @@ class Model {
         }
     }
 
+    const double* raw_row(const Scaler& scaler, nb::handle x) const {
+        if (length(x) != scaler.d || scaler.views * scaler.width != d_)
+            throw nb::value_error("x and the scaler do not go together");
+        return checked(x, 1);
+    }
+
     const double* plain_row(nb::handle x) const {
         if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
         const double* row = data(x);
@@ -340,7 +366,8 @@ class Model {
     }
 
     Core forecaster_;
-    long d_;  // numbers in an input
+    long d_;    // numbers in an input
+    Buffer z_;  // a row that was scaled
     bool long_step_;
     long slice_;                           // rows between two looks for Ctrl-C
     double largest_;                       // of |x|^2

@@ -11,6 +11,17 @@
 
 namespace MIXABLE_ISA {
 
+/// Learns one row x; z is work space for its scaled form. One of weight 0 the scaler does not
+/// learn.
+template <class Forecaster, class Outcome, class CheckInput>
+void learn_one(Forecaster& forecaster, Scaler& scaler, const double* x, Outcome y, double weight,
+               double* z, CheckInput&& check_input) {
+    scaler.transform(x, z);
+    check_input(z);
+    forecaster.learn(z, y, weight);
+    if (weight > 0) scaler.learn(x, z);
+}
+
 /// What became of a stream: how many rows were done, and why not all; empty if all were.
 struct Followed {
     long done = 0;

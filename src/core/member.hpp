@@ -54,8 +54,11 @@ struct Member {
         return out;
     }
 
+    /// Whether there is a state, in the unit of this member.
+    bool has_state() const { return state && state_unit_ == unit; }
     void make_state(const Blas& blas) {
         state = std::make_unique<Posterior>(shape_in_unit(), blas);
+        state_unit_ = unit;
         v = Buffer(state->sk);
         F = Buffer(state->k * state->sr);
     }
@@ -98,6 +101,9 @@ struct Member {
         long j = 0;
         for (double* number : readings->memory()) visitor("memory" + std::to_string(j++), *number);
     }
+
+   private:
+    double state_unit_ = 0;
 };
 
 }  // namespace MIXABLE_ISA

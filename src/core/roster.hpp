@@ -90,8 +90,8 @@ class Roster {
     /// To be called when any of that has changed.
     void build() {
         for (Member<Outcome>& member : members) {
-            if (!member.awake || !has_its_unit(member)) member.state.reset();
-            if (member.awake && !member.state) member.make_state(blas_);
+            if (!member.awake) member.state.reset();
+            if (member.awake && !member.has_state()) member.make_state(blas_);
         }
         std::vector<long> awake;
         for_experts([&](long r) { awake.push_back(r); });
@@ -222,12 +222,6 @@ class Roster {
     static constexpr long most_experts = 2;  // of a member, that do not rest
     // The trust, relative to the best expert of the member, below which one rests.
     static constexpr double least_expert = 0.1;
-
-    bool has_its_unit(const Member<Outcome>& member) const {
-        if (!member.state) return true;
-        const auto& posterior = static_cast<const Posterior&>(*member.state);
-        return posterior.shape().lam == member.shape_in_unit().lam;
-    }
 
     long first_probation() const {
         const PosteriorShape& shape = members[0].shape;

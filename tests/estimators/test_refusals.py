@@ -104,7 +104,12 @@ def test_after_an_interruption_scaler_and_forecaster_have_learned_the_same_rows(
     )
 
 
-@pytest.mark.parametrize("make", [GAFClassifier, GAFRegressor])
+def with_ftrl():
+    """A classifier that learns rows in Python; within a compiled step there is no interruption."""
+    return GAFClassifier(forecaster=FTRL)
+
+
+@pytest.mark.parametrize("make", [with_ftrl, GAFRegressor])
 def test_interrupted_after_a_row_was_learned_the_scaler_has_learned_it_too(make, iris, monkeypatch):
     X, y = iris
     model = make().partial_fit(X[:10], y[:10])

@@ -168,3 +168,20 @@ def test_one_row_interrupted_is_learned_by_both_or_by_none(stop_at, after, numbe
     if after:
         expected.learn_one(X[0], y[0])
     assert_same(learner, expected)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_single_rows_through_the_core_are_those_through_stage_and_commit(weight):
+    """The compiled protocol and the one in Python, with missing values and two views."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) * [1, 100, 0.01] + [0, 5, 1]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = rng.integers(0, 3, 60).tolist()
+    compiled, staged = (Learner(Design.for_classes(None, {"lam": None}), 3, range(3)) for _ in "12")
+    staged._compiled, staged._codes = False, {}
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        np.testing.assert_allclose(compiled.predict(x), staged.predict(x), rtol=0, atol=1e-12)
+        for learner in (compiled, staged):
+            learner.learn_one(x, label, weight if t % 2 else 1.0)
+    np.testing.assert_allclose(compiled.inputs.moments(), staged.inputs.moments(), rtol=1e-12)
+    assert compiled.forecaster.steps == staged.forecaster.steps == 60

@@ -116,6 +116,15 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
         return np.asarray(integrals.helmert(self.n_classes) @ self._core.mean())
 
 
+def is_all_compiled(forecaster: object) -> bool:
+    """Whether `predict` and `learn` are those of the core, and Python adds nothing to them."""
+    kind = type(forecaster)
+    return issubclass(kind, CompiledMulticlassForecaster) and all(
+        getattr(kind, verb) is getattr(CompiledMulticlassForecaster, verb)
+        for verb in ("predict", "learn")
+    )
+
+
 class PosteriorForecaster(CompiledMulticlassForecaster):
     """A compiled forecaster that keeps a quadratic over the weights, in K - 1 coordinates."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _validate
+from mixable.forecasters.compiled import is_all_compiled
 from mixable.learner.design import Design
 from mixable.learner.inputs import Array, Inputs, ScaledInputs
 from mixable.learner.outcomes import Labels, Outcomes, Targets
@@ -44,6 +45,11 @@ class Learner:
             self.outcomes = Labels(labels, closed=closed)
         self.forecaster = forecaster or design.forecaster(n_features, self.outcomes.n_classes)
         self.inputs: Inputs = design.inputs(n_features)  # after it, for it refuses large sizes
+        # Single rows of labels met go through the compiled protocol where Python adds nothing.
+        self._compiled = isinstance(self.inputs, ScaledInputs) and is_all_compiled(self.forecaster)
+        self._codes: dict[Hashable, int] = {}
+        if self._compiled and isinstance(self.outcomes, Labels):
+            self._codes = self.outcomes.codes
 
     @property
     def n_features(self) -> int:
@@ -85,6 +91,9 @@ class Learner:
 
     def predict(self, X: Array) -> Any:
         """Probabilities by label, or means, of one row or of each row of a table."""
+        if self._compiled and X.ndim == 1:
+            p = self.forecaster._core.predict_raw(self.inputs.scaler, X)  # type: ignore[attr-defined]
+            return self.outcomes.forecast(p)
         return self.outcomes.forecast(self._in_parts(self.forecaster.predict, X))
 
     def interval(self, X: Array, level: float) -> tuple[Any, Any]:
@@ -106,6 +115,10 @@ class Learner:
 
     def learn_one(self, x: Array, y: Any, weight: float = 1.0) -> None:
         """Learn one row; of one of weight 0, no more than that there is such a label."""
+        code = self._codes.get(y)
+        if code is not None:
+            self.forecaster._core.learn_raw(self.inputs.scaler, x, code, weight)  # type: ignore[attr-defined]
+            return
         steps = self.forecaster.steps
         z, pending = self.inputs.stage(x)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Container
 
 import numpy as np
@@ -89,6 +90,9 @@ class Follower:
     def _codes(self, batch: Batch, begin: int, end: int, is_bare: list[bool]) -> list[int]:
         """Codes of labels, -1 for none, up to the first row that is new or may be late."""
         known = {None: -1, **self._model.learner.codes}
+        if self._remember is None:
+            labels = itertools.takewhile(known.__contains__, batch.labels[begin:end])
+            return [known[label] for label in labels]
         codes: list[int] = []
         begin_to_wait: set[str] = set()
         for row in range(begin, end):
@@ -96,7 +100,7 @@ class Follower:
             if label not in known or self._is_late(batch, row, is_bare, begin_to_wait):
                 break
             codes.append(known[label])
-            if label is None and self._remember is not None and batch.ids[row] is not None:
+            if label is None and batch.ids[row] is not None:
                 begin_to_wait.add(as_text(batch.ids[row]))
         return codes
 
