@@ -133,9 +133,12 @@ class Model {
         Use use(*this);
         const double* row = raw_row(scaler, x);
         if (y < 0 || y >= forecaster_.outputs()) throw nb::value_error("y is out of range");
-        released([&] {
-            learn_one(forecaster_, scaler, row, y, weight, z_,
-                      [this](const double* z) { check_size(z, 1, "x"); });
+        if (!(weight >= 0 && weight <= std::numeric_limits<double>::max()))
+            weight = nb::cast<double>(validated("weight", weight));
+        // Only the forecaster's step leaves Python's lock: others may read the scaler meanwhile.
+        learn_one(scaler, row, weight, z_, [&](const double* z) {
+            check_size(z, 1, "x");
+            released([&] { forecaster_.learn(z, y, weight); });
         });
     }
 
@@ -285,9 +288,10 @@ class Model {
     }
 
     const double* raw_row(const Scaler& scaler, nb::handle x) const {
+        const double* row = checked(x, 1);
         if (length(x) != scaler.d || scaler.views * scaler.width != d_)
             throw nb::value_error("x and the scaler do not go together");
-        return checked(x, 1);
+        return row;
     }
 
     const double* plain_row(nb::handle x) const {

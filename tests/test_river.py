@@ -1,5 +1,7 @@
 """mixable.river: river's own checks, pipelines, features and classes that come and go."""
 
+import collections
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -246,3 +248,12 @@ def test_a_new_label_whose_example_is_refused_leaves_no_trace():
     with pytest.raises(ValueError, match="cannot be learned"):
         model.learn_one({"x": 1.0}, "d", w=1e12)
     assert model.predict_proba_one({"x": 0.5}) == before
+
+
+def test_a_dictionary_that_makes_up_its_entries_is_taken_as_it_is():
+    model = mx.river.GAFClassifier()
+    model.learn_one({"a": 1.0}, 0)
+    x = collections.defaultdict(float, {"c": 1.0})
+    model.learn_one(x, 1)
+    assert dict(x) == {"c": 1.0}
+    assert set(model._columns) == {"a", "c"}

@@ -11,14 +11,12 @@
 
 namespace MIXABLE_ISA {
 
-/// Learns one row x; z is work space for its scaled form. One of weight 0 the scaler does not
-/// learn.
-template <class Forecaster, class Outcome, class CheckInput>
-void learn_one(Forecaster& forecaster, Scaler& scaler, const double* x, Outcome y, double weight,
-               double* z, CheckInput&& check_input) {
+/// Learns one row x; z is work space for its scaled form, which `learn` is given. One of weight 0
+/// the scaler does not learn.
+template <class Learn>
+void learn_one(Scaler& scaler, const double* x, double weight, double* z, Learn&& learn) {
     scaler.transform(x, z);
-    check_input(z);
-    forecaster.learn(z, y, weight);
+    learn(z);
     if (weight > 0) scaler.learn(x, z);
 }
 

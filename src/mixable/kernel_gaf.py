@@ -73,6 +73,7 @@ class KernelGAF(SurrogateForecaster):
             "lam": _validate.real(lam, "lam", least=1e-8),
             "gamma": None if gamma is None else _validate.scale(gamma, "gamma"),
         }
+        _validate.memory(8.0 * self.n_features, f"a row of {self.n_features} features")
         p = loss.n_outputs
         self._X: Array = np.empty((0, self.n_features))
         self._F: Array = np.empty((0, p, p))
@@ -107,7 +108,9 @@ class KernelGAF(SurrogateForecaster):
         """Let the features that past examples did not have be 0: no kernel value changes."""
         parameters = {**self._parameters, **sizes}
         n_features = parameters["n_features"]
-        _validate.memory(8.0 * self.steps * n_features, f"KernelGAF with {n_features} features")
+        _validate.memory(
+            8.0 * (self.steps + 1) * n_features, f"KernelGAF with {n_features} features"
+        )
         X = np.zeros((self.steps, n_features))
         X[:, : self.n_features] = self._X
         self.__dict__.update(_parameters=parameters, _X=X)

@@ -1,5 +1,7 @@
 """The learner: the order of things; what is interrupted leaves inputs and forecaster in step."""
 
+import copy
+
 import numpy as np
 import pytest
 from streams import logistic_stream
@@ -185,3 +187,30 @@ def test_single_rows_through_the_core_are_those_through_stage_and_commit(weight)
             learner.learn_one(x, label, weight if t % 2 else 1.0)
     np.testing.assert_allclose(compiled.inputs.moments(), staged.inputs.moments(), rtol=1e-12)
     assert compiled.forecaster.steps == staged.forecaster.steps == 60
+
+
+def test_what_is_not_an_array_is_refused():
+    learner = Learner(Design.for_classes(None, {"lam": None}), 2, [0, 1])
+    with pytest.raises(TypeError, match="float64"):
+        learner.learn_one([1.0, 2.0], 0)
+    with pytest.raises(ValueError, match="weight"):
+        learner.learn_one(np.ones(2), 0, -1.0)
+    assert learner.forecaster.steps == 0
+
+
+def test_a_forecaster_of_the_users_own_can_be_learned():
+    class Own(GAF):
+        """A subclass that no table knows."""
+
+    learner = Learner(Design.for_classes(Own, {}), 2, [0, 1, 2])
+    learner.learn_one(np.ones(2), 2)
+    assert learner.predict(np.ones(2)).argmax() == 2
+
+
+def test_copies_go_their_own_ways():
+    learner = Learner(Design.for_classes(None, {"lam": None}), 2, [0, 1])
+    learner.learn_one(np.ones(2), 1)
+    twin = copy.copy(learner)
+    twin.learn_one(np.ones(2), "new")
+    assert learner.predict(np.ones(2)).shape == (2,)
+    assert learner.forecaster.steps == 1

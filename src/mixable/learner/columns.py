@@ -29,7 +29,7 @@ class Columns(dict[Hashable, int]):
 
     def plain_row(self, x: dict[Hashable, Any]) -> Array | None:
         """A row, if x has all features that are known, no others, and each a finite float."""
-        if len(x) != len(self):
+        if type(x) is not dict or len(x) != len(self):
             return None
         try:
             values = [x[name] for name in self]

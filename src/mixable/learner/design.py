@@ -8,7 +8,6 @@ from typing import Any
 from mixable import _validate
 from mixable.forecasters import GAF, AutoGAF, AutoRidge
 from mixable.forecasters.base import Forecaster, MulticlassForecaster
-from mixable.forecasters.table import BY_NAME
 from mixable.learner import grids
 from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs, KernelPlan
@@ -89,7 +88,7 @@ class Design:
     def forecaster(self, n_features: int, n_classes: int | None) -> Any:
         """Return a new forecaster; of numbers, where there are no classes."""
         sizes = {"n_features": self.width(n_features)}
-        if n_classes is not None and BY_NAME[self.kind.__name__].forecasts != "two labels":
+        if n_classes is not None and "n_classes" in inspect.signature(self.kind).parameters:
             sizes["n_classes"] = n_classes
         return self.kind(**sizes, **self.parameters)
 

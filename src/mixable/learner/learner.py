@@ -1,4 +1,4 @@
-"""The learner: the one place that knows in which order things happen to an example.
+"""The learner: it knows in which order things happen to an example.
 
 Transform its input by what was learned before; predict; learn; let the inputs learn it. Estimators
 for scikit-learn and river, the stream and the race all go through here. Rows are float64, NaN for
@@ -7,6 +7,7 @@ what is missing.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -182,6 +183,9 @@ class Learner:
             return forecast(self.inputs.transform(X))
         rows = [forecast(self.inputs.transform(X[part])) for part in parts]
         return np.concatenate(rows, axis=0)
+
+    def __copy__(self) -> Learner:
+        return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {

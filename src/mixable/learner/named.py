@@ -53,7 +53,7 @@ class NamedLearner:
         return self._learner
 
     def _learn_one(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
-        if w != 1.0:
+        if not (type(w) is float and w == 1.0):
             w = _validate.example_weight(w, "w")
         row = self._columns.plain_row(x) if self._learner else None
         if row is not None and self._learner is not None:
@@ -90,6 +90,8 @@ class NamedLearner:
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from a saved state, once columns and learner are known to go together."""
         # Version 0.1.0 called a learner an engine.
+        if "_learner" in state and "_engine" in state:
+            raise ValueError("the saved model has two learners")
         state = {("_learner" if name == "_engine" else name): each for name, each in state.items()}
         places, learner = state["_columns"], state["_learner"]
         if not (isinstance(places, dict) and list(places.values()) == list(range(len(places)))):
@@ -98,6 +100,7 @@ class NamedLearner:
             raise TypeError(f"a saved learner must be a Learner, got {learner!r:.80}")
         if len(places) != (learner.n_features if learner else 0):
             raise ValueError("columns and learner do not go together")
-        self.__dict__.update({**state, "_columns": Columns(places)})
+        columns = places if isinstance(places, Columns) else Columns(places)
+        self.__dict__.update({**state, "_columns": columns})
         if learner is not None and learner.has_labels != (self._labels() is not None):
             raise ValueError("a classifier was saved with a regressor's learner, or vice versa")

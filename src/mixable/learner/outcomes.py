@@ -70,7 +70,7 @@ class Labels:
     def forecast(self, p: Array) -> Array:
         """Probabilities of the labels met, without the place kept for one to come."""
         known = len(self.names)
-        return p if known == p.shape[-1] else np.ones((*p.shape[:-1], min(known, 1)))
+        return p if known >= 2 else np.ones((*p.shape[:-1], known))
 
     def learn(self, forecaster: Any, z: Array, y: Hashable, weight: float) -> None:
         """Let the forecaster learn one row; one of weight 0 only adds its label."""
@@ -184,5 +184,5 @@ class Targets:
 
     def stacked(self, pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Means and deviations of several tables one after the other."""
-        means, deviations = zip(*pieces, strict=True)
+        means, deviations = zip(*pieces, strict=True) if pieces else ([np.empty(0)], [np.empty(0)])
         return np.concatenate(means), np.concatenate(deviations)
