@@ -1,5 +1,6 @@
 // mixable._core: the compiled core as Python sees it.
 #include "core/auto_rules.hpp"
+#include "core/class_rules.hpp"
 #include "core/folklore.hpp"
 #include "core/gaf.hpp"
 #include "core/gradient.hpp"
@@ -14,6 +15,8 @@ namespace {
 
 using GafModel = Model<Forecaster<GafRule>>;
 using FolkloreModel = Model<Forecaster<FolkloreRule>>;
+using StructuredGafModel = Model<Forecaster<ClassGafRule, State>>;
+using StructuredFolkloreModel = Model<Forecaster<ClassFolkloreRule, State>>;
 using OnsModel = Model<Forecaster<OnsRule>>;
 using AioliModel = Model<Forecaster<AioliRule>>;
 using VawModel = Model<Forecaster<VawRule>>;
@@ -73,11 +76,16 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
                  nb::sig("def learn_raw(self, scaler: Scaler, x: NDArray[np.float64], y: int, "
                          "weight: float) -> None"),
                  "Learns one raw row, and so does the scaler unless the weight is 0.");
-    if constexpr (M::has_posterior || M::is_ensemble)
+    if constexpr (M::has_posterior)
+        model.def("feature_covariances", &M::feature_covariances,
+                  nb::sig("def feature_covariances(self) -> NDArray[np.float64]"),
+                  "The blocks (d, k, k) of A^-1 that belong to one feature each; of ensembles, of "
+                  "the weights' covariance.");
+    if constexpr (M::has_posterior && !M::is_ensemble)
         model.def("covariance", &M::covariance,
                   nb::sig("def covariance(self) -> NDArray[np.float64]"),
-                  "A^-1 (D, D); of ensembles, the weights' covariance.");
-    if constexpr (M::has_posterior)
+                  "A^-1 (D, D); with structure, the matrices that it consists of.");
+    if constexpr (M::is_full)
         model
             .def("precision", &M::precision, nb::sig("def precision(self) -> NDArray[np.float64]"),
                  "A (D, D) as accumulated, for drift = 0.")
@@ -97,7 +105,36 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
     return model;
 }
 
-Posterior posterior(const PosteriorShape& shape) { return Posterior(shape, scipy_blas()); }
+std::unique_ptr<Posterior> posterior(const PosteriorShape& shape) {
+    return std::make_unique<Posterior>(shape, scipy_blas());
+}
+
+Structure structure_from(const std::string& name) {
+    if (name == "full") return Structure::full;
+    if (name == "blocks") return Structure::blocks;
+    if (name == "shared") return Structure::shared;
+    if (name == "diagonal") return Structure::diagonal;
+    throw nb::value_error(("no structure is called " + name).c_str());
+}
+
+/// The shape of a posterior of K classes. With structure it is in the coordinates of the classes;
+/// of two classes, blocks that are not asked to be apart are one, and the full posterior is it.
+PosteriorShape shape_for(long K, long d, double lam, double drift, Structure structure,
+                         bool apart = true) {
+    const bool one = !apart && K == 2 && structure != Structure::diagonal;
+    if (structure == Structure::full || one) return {K - 1, d, K - 1, lam, drift};
+    return {K, d, 0, lam, drift, 0, 0, structure};
+}
+
+/// Members that cost little never sleep; full ones beside others do, when they do not pay.
+void let_the_costly_tire(std::vector<Plan<long>>& plans) {
+    constexpr double much = 1e5;
+    const bool mixed = std::any_of(plans.begin(), plans.end(), [](const Plan<long>& plan) {
+        return plan.shape.structure != Structure::full && !plan.absent;
+    });
+    for (Plan<long>& plan : plans)
+        plan.tires = plan.shape.cost() > much || (mixed && plan.shape.structure == Structure::full);
+}
 
 /// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether
 /// they are learned.
@@ -153,6 +190,34 @@ NB_MODULE(MIXABLE_MODULE, m) {
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
             nb::arg("drift"));
+    bind<StructuredGafModel>(m, "StructuredGAF", "See mixable.GAF; a coordinate for each class.")
+        .def(
+            "__init__",
+            [](StructuredGafModel* self, long d, long K, const std::string& structure, double lam,
+               double beta, double alpha, double mu, double drift, long block, long period) {
+                PosteriorShape shape = shape_for(K, d, lam, drift, structure_from(structure));
+                shape.block = block;
+                shape.period = period;
+                new (self)
+                    StructuredGafModel(make_state(shape, scipy_blas()), K, beta, alpha, mu,
+                                       shape.structure == Structure::shared);
+            },
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("structure"), nb::arg("lam"),
+            nb::arg("beta"), nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"),
+            nb::arg("block") = 0, nb::arg("period") = 0);
+    bind<StructuredFolkloreModel>(m, "StructuredFolklore",
+                                  "See mixable.Folklore; a coordinate for each class.")
+        .def(
+            "__init__",
+            [](StructuredFolkloreModel* self, long d, long K, const std::string& structure,
+               double lam, double beta, double drift) {
+                const PosteriorShape shape =
+                    shape_for(K, d, lam, drift, structure_from(structure));
+                new (self) StructuredFolkloreModel(make_state(shape, scipy_blas()), K, beta,
+                                                   shape.structure == Structure::shared);
+            },
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("structure"), nb::arg("lam"),
+            nb::arg("beta"), nb::arg("drift"));
     bind<OnsModel>(m, "ONS", "See mixable.ONS; in K - 1 coordinates, no projection.")
         .def(
             "__init__",
@@ -179,7 +244,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "__init__",
             [](OgdModel* self, long d, long K, double rate, bool fixed, double radius) {
-                new (self) OgdModel(GradientState(K - 1, d, radius), K, rate, fixed);
+                new (self) OgdModel(std::make_unique<GradientState>(K - 1, d, radius), K, rate,
+                                    fixed);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"),
             nb::arg("radius"));
@@ -189,37 +255,56 @@ NB_MODULE(MIXABLE_MODULE, m) {
             "__init__",
             [](AutoGafModel* self, long d, long K, const nb::list& grid,
                const std::vector<double>& alphas, const nb::tuple& guard, double mu, double scale,
-               double share, bool sleep, long threads, const nb::list& ladder, long views) {
+               double share, std::optional<bool> sleep, long threads, const nb::list& ladder,
+               long views) {
                 std::vector<Plan<long>> plans;
-                const auto shape = [&](double lam, double drift) {
-                    return PosteriorShape{K - 1, d, K - 1, lam, drift};
-                };
                 const auto rungs = ladder_from(ladder, K - 1);
                 for (nb::handle item : grid) {
-                    const auto [lam, beta, drift, view, always_awake, awake] =
-                        nb::cast<std::tuple<double, double, double, long, bool, bool>>(item);
-                    GafRule rule(K, beta, 1.0, mu, rungs);
-                    plans.push_back({shape(lam, drift),
-                                     std::make_unique<GafReadings>(std::move(rule), alphas),
-                                     always_awake, view, awake});
+                    const auto [lam, beta, drift, view, always_awake, awake, structure] =
+                        nb::cast<std::tuple<double, double, double, long, bool, bool, std::string>>(
+                            item);
+                    const bool absent = structure == "none";
+                    const PosteriorShape shape = shape_for(
+                        K, d, lam, drift, structure_from(absent ? "diagonal" : structure), false);
+                    std::unique_ptr<Readings<long>> readings;
+                    if (shape.structure == Structure::full)
+                        readings = std::make_unique<GafReadings<GafRule>>(
+                            GafRule(K, beta, 1.0, mu, rungs), alphas);
+                    else
+                        readings = std::make_unique<GafReadings<ClassGafRule>>(
+                            ClassGafRule(K, beta, 1.0, mu, shape.structure == Structure::shared),
+                            alphas);
+                    plans.push_back(
+                        {shape, std::move(readings), always_awake, view, awake, absent, true});
                 }
-                if (guard.size() == 2)
-                    plans.push_back({shape(nb::cast<double>(guard[0]), 0.0),
-                                     std::make_unique<FolkloreReadings>(
-                                         FolkloreRule(K, nb::cast<double>(guard[1]))),
-                                     true});
+                if (!sleep) let_the_costly_tire(plans);
+                if (guard.size() == 3) {
+                    const auto [lam, beta, absent] =
+                        nb::cast<std::tuple<double, double, bool>>(guard);
+                    std::unique_ptr<Readings<long>> readings;
+                    if (absent)
+                        readings = std::make_unique<FolkloreReadings<ClassFolkloreRule>>(
+                            ClassFolkloreRule(K, beta, true));
+                    else
+                        readings = std::make_unique<FolkloreReadings<FolkloreRule>>(
+                            FolkloreRule(K, beta));
+                    const Structure kept = absent ? Structure::diagonal : Structure::full;
+                    plans.push_back({shape_for(K, d, lam, 0.0, kept), std::move(readings), true, 0,
+                                     true, absent});
+                }
                 new (self)
-                    AutoGafModel(shape(1.0, 0.0), scipy_blas(),
-                                 Ensemble<ClassFamily>::Options{scale, share, sleep, threads},
+                    AutoGafModel(d, scipy_blas(),
+                                 Ensemble<ClassFamily>::Options{scale, share, sleep.value_or(true),
+                                                                threads},
                                  ClassFamily(K), std::move(plans), views);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"),
             nb::arg("guard"), nb::arg("mu"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"),
             nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
             nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, "
-                    "float, float, int, bool, bool]], alphas: list[float], "
-                    "guard: tuple[float, float] | tuple[()], mu: float, scale: float, share: "
-                    "float, sleep: bool, threads: int, ladder: list[Rung], views: int) "
+                    "float, float, int, bool, bool, str]], alphas: list[float], "
+                    "guard: tuple[float, float, bool] | tuple[()], mu: float, scale: float, share: "
+                    "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int) "
                     "-> None"));
     bind<AutoRidgeModel>(m, "AutoRidge", "See mixable.AutoRidge.")
         .def(
@@ -236,7 +321,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
                                      awake});
                 }
                 new (self)
-                    AutoRidgeModel(PosteriorShape{1, d, 1, 1.0, 0.0}, scipy_blas(),
+                    AutoRidgeModel(d, scipy_blas(),
                                    Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
                                    NormalFamily(), std::move(plans), views);
             },
@@ -331,10 +416,12 @@ NB_MODULE(MIXABLE_MODULE, m) {
           "Row t is heads[t], then separators[j] and P[t, j] for each j, then `end`.");
     m.def(
         "posterior_bytes",
-        [](long k, long d, long rank, bool drift) {
-            return PosteriorShape{k, d, rank, 1.0, drift ? 1.0 : 0.0}.bytes();
+        [](long k, long d, long rank, bool drift, const std::string& structure) {
+            PosteriorShape shape{k, d, rank, 1.0, drift ? 1.0 : 0.0};
+            shape.structure = structure_from(structure);
+            return shape.bytes();
         },
-        nb::arg("k"), nb::arg("d"), nb::arg("rank"), nb::arg("drift"),
+        nb::arg("k"), nb::arg("d"), nb::arg("rank"), nb::arg("drift"), nb::arg("structure") = "full",
         "Bytes that the matrices of a posterior of this size take.");
     m.def(
         "normal_points",

@@ -44,6 +44,7 @@ Rung rung_from(nb::handle h, long k) {
     rung.kind = Rung::random;
     if (kind == "taylor") rung.kind = Rung::taylor;
     if (kind == "symmetric") rung.kind = Rung::symmetric;
+    if (kind == "pairwise") rung.kind = Rung::pairwise;
     rung.reach = nb::cast<double>(t[1]);
     rung.m = nb::cast<long>(t[2]);
     rung.seed = nb::cast<std::uint64_t>(t[5]);

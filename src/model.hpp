@@ -21,7 +21,8 @@ template <class Core>
 class Model {
    public:
     using Outcome = typename Core::Outcome;
-    static constexpr bool has_posterior = Core::has_posterior, is_ensemble = Core::is_ensemble;
+    static constexpr bool has_posterior = Core::has_posterior, is_full = Core::is_full,
+                          is_ensemble = Core::is_ensemble;
 
     Model(const Model&) = delete;
     Model(Model&&) = delete;
@@ -153,12 +154,20 @@ class Model {
         Use use(*this);
         if (!forecaster_.state.keeps_precision())
             throw nb::value_error("A is not accumulated when drift > 0");
-        return matrix([&](double* out) { forecaster_.state.precision(out); });
+        return filled({D(), D()}, [&](double* out) { forecaster_.state.precision(out); });
     }
 
     nb::object covariance() {
         Use use(*this);
-        return matrix([&](double* out) { forecaster_.covariance(out); });
+        const auto [rows, columns] = forecaster_.covariance_size();
+        return filled({rows, columns}, [&](double* out) { forecaster_.covariance(out); });
+    }
+
+    nb::object feature_covariances() {
+        Use use(*this);
+        const long k = forecaster_.predictions();
+        return filled({forecaster_.features(), k, k},
+                      [&](double* out) { forecaster_.feature_covariances(out); });
     }
 
     void set_mean(nb::handle mean) {
@@ -333,10 +342,11 @@ class Model {
             }
     }
 
+    long D() const { return forecaster_.predictions() * forecaster_.features(); }
+
     template <class F>
-    nb::object matrix(F&& fill) {
-        const long D = forecaster_.predictions() * forecaster_.features();
-        nb::object out = new_array({D, D});
+    nb::object filled(std::initializer_list<long> shape, F&& fill) {
+        nb::object out = new_array(shape);
         double* p = data(out);
         WithoutGil without_gil;
         fill(p);

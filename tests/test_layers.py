@@ -16,7 +16,7 @@ LAYERS = {
     "estimators": [("persistence",), ("estimators", "river", "_description")],
     "learner": [("learner",)],
     "mixtures": [("mixture", "batch")],
-    "forecasters": [("kernel_gaf",), ("reference",), ("forecasters",)],
+    "forecasters": [("kernel_gaf",), ("reference", "structured"), ("forecasters",)],
     "mathematics": [
         ("kernels",),
         ("bounds", "regret", "metrics", "datasets"),

@@ -2,6 +2,7 @@
 // and how readings are scored and mixed.
 #pragma once
 
+#include "class_rules.hpp"
 #include "ensemble.hpp"
 #include "folklore.hpp"
 #include "gaf.hpp"
@@ -9,9 +10,10 @@
 namespace MIXABLE_ISA {
 
 /// A GAF posterior, read at several hedge widths alpha.
+template <class Rule>
 class GafReadings : public Readings<long> {
    public:
-    GafReadings(GafRule rule, std::vector<double> alphas)
+    GafReadings(Rule rule, std::vector<double> alphas)
         : rule_(std::move(rule)), alphas_(std::move(alphas)) {}
     long count() const override { return long(alphas_.size()); }
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
@@ -22,13 +24,14 @@ class GafReadings : public Readings<long> {
     double width(long) const override { return 0.5; }
 
    private:
-    GafRule rule_;
+    Rule rule_;
     std::vector<double> alphas_;
 };
 
+template <class Rule>
 class FolkloreReadings : public Readings<long> {
    public:
-    explicit FolkloreReadings(FolkloreRule rule) : rule_(std::move(rule)) {}
+    explicit FolkloreReadings(Rule rule) : rule_(std::move(rule)) {}
     long count() const override { return 1; }
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
     void read(long, double* p) override { rule_.predict(p); }
@@ -38,7 +41,7 @@ class FolkloreReadings : public Readings<long> {
     double width(long) const override { return 0.5; }
 
    private:
-    FolkloreRule rule_;
+    Rule rule_;
 };
 
 /// Bayesian linear regression. With prior variance s / lam and noise variance s, the mean does not
@@ -97,11 +100,44 @@ class RidgeReadings : public Readings<double> {
     double n_ = 0, log_size_ = 0;
 };
 
-/// Readings and forecasts are probabilities of the classes.
+/// Readings and forecasts are probabilities of the classes. A posterior is in the coordinates of
+/// the classes, or in those of softmax.hpp; the weights are shown in the former, summing to 0.
 class ClassFamily {
    public:
     using Outcome = long;
     explicit ClassFamily(long classes) : classes_(classes) {}
+    long predictions() const { return classes_; }
+    void mean(const State& state, double* out) const {
+        const long K = classes_, d = state.d;
+        Buffer own(state.k * d), one(pad_to(K, 8)), expanded(pad_to(K, 8));
+        state.mean(own);
+        const Softmax softmax(K);
+        for (long l = 0; l < d; ++l) {
+            for (long c = 0; c < state.k; ++c) one[c] = own[c * d + l];
+            if (state.k < K) softmax.expand<double>(one, expanded, 1);
+            const double* theta = state.k < K ? expanded : one;
+            double mean = 0;
+            for (long c = 0; c < K; ++c) mean += theta[c] / double(K);
+            for (long c = 0; c < K; ++c) out[c * d + l] = theta[c] - mean;
+        }
+    }
+    /// (d x K x K)
+    void feature_covariances(const State& state, double* out) const {
+        const long K = classes_, k = state.k;
+        if (k == K) return state.feature_covariances(out);
+        Buffer own(state.d * k * k), half(k * K), column(K), expanded(K);
+        state.feature_covariances(own);
+        const Softmax softmax(K);
+        for (long l = 0; l < state.d; ++l) {
+            for (long i = 0; i < k; ++i)
+                softmax.expand<double>(own + (l * k + i) * k, half + i * K, 1);
+            for (long c = 0; c < K; ++c) {
+                for (long i = 0; i < k; ++i) column[i] = half[i * K + c];
+                softmax.expand<double>(column, expanded, 1);
+                copy(expanded, K, out + (l * K + c) * K);
+            }
+        }
+    }
     long width() const { return classes_; }
     long outputs() const { return classes_; }
     static double log_likelihood(const double* p, long y) { return std::log(p[y]); }
@@ -127,6 +163,11 @@ class NormalFamily {
     static constexpr bool trims = true;
     static constexpr long width() { return 2; }
     static constexpr long outputs() { return 2; }
+    static constexpr long predictions() { return 1; }
+    static void mean(const State& state, double* out) { state.mean(out); }
+    static void feature_covariances(const State& state, double* out) {
+        state.feature_covariances(out);
+    }
     static bool accepts(double y) { return std::fabs(y) <= 1e100; }
     static bool has(double y) { return accepts(y); }
     static double log_likelihood(const double* reading, double y) {

@@ -63,20 +63,10 @@ class Curvature {
         n_ = 0;
     }
 
-    /// The inverse of A (its lower triangle, rows ld apart). Should A be singular to working
-    /// precision, the least multiple of I that helps is added.
+    /// The inverse of A (its lower triangle, rows ld apart).
     void invert(double* work, double* out) {
         accumulate(work);
-        double largest = 0, jitter = 0;
-        for (long i = 0; i < D; ++i) largest = std::max(largest, A[i * ld + i]);
-        for (int attempt = 0; attempt < 20 && jitter <= largest; ++attempt) {
-            for (long i = 0; i < D; ++i) {
-                copy(A + i * ld, i + 1, out + i * ld);
-                out[i * ld + i] += jitter;
-            }
-            if (blas_.invert_spd(D, out, ld)) break;
-            jitter = std::max(10 * jitter, 1e-16 * largest);
-        }
+        invert_with_jitter(blas_, D, A, out, ld);
     }
 
     /// A (D x D).

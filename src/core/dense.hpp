@@ -115,15 +115,42 @@ inline void combine(long M, long N, long K, double sign, Strided A, const double
     for (; j < n; j += W) combine_columns<1>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
 }
 
-/// C -= U^T U for the blocks (a, b), b <= a, of a matrix of n x n made of d x d blocks; U has K
-/// rows. Parts of blocks above may be written too.
-inline void subtract_gram(long n, long d, long K, const double* U, long ldu, double* C, long ldc) {
+template <int NV>
+inline void combine_row_columns(long K, const double* a, const double* B, long ldb, double* c) {
+    vec sums[4][NV] = {};
+    const auto add = [&](vec(&into)[NV], long l) {
+        for (int v = 0; v < NV; ++v) into[v] += a[l] * load(B + l * ldb + v * W);
+    };
+    long l = 0;
+    for (; l + 4 <= K; l += 4)
+        for (int q = 0; q < 4; ++q) add(sums[q], l + q);
+    for (; l < K; ++l) add(sums[0], l);
+    for (int v = 0; v < NV; ++v)
+        store(c + v * W, (sums[0][v] + sums[1][v]) + (sums[2][v] + sums[3][v]));
+}
+
+/// c (N) = a (K) B (K x N), as `combine` for one row, by four sums that do not wait for each other.
+inline void combine_row(long N, long K, const double* a, const double* B, long ldb, double* c) {
+    constexpr int vectors = W == 8 ? 4 : 2;
+    long j = 0;
+    const long n = pad(N);
+    for (; j + vectors * W <= n; j += vectors * W)
+        combine_row_columns<vectors>(K, a, B + j, ldb, c + j);
+    if constexpr (W == 8)
+        for (; j + 3 * W <= n; j += 3 * W) combine_row_columns<3>(K, a, B + j, ldb, c + j);
+    for (; j < n; j += W) combine_row_columns<1>(K, a, B + j, ldb, c + j);
+}
+
+/// C += sign U^T U for the blocks (a, b), b <= a, of a matrix of n x n made of d x d blocks; U has
+/// K rows. Parts of blocks above may be written too.
+inline void add_gram(long n, long d, long K, double sign, const double* U, long ldu, double* C,
+                     long ldc) {
     constexpr long panel = tile_vectors * W, most = 128;
     alignas(64) double packed[most * panel];
     long j = 0;
     const auto columns = [&](auto vectors, const double* B, long ldb) {
         const long first = j / d * d;
-        combine_columns<decltype(vectors)::value>(n - first, K, -1.0, {U + first, 1, ldu}, B, ldb,
+        combine_columns<decltype(vectors)::value>(n - first, K, sign, {U + first, 1, ldu}, B, ldb,
                                                   C + first * ldc + j, ldc, true);
     };
     for (; j + panel <= pad(n); j += panel) {

@@ -17,7 +17,7 @@ template <class Family>
 class Ensemble {
    public:
     using Outcome = typename Family::Outcome;
-    static constexpr bool has_posterior = false, is_ensemble = true;
+    static constexpr bool has_posterior = true, is_full = false, is_ensemble = true;
 
     struct Options {
         double scale;  // of the mean square of an input; 0: that of the first one that is not zero
@@ -27,10 +27,9 @@ class Ensemble {
     };
 
     /// An input has `views` views of d numbers each; each member sees one of them.
-    Ensemble(const PosteriorShape& shape, const Blas& blas, const Options& options, Family family,
+    Ensemble(long features, const Blas& blas, const Options& options, Family family,
              std::vector<Plan<Outcome>> plans, long views)
-        : k(shape.k),
-          d(shape.d),
+        : d(features),
           row(views * d),
           options_(options),
           family_(std::move(family)),
@@ -41,9 +40,9 @@ class Ensemble {
         start_over();
     }
 
-    const long k, d, row;
+    const long d, row;
 
-    long predictions() const { return k; }
+    long predictions() const { return family_.predictions(); }
     long features() const { return d; }
     long row_length() const { return row; }
     long outputs() const { return family_.outputs(); }
@@ -52,7 +51,8 @@ class Ensemble {
     static constexpr double largest_square() { return 1e280; }
     double cost() const {
         double sum = 0;
-        for (const auto& member : roster_.members) sum += member.shape.cost();
+        for (const auto& member : roster_.members)
+            if (!member.absent) sum += member.shape.cost();
         return sum;
     }
 
@@ -135,21 +135,22 @@ class Ensemble {
 
     /// The mean of the weights under the mixture, for inputs as they come.
     void mean(double* out) const {
-        set_to_zero(out, k * d);
-        Buffer one(k * d);
+        const long D = predictions() * d;
+        set_to_zero(out, D);
+        Buffer one(D);
         roster_.for_awake([&](const Member<Outcome>& member) {
-            member.state->mean(one);
-            for (long i = 0; i < k * d; ++i) out[i] += roster_.trust(member) * one[i];
+            family_.mean(*member.state, one);
+            for (long i = 0; i < D; ++i) out[i] += roster_.trust(member) * one[i];
         });
-        for (long i = 0; i < k * d; ++i) out[i] *= unit_.factor();
+        for (long i = 0; i < D; ++i) out[i] *= unit_.factor();
     }
 
-    /// The covariance of the weights (D x D) under the mixture, for inputs as they come: that of
-    /// the posteriors, and of their means.
-    void covariance(double* out) const {
-        const long D = k * d;
-        set_to_zero(out, D * D);
-        Buffer centre(D), one(D), within(D * D);
+    /// The covariances of the weights of each feature under the mixture, for inputs as they come:
+    /// those of the posteriors, and of their means.
+    void feature_covariances(double* out) const {
+        const long K = predictions(), D = K * d;
+        set_to_zero(out, D * K);
+        Buffer centre(D), one(D), within(D * K);
         mean(centre);
         const double unit = unit_.factor();
         roster_.for_awake([&](const Member<Outcome>& member) {
@@ -158,13 +159,15 @@ class Ensemble {
                 width += roster_.weights.trust(r) * member.readings->width(r - member.first);
             });
             const double trust = roster_.trust(member);
-            member.state->mean(one);
-            member.state->covariance(within);
-            for (long i = 0; i < D; ++i)
-                for (long j = 0; j < D; ++j)
-                    out[i * D + j] +=
-                        unit * unit * width * within[i * D + j] +
-                        trust * (unit * one[i] - centre[i]) * (unit * one[j] - centre[j]);
+            family_.mean(*member.state, one);
+            family_.feature_covariances(*member.state, within);
+            const auto off = [&](long c, long l) { return unit * one[c * d + l] - centre[c * d + l]; };
+            for (long l = 0; l < d; ++l)
+                for (long i = 0; i < K; ++i)
+                    for (long j = 0; j < K; ++j) {
+                        const long at = (l * K + i) * K + j;
+                        out[at] += unit * unit * width * within[at] + trust * off(i, l) * off(j, l);
+                    }
         });
     }
 

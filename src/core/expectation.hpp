@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "normal.hpp"
+#include "pairwise.hpp"
 #include "softmax.hpp"
 
 namespace MIXABLE_ISA {
 
 /// One way to take the expectation, used while the Frobenius norm of S is at most `reach`.
 struct Rung {
-    enum Kind { taylor, symmetric, random } kind;
+    enum Kind { taylor, symmetric, random, pairwise } kind;
     double reach;
     long m;            // points; of a symmetric set, one of each pair +-w
     Buffer w, weight;  // (k x m, padded with zeros to whole vectors), (m)
@@ -26,10 +27,15 @@ class Expectation {
         : ladder_(std::move(ladder)),
           work_(5 * classes * W),
           zm_(pad_to(classes, 8)),
-          lower_(classes * classes) {
+          lower_(classes * classes),
+          own_(pad_to(classes, 8)),
+          mask_(pad_to(classes, 8)) {
+        for (long c = 0; c < classes; ++c) mask_[c] = 1.0;
         long most = 0;
-        for (const Rung& rung : *ladder_)
+        for (const Rung& rung : *ladder_) {
             if (rung.kind == Rung::random) most = std::max(most, pad(rung.m));
+            if (rung.kind == Rung::pairwise) gram_ = Buffer(classes * pad_to(classes, 8));
+        }
         fresh_ = Buffer(most * (classes - 1));
     }
 
@@ -52,6 +58,8 @@ class Expectation {
             case Rung::random:
                 normal_points(rung.seed, step, k, rung.m, fresh_, pad(rung.m));
                 return points<false>(geometry, rung.m, fresh_, rung.weight, p);
+            case Rung::pairwise:
+                return in_closed_form(geometry, width, p);
         }
     }
 
@@ -92,6 +100,20 @@ class Expectation {
             }
         }
         for (long c = 0; c < K; ++c) p[c] *= 1.0 + 0.5 * (spread[c] - variance);
+    }
+
+    /// The variances of differences of logits are |N_c - N_j|^2.
+    void in_closed_form(const Softmax& geometry, double width, double* p) {
+        const long K = geometry.K, ld = pad_to(K, 8), sk = geometry.sk;
+        dots(geometry.k, K, geometry.N, sk, K, geometry.N, sk, gram_, ld);
+        for (long c = 0; c < K; ++c) own_[c] = gram_[c * ld + c];
+        pairwise(
+            K, zm_, mask_,
+            [&](long c, long j) {
+                const vec v = own_[c] + load(own_ + j) - 2.0 * load(gram_ + c * ld + j);
+                return width * max(v, vec{});
+            },
+            p);
     }
 
     /// The weighted mean of softmax over a point set, W points at a time; both signs of each point
@@ -137,6 +159,7 @@ class Expectation {
 
     std::shared_ptr<const std::vector<Rung>> ladder_;
     Buffer work_, zm_, lower_, fresh_;
+    Buffer gram_, own_, mask_;  // N N^T, its diagonal, 1 for a class
 };
 
 }  // namespace MIXABLE_ISA

@@ -1,30 +1,38 @@
 // A forecaster = a state + a rule on the small (m, G, y). One loop serves every rule and state.
 #pragma once
 
+#include <memory>
 #include <type_traits>
 #include <utility>
 
-#include "posterior.hpp"
+#include "structures.hpp"
 
 namespace MIXABLE_ISA {
 
 /// Rule must have: Outcome, outputs, begin(m, G, step), predict(p) and learn(y, weight, v, F),
-/// which refer to what begin was given; see gaf.hpp. State is one of state.hpp.
-template <class Rule, class State = Posterior>
+/// which refer to what begin was given; see gaf.hpp. Kind is a state of state.hpp, or State itself
+/// for one that is chosen at run time.
+template <class Rule, class Kind = Posterior>
 class Forecaster {
    public:
     using Outcome = typename Rule::Outcome;
-    static constexpr bool has_posterior = std::is_same_v<State, Posterior>, is_ensemble = false;
+    static constexpr bool is_full = std::is_same_v<Kind, Posterior>, is_ensemble = false,
+                          has_posterior = is_full || std::is_same_v<Kind, State>;
 
     template <class... RuleArguments>
-    Forecaster(State&& start, RuleArguments&&... arguments)
-        : state(std::move(start)),
+    Forecaster(std::unique_ptr<Kind> start, RuleArguments&&... arguments)
+        : owner_(std::move(start)),
+          state(*owner_),
           rule(std::forward<RuleArguments>(arguments)...),
           v_(state.sk),
-          F_(state.k * state.sr),
+          F_(state.f),
           block_(state.room()) {}
 
-    State state;
+   private:
+    std::unique_ptr<Kind> owner_;
+
+   public:
+    Kind& state;
     Rule rule;
 
     long block() const { return block_; }
@@ -38,6 +46,8 @@ class Forecaster {
     double largest_square() const { return state.largest_square(); }
     void mean(double* out) const { state.mean(out); }
     void covariance(double* out) const { state.covariance(out); }
+    std::pair<long, long> covariance_size() const { return state.covariance_size(); }
+    void feature_covariances(double* out) const { state.feature_covariances(out); }
     void adopt(const Forecaster& other) {
         state.adopt(other.state);
         forget_reading();

@@ -54,6 +54,7 @@ class GradientState final : public State {
         for (long j = 0; j < k; ++j) copy(V + j * dp, d, out + j * d);
     }
     void covariance(double* out) const override { set_to_zero(out, k * d * k * d); }
+    void feature_covariances(double* out) const override { set_to_zero(out, d * k * k); }
     void adopt(const State& state, bool = false) override {
         const auto& other = dynamic_cast<const GradientState&>(state);
         for (long j = 0; j < other.k; ++j) copy(other.V + j * other.dp, other.d, V + j * dp);

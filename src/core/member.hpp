@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "posterior.hpp"
 #include "readings.hpp"
+#include "structures.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -18,6 +18,8 @@ struct Plan {
     bool always_awake;
     long view = 0;      // which part of the input it sees
     bool awake = true;  // at the start; not so only where a state in which it sleeps is restored
+    bool absent = false;  // never awake: left out at this size, and kept for the order of experts
+    bool tires = true;    // whether it may be put to sleep
 };
 
 template <class Outcome>
@@ -26,14 +28,16 @@ struct Member {
         : shape(plan.shape),
           readings(std::move(plan.readings)),
           always_awake(plan.always_awake),
-          awake_at_first(plan.awake),
+          awake_at_first(plan.awake && !plan.absent),
+          absent(plan.absent),
+          tires(plan.tires),
           offset(plan.view * plan.shape.d),
           first(first_expert),
           count(readings->count()) {}
 
     PosteriorShape shape;  // for inputs of unit 1
     std::unique_ptr<Readings<Outcome>> readings;
-    bool always_awake, awake_at_first;
+    bool always_awake, awake_at_first, absent, tires;
     long offset;        // of its view in an input
     long first, count;  // its experts among all
     long awake = 1;
@@ -54,13 +58,21 @@ struct Member {
         return out;
     }
 
+    /// Whether it can start from what another has learned.
+    bool can_learn_from(const Member& other) const {
+        const auto kind = [](const Member& member) {
+            const Structure structure = member.shape.structure;
+            return structure == Structure::shared ? Structure::blocks : structure;
+        };
+        return kind(*this) == kind(other);
+    }
     /// Whether there is a state, in the unit of this member.
     bool has_state() const { return state && state_unit_ == unit; }
     void make_state(const Blas& blas) {
-        state = std::make_unique<Posterior>(shape_in_unit(), blas);
+        state = MIXABLE_ISA::make_state(shape_in_unit(), blas);
         state_unit_ = unit;
         v = Buffer(state->sk);
-        F = Buffer(state->k * state->sr);
+        F = Buffer(state->f);
     }
 
     void begin(long after) {

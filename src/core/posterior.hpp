@@ -193,6 +193,7 @@ class Posterior final : public State {
     }
 
     bool keeps_precision() const { return curvature_.is_kept(); }
+    double regulariser() const { return regulariser_; }
     /// A (D x D), as accumulated, if it is kept.
     void precision(double* out) const { curvature_.precision(out); }
 
@@ -201,12 +202,21 @@ class Posterior final : public State {
         Buffer u(cu * ld), S(D * ld);
         copy(Ainv, D * ld, S);
         combine(cu, D, n_ * k, 1.0, {T, lt, 1}, P, ld, u, ld, false);
-        subtract_gram(D, d, cu, u, ld, S, ld);
+        add_gram(D, d, cu, -1.0, u, ld, S, ld);
         for (long i = 0; i < D; ++i) {
             copy(S + i * ld, i + 1, out + i * D);
             out[i * D + i] += double(n_) * shape_.drift;
         }
         mirror(out, D, 0, D);
+    }
+
+    void feature_covariances(double* out) const override {
+        Buffer whole(D * D);
+        covariance(whole);
+        for (long l = 0; l < d; ++l)
+            for (long i = 0; i < k; ++i)
+                for (long j = 0; j < k; ++j)
+                    out[(l * k + i) * k + j] = whole[(i * d + l) * D + j * d + l];
     }
 
     void visit(Visitor& visitor) override {
@@ -240,13 +250,10 @@ class Posterior final : public State {
         for (long t = 0; t < n_; ++t)
             if (!(squared_norm(X + t * dp, d) <= shown)) return false;
         if (!curvature_.contents_are_valid(shown) || !block_is_valid(limit)) return false;
-        for (const Panel& p : panels_)  // the only entries above the diagonal that are used
-            for (long i = p.j * d + p.l0; i < p.j * d + p.l1; ++i)
-                for (long j = p.j * d + p.l0; j < i; ++j) {
-                    const double sizes = std::fabs(Ainv[i * ld + i]) + std::fabs(Ainv[j * ld + j]);
-                    if (!(std::fabs(Ainv[i * ld + j] - Ainv[j * ld + i]) <= 1e-6 * sizes))
-                        return false;
-                }
+        for (const Panel& p : panels_) {  // the only entries above the diagonal that are used
+            const long first = p.j * d + p.l0;
+            if (!is_symmetric(Ainv + first * (ld + 1), p.l1 - p.l0, ld)) return false;
+        }
         Buffer S(D * D), A(curvature_.is_kept() ? D * D : 0);
         covariance(S);
         if (curvature_.is_kept()) {
@@ -343,7 +350,7 @@ class Posterior final : public State {
                            Ainv + i0 * ld, ld);
             }
         else
-            subtract_gram(D, d, cu, U, ld, Ainv, ld);
+            add_gram(D, d, cu, -1.0, U, ld, Ainv, ld);
         for (long i = 0; i < D; ++i) Ainv[i * ld + i] += double(n_) * shape_.drift;
         since_refresh_ += n_;
         n_ = 0;

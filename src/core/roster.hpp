@@ -118,18 +118,19 @@ class Roster {
         if (jumped) wake_all_ = first_probation();
         if (wake_all_ > 0) {
             for (Member<Outcome>& member : members) {
+                if (member.absent) continue;
                 if (jumped && !stays(member, leader_before, unit)) {
                     start_afresh(member, unit);
                     member.copy_memory(leader_before);
                 } else if (!member.awake) {
-                    wake(member, leader, step, unit);
+                    wake(member, awake, step, unit);
                 }
                 wake_experts(member);
                 member.until = std::max(member.until, step + wake_all_);
             }
             wake_all_ = 0;
         } else if (step % trial_period == 0) {
-            try_a_sleeper(leader, step, unit);
+            try_a_sleeper(awake, step, unit);
         }
         build();
     }
@@ -145,7 +146,7 @@ class Roster {
         for (std::size_t i = 0; i < members.size(); ++i) {
             Member<Outcome>& mine = members[i];
             const Member<Outcome>& theirs = other.members[i];
-            mine.awake = theirs.awake;
+            mine.awake = theirs.awake && !mine.absent;
             mine.until = theirs.until;
             mine.led = theirs.led;
             mine.gain = theirs.gain;
@@ -187,7 +188,8 @@ class Roster {
             valid = valid && index >= 0 && index < long(members.size());
         bool someone = false;
         for (const Member<Outcome>& member : members) {
-            valid = valid && (member.awake == 0 || member.awake == 1) && member.led >= 0 &&
+            valid = valid && (member.awake == 0 || (member.awake == 1 && !member.absent)) &&
+                    member.led >= 0 &&
                     member.led <= step && std::fabs(member.gain) <= 1e6;
             valid = valid && Unit::is_unit(member.unit) && member.until >= 0 &&
                     member.until <= step + probation + longest_probation;
@@ -238,6 +240,7 @@ class Roster {
             const bool anchor = !anchored && !member->always_awake && member->shape.drift == 0;
             anchored = anchored || anchor;
             if (anchor || member == awake[0]) member->led = step;
+            if (!member->tires) continue;
             const bool superfluous = trust(*member) < negligible || kept >= most;
             const bool settled = step >= member->until;
             if (superfluous && settled && step - member->led >= patience && !member->always_awake &&
@@ -267,17 +270,24 @@ class Roster {
                 active_[order[i]] = 0.0;
     }
 
-    /// Wakes a member with what the leader has learned, its own lam in place of the leader's.
-    void wake(Member<Outcome>& member, const Member<Outcome>& leader, long step, double unit) {
-        start_afresh(member, leader.unit);
+    /// Wakes a member with what the most trusted one of its kind has learned, its own lam in place
+    /// of the other's; without such a teacher it sleeps on. `awake` has the most trusted first.
+    bool wake(Member<Outcome>& member, const std::vector<Member<Outcome>*>& awake, long step,
+              double unit) {
+        const auto teacher = std::find_if(awake.begin(), awake.end(), [&](Member<Outcome>* other) {
+            return other->state && other != &member && member.can_learn_from(*other);
+        });
+        if (teacher == awake.end()) return false;
+        start_afresh(member, (*teacher)->unit);
         member.until = step + probation;
         member.make_state(blas_);
-        member.copy_memory(leader);
+        member.copy_memory(**teacher);
         try {
-            member.state->adopt(*leader.state, true);
-        } catch (const std::domain_error&) {  // the leader has lost its digits
+            member.state->adopt(*(*teacher)->state, true);
+        } catch (const std::domain_error&) {  // the teacher has lost its digits
             start_afresh(member, unit);
         }
+        return true;
     }
 
     /// Wakes a member that knows nothing; `build` gives it a state.
@@ -289,11 +299,11 @@ class Roster {
         member.state.reset();
     }
 
-    void try_a_sleeper(const Member<Outcome>& leader, long step, double unit) {
+    void try_a_sleeper(const std::vector<Member<Outcome>*>& awake, long step, double unit) {
         for (std::size_t i = 0; i < members.size(); ++i) {
             Member<Outcome>& member = members[std::size_t(next_trial_)];
             next_trial_ = (next_trial_ + 1) % long(members.size());
-            if (!member.awake) return wake(member, leader, step, unit);
+            if (!member.awake && !member.absent && wake(member, awake, step, unit)) return;
         }
     }
 

@@ -1,4 +1,4 @@
-// Sizes and parameters of the full posterior, and what follows from them.
+// Sizes and parameters of a posterior, and what follows from them.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,16 @@ struct Panel {
     long j, l0, l1;
 };
 
+/// What is kept of A^-1: all of it; a d x d block for each prediction; one such block that serves
+/// them all; its diagonal.
+enum class Structure { full, blocks, shared, diagonal };
+
 struct PosteriorShape {
-    long k, d, rank;    // linear predictions, features, columns of F
+    long k, d, rank;    // linear predictions, features, columns of F (0 with structure)
     double lam, drift;  // A_0 = lam I; A^-1 += drift I after each step
     long block = 0;     // steps in a block; 0 picks the size measured to be fastest
     long period = 0;    // steps between refreshes of A^-1; 0 means 4 D
+    Structure structure = Structure::full;
 
     long D() const { return k * d; }
     long ld() const { return pad_to(D(), 8); }
@@ -42,9 +47,23 @@ struct PosteriorShape {
             for (long l = 0; l < d; l += height) out.push_back({j, l, std::min(l + height, d)});
         return out;
     }
+    /// The d x d matrices of a posterior with structure.
+    long matrices() const { return structure == Structure::shared ? 1 : k; }
     /// Multiplications of a step, roughly.
-    double cost() const { return double(D()) * double(D()) * double(k + 3); }
+    double cost() const {
+        const double n = double(d), K = double(k), small = K * (n + 100);
+        if (structure == Structure::diagonal) return 4 * small;
+        if (structure != Structure::full) return 4 * (double(matrices()) * n * n + small);
+        return double(D()) * double(D()) * double(k + 3);
+    }
     double bytes() const {
+        const double n = double(pad_to(d, 8)), K = double(k), s = double(matrices());
+        if (structure == Structure::diagonal)
+            return double(sizeof(double)) * n * (2 * K + double(diagonal_block));
+        if (structure != Structure::full) {
+            const double squares = (drift == 0 ? 2 : 1) * s * double(d) * n;
+            return double(sizeof(double)) * (squares + n * (K + (s + 2) * 2.0 * 32));
+        }
         const double D = double(k) * double(d), r = double(capacity());
         const double steps = double(curvature_capacity()), rk = r * double(k);
         const double matrices = (drift == 0 ? 2 : 1) * D * double(ld());
@@ -53,6 +72,8 @@ struct PosteriorShape {
         const double curvature = steps * (double(pad_to(d, 8)) + double(k) * double(k));
         return double(sizeof(double)) * (matrices + block + small + curvature);
     }
+    /// Inputs that a diagonal posterior keeps.
+    static constexpr long diagonal_block = 16;
     /// The largest |x|^2 that can be learned from: beyond, A^-1 would lose all its digits.
     double largest_square() const { return 1e15 * lam; }
 };

@@ -3,12 +3,16 @@
 //
 // A state keeps k linear functions of an input x in R^d: the mean V (k x d) of their weights and,
 // unless it only follows the mean, how uncertain they are. A forecaster prepares inputs, reads the
-// mean m = V x (k) and the width G (k x k) of the k linear predictions, solves its own
-// k-dimensional problem, and pushes the answer (v, F):
+// mean m = V x (k) and the width G of the k linear predictions, solves its own k-dimensional
+// problem, and pushes the answer (v, F):
 //     V <- V - A^-1 Phi(x) v,   A <- A + Phi(x) F F^T Phi(x)^T.
+// G is k x k (rows sk apart) and F k x rank (rows sr apart). In a state with structure the
+// predictions are independent of each other: G and F F^T are diagonal, and G and F are k numbers
+// each, F being the diagonal of F F^T.
 #pragma once
 
 #include <stdexcept>
+#include <utility>
 
 #include "dense.hpp"
 #include "rows.hpp"
@@ -26,18 +30,21 @@ constexpr long most_steps = 1L << 53;  // that a saved state may have
 
 class State {
    public:
+    /// A `rank` of 0 means structure.
     State(long predictions, long features, long rank)
         : k(predictions),
           d(features),
           sk(pad_to(predictions, 8)),
           sr(pad_to(rank, 8)),
-          m(predictions),
-          G(predictions * sk) {}
+          f(rank > 0 ? predictions * sr : sk),
+          m(sk),
+          G(rank > 0 ? predictions * sk : sk) {}
     State(State&&) = default;
     virtual ~State() = default;
 
     const long k, d;    // linear predictions, features
     const long sk, sr;  // row strides of k x k matrices and of F
+    const long f;       // numbers in F
     Buffer m, G;        // the last reading
 
     virtual long steps() const = 0;
@@ -58,14 +65,18 @@ class State {
     virtual void forget_prepared() = 0;
     /// Sets m and G of the prepared input that comes `after` the next one.
     virtual void read(long after = 0) = 0;
-    /// Learns from the input last read: v (k), F (k x rank, its rows sr apart, zeros behind).
-    /// Throws, and changes nothing, if that is beyond double precision.
+    /// Learns from the input last read: v (k), F, with zeros behind each row. Throws, and changes
+    /// nothing, if that is beyond double precision.
     virtual void push(const double* v, const double* F) = 0;
 
     /// V (k x d).
     virtual void mean(double* out) const = 0;
-    /// A^-1 (k d x k d).
+    /// A^-1 (k d x k d); with structure, the matrices that it consists of, one below the other.
     virtual void covariance(double* out) const = 0;
+    /// The rows and columns of that.
+    virtual std::pair<long, long> covariance_size() const { return {k * d, k * d}; }
+    /// The covariances (d x k x k) of the k weights of each feature.
+    virtual void feature_covariances(double* out) const = 0;
     /// Takes over what another state of the same kind has learned, of at most this many predictions
     /// and features. The newcomers have mean 0 and know nothing. The parameters stay; to `exchange`
     /// the regulariser is to replace the other's lam by ours in what was learned.

@@ -2,6 +2,7 @@
 // claim.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -20,6 +21,66 @@ inline double squared_norm(const double* x, long n) {
     double s = 0;
     for (long i = 0; i < n; ++i) s += x[i] * x[i];
     return s;
+}
+
+/// a . b, of any length.
+inline double plain_dot(const double* a, const double* b, long n) {
+    vec sums{};
+    long l = 0;
+    for (; l + W <= n; l += W) sums += load(a + l) * load(b + l);
+    double s = sum(sums);
+    for (; l < n; ++l) s += a[l] * b[l];
+    return s;
+}
+
+/// The inverse of a positive definite matrix in place, lower triangle only, rows `ld` apart; false
+/// if it is not positive definite. For sizes at which LAPACK's threads cost more than the work.
+inline bool invert_small(long n, double* A, long ld) {
+    for (long i = 0; i < n; ++i) {  // A = L L^T
+        double* row = A + i * ld;
+        for (long j = 0; j < i; ++j)
+            row[j] = (row[j] - plain_dot(row, A + j * ld, j)) / A[j * ld + j];
+        const double pivot = row[i] - plain_dot(row, row, i);
+        if (!(pivot > 0)) return false;
+        row[i] = std::sqrt(pivot);
+    }
+    Buffer M(n * n);  // row j is column j of L^-1
+    for (long j = 0; j < n; ++j) {
+        double* column = M + j * n;
+        column[j] = 1.0 / A[j * ld + j];
+        for (long i = j + 1; i < n; ++i)
+            column[i] = -plain_dot(A + i * ld + j, column + j, i - j) / A[i * ld + i];
+    }
+    for (long i = 0; i < n; ++i)
+        for (long j = 0; j <= i; ++j)
+            A[i * ld + j] = plain_dot(M + i * n + i, M + j * n + i, n - i);
+    return true;
+}
+
+/// The inverse of a positive definite M, lower triangles only, rows `stride` apart. Should M be
+/// singular to working precision, the least multiple of I that helps is added.
+inline void invert_with_jitter(const Blas& blas, long n, const double* M, double* out,
+                               long stride) {
+    double largest = 0, jitter = 0;
+    for (long i = 0; i < n; ++i) largest = std::max(largest, M[i * stride + i]);
+    for (int attempt = 0; attempt < 20 && jitter <= largest; ++attempt) {
+        for (long i = 0; i < n; ++i) {
+            copy(M + i * stride, i + 1, out + i * stride);
+            out[i * stride + i] += jitter;
+        }
+        if (n <= 96 ? invert_small(n, out, stride) : blas.invert_spd(n, out, stride)) break;
+        jitter = std::max(10 * jitter, 1e-16 * largest);
+    }
+}
+
+/// Whether a matrix is symmetric up to rounding.
+inline bool is_symmetric(const double* M, long n, long stride) {
+    for (long i = 0; i < n; ++i)
+        for (long j = 0; j < i; ++j) {
+            const double sizes = std::fabs(M[i * stride + i]) + std::fabs(M[j * stride + j]);
+            if (!(std::fabs(M[i * stride + j] - M[j * stride + i]) <= 1e-6 * sizes)) return false;
+        }
+    return true;
 }
 
 /// Whether positive definite matrices can be each other's inverse, up to rounding and to what a

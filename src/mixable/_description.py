@@ -15,7 +15,10 @@ from mixable.forecasters.table import FORECASTERS
 HOMES = {
     **{entry.name: entry.home for entry in FORECASTERS},
     **{name: "mixable.estimators" for name in ("GAFClassifier", "GAFRegressor")},
-    **{name: "mixable.integrals" for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature")},
+    **{
+        name: "mixable.integrals"
+        for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature", "Pairwise")
+    },
     **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
     **{name: "mixable.learner" for name in ("Learner", "Design", "KernelPlan")},
     "Scores": "mixable.metrics",

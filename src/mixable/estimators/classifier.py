@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable.estimators.base import Array, StreamEstimator
 from mixable.estimators.labels import check_kinds, checked_labels
-from mixable.integrals import helmert
 from mixable.learner import Design, Learner
 from mixable.learner.coefficients import coefficients, deviations
 
@@ -243,9 +242,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """Posterior standard deviations of `coef_`."""
         check_is_fitted(self, "learner_")
         K = self.learner_.forecaster.n_classes
-        basis = helmert(K)
-        rows = basis[[1]] - basis[[0]] if K == 2 else basis[self._order()]
-        return deviations(self.learner_, rows)
+        contrasts = np.array([[-1.0, 1.0]]) if K == 2 else np.eye(K)[self._order()] - 1 / K
+        return deviations(self.learner_, contrasts)
 
     def _coefficients(self) -> tuple[Array, Array]:
         check_is_fitted(self, "learner_")

@@ -10,7 +10,8 @@ import numpy as np
 
 from mixable import _core, _validate, bounds
 from mixable.forecasters.base import Array, Parameter
-from mixable.forecasters.compiled import CompiledMulticlassForecaster, refuse_if_too_large
+from mixable.forecasters.compiled import CompiledMulticlassForecaster
+from mixable.forecasters.structure import refuse_if_too_large
 
 
 class AIOLI(CompiledMulticlassForecaster):
@@ -52,7 +53,7 @@ class AIOLI(CompiledMulticlassForecaster):
             "scale": _validate.real(scale, "scale", above=0),
             "virtual_weight": _validate.real(virtual_weight, "virtual_weight", least=0),
         }
-        refuse_if_too_large(self, 1, 1, 0.0)
+        refuse_if_too_large(self, 2, [("full", 0.0)])
         self._core = _core.AIOLI(self.n_features, self.lam, self.scale, self.virtual_weight)
 
     @property

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any
 
 from mixable import _core, _validate, integrals
 from mixable.bounds import doubling_radii, theory_lam
-from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import CompiledMulticlassForecaster, refuse_if_too_large
+from mixable.forecasters import settings
+from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.compiled import CompiledMulticlassForecaster
 from mixable.forecasters.ensemble import (
     Ensemble,
     as_list,
@@ -17,17 +18,9 @@ from mixable.forecasters.ensemble import (
     checked_grid,
     checked_options,
 )
+from mixable.forecasters.settings import Expert, as_given, checked_structures
+from mixable.forecasters.structure import in_mixture, refuse_if_too_large
 from mixable.losses import Logistic
-
-
-class Expert(NamedTuple):
-    """One expert of AutoGAF; lam and drift in units of the inputs' mean square and its inverse."""
-
-    kind: str
-    lam: float
-    beta: float
-    drift: float
-    alpha: float
 
 
 Compiled = _core.AutoGAF
@@ -119,26 +112,16 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     """
 
     grid = Parameter["tuple[tuple[float, float, float], ...]"]()
+    structure = Parameter["str | tuple[str, ...] | None"]()
     alphas = Parameter["tuple[float, ...]"]()
-    guard = Parameter["float | None"]()
+    guard = Parameter["float | str | None"]()
     mu = Parameter[float]()
     integrator = Parameter["integrals.Integrator | str | None"]()
     seed = Parameter[int]()
 
     _core: Compiled
 
-    GRID = (
-        (1.0, 1.0, 0.0),
-        (0.1, 1.0, 0.0),
-        (0.01, 1.0, 0.0),
-        (1e-3, 1.0, 0.0),
-        (1e-5, 1.0, 0.0),
-        (0.1, 1.0, 1e-4),
-        (0.1, 1.0, 1e-3),
-        (0.1, 0.3, 1e-3),
-        (0.1, 1.0, 0.01),
-        (0.01, 1.0, 0.1),
-    )
+    GRID = settings.GRID
 
     def __init__(
         self,
@@ -146,11 +129,12 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         n_classes: int,
         *,
         grid: Iterable[tuple[float, float, float]] = GRID,
-        alphas: Iterable[float] = (1.0, 4.0, 16.0, math.inf),
+        structure: str | Iterable[str] | None = None,
+        alphas: Iterable[float] = (4.0, 16.0, math.inf),
         views: Iterable[int] | None = None,
-        guard: float | None = 10.0,
+        guard: float | str | None = "auto",
         share: float = 1e-3,
-        sleep: bool = True,
+        sleep: bool | None = None,
         threads: int = 1,
         scale: float | None = None,
         mu: float = 1e-6,
@@ -165,25 +149,33 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
                 _validate.real(alpha, "alphas", above=0, infinite=True)
                 for alpha in as_list(alphas, "alphas")
             ),
-            "guard": None if guard is None else _validate.scale(guard, "guard"),
+            "guard": guard if guard in (None, "auto") else _validate.scale(guard, "guard"),
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
+            "structure": as_given(structure),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
         }
         check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")
         d, K = self.n_features, self.n_classes
-        drifts = [drift for i, (*_, drift) in enumerate(self.grid) if i not in self._asleep]
-        plan: tuple[float, float] | tuple[()] = ()
+        structures = self.structures
+        plan: tuple[float, float, bool] | tuple[()] = ()
+        posteriors = [
+            (in_mixture(each, K), drift)
+            for i, (each, (*_, drift)) in enumerate(zip(structures, self.grid, strict=True))
+            if i not in self._asleep and each != "none"
+        ]
         if self.guard is not None:
-            plan = (float(d), Logistic(K).constants(self.guard, 1.0).beta)
-            drifts.append(0.0)
-        refuse_if_too_large(self, K - 1, K - 1, *drifts)
+            beta = Logistic(K).constants(self._guarded, 1.0).beta
+            plan = (float(d), beta, not self.has_guard)
+            posteriors += [("full", 0.0)] if self.has_guard else []
+        refuse_if_too_large(self, K, posteriors)
         self._claim_memory(K)
+        ladder = integrals.ladder(integrator or integrals.Pairwise(), K, self.seed)
         self._core = _core.AutoGAF(
             d,
             K,
-            self._plans(self.grid),
+            [(*row, each) for row, each in zip(self._plans(self.grid), structures, strict=True)],
             list(self.alphas),
             plan,
             self.mu,
@@ -191,9 +183,45 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             self.share,
             self.sleep,
             self.threads,
-            integrals.ladder(integrator, K, self.seed),
+            ladder,
             self._n_views,
         )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parameters = state["parameters"]
+        if "structure" not in parameters:  # version 0.1.0 had other defaults
+            integrator = integrals.choose_as_in_0_1(
+                parameters["integrator"], parameters["n_classes"]
+            )
+            parameters = {**parameters, "structure": "full", "integrator": integrator}
+        super().__setstate__({**state, "parameters": parameters})
+
+    @classmethod
+    def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
+        sizes = parameters["n_features"], parameters["n_classes"]
+        each = checked_structures(parameters["structure"], parameters["grid"], *sizes)
+        kept = {f"{i}.": in_mixture(kind, sizes[1]) for i, kind in enumerate(each)}
+        members = super()._saved_posteriors(parameters, state)
+        return {member: kept.get(member, full) for member, full in members.items()}
+
+    @property
+    def structures(self) -> tuple[str, ...]:
+        """The structure of each posterior of the grid; "none" for those left out at this size."""
+        parameters = self._parameters
+        sizes = self.n_features, self.n_classes
+        return checked_structures(parameters["structure"], self.grid, *sizes)
+
+    @property
+    def has_guard(self) -> bool:
+        """Whether there is a guard, and with it the bound `bounds.auto_gaf`."""
+        if self.guard == "auto":
+            return settings.is_small(self.n_features, self.n_classes)
+        return self.guard is not None
+
+    @property
+    def _guarded(self) -> float:
+        """The product B R that the guard stands for."""
+        return 10.0 if isinstance(self.guard, str) or self.guard is None else self.guard
 
     @classmethod
     def from_theory(
@@ -236,15 +264,25 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             threads=threads,
             scale=bound**2,
             mu=0.0,
-            integrator=integrator,
+            structure="full",
+            integrator=integrals.choose(integrator, K),
         )
+
+    @property
+    def coef(self) -> Array:
+        """The mean of the weights (n_classes, n_features) under the mixture; it sums to zero."""
+        return self._core.mean()
+
+    def feature_covariances(self) -> Array:
+        """The covariances (n_features, K, K) of the weights of each feature under the mixture."""
+        return self._core.feature_covariances()
 
     @property
     def experts(self) -> list[Expert]:
         """The experts, in the order of `weights`: each setting at each width, then the guard."""
         out = [Expert("GAF", *setting, alpha) for setting in self.grid for alpha in self.alphas]
         if self.guard is not None:
-            beta = Logistic(self.n_classes).constants(self.guard, 1.0).beta
+            beta = Logistic(self.n_classes).constants(self._guarded, 1.0).beta
             out.append(Expert("guard", float(self.n_features), beta, 0.0, math.nan))
         return out
 
@@ -261,7 +299,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         lines = self._head_of_report("log")
         trust, experts = self.trust, self.experts
         drifting = sum(w for w, expert in zip(trust, experts, strict=True) if expert.drift > 0)
-        guard = trust[-1] if self.guard is not None else 0.0
+        guard = trust[-1] if self.has_guard else 0.0
         bare = sum(w for w, expert in zip(trust, experts, strict=True) if expert.alpha == math.inf)
         verdict = "is undecided between standing still and changing"
         if drifting < 0.1:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
 from mixable.forecasters.base import Array, Parameter
-from mixable.forecasters.compiled import refuse_if_too_large
 from mixable.forecasters.ensemble import (
     Ensemble,
     as_list,
@@ -19,6 +18,7 @@ from mixable.forecasters.ensemble import (
     checked_grid,
     checked_options,
 )
+from mixable.forecasters.structure import refuse_if_too_large
 
 
 class NoiseExpert(NamedTuple):
@@ -105,8 +105,8 @@ class AutoRidge(Ensemble):
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
         }
         check_experts(self.grid, self.views, readouts=self.noises, name="noises")
-        drifts = [drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep]
-        refuse_if_too_large(self, 1, 1, *drifts)
+        awake = [drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep]
+        refuse_if_too_large(self, 2, [("full", drift) for drift in awake])
         self._claim_memory(2)
         self._core = _core.AutoRidge(
             self.n_features,
@@ -188,6 +188,10 @@ class AutoRidge(Ensemble):
     def coef(self) -> Array:
         """The mean of the weights (n_features,) under the mixture."""
         return np.asarray(self._core.mean()[0])
+
+    def feature_covariances(self) -> Array:
+        """The variances (n_features, 1, 1) of the weights under the mixture."""
+        return self._core.feature_covariances()
 
     def report(self) -> str:
         """What it has settled on, in words and numbers."""

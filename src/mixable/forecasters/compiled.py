@@ -9,11 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixable import _core, _validate, integrals
 from mixable.forecasters.base import Array, Forecaster, MulticlassForecaster, Parameter
+from mixable.forecasters.structure import shapes
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-PosteriorCore = _core.GAF | _core.Folklore | _core.ONS
+FullCore = _core.GAF | _core.Folklore | _core.ONS
+StructuredCore = _core.StructuredGAF | _core.StructuredFolklore
+PosteriorCore = FullCore | StructuredCore
 MulticlassCore = PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF
 
 
@@ -62,12 +65,13 @@ class CompiledForecaster(Forecaster):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         parameters, known = state["parameters"], dict(state["state"])
-        k, d = parameters.get("n_classes", 2) - 1, parameters["n_features"]
-        posteriors = self._saved_posteriors(known)
-        for posterior in posteriors:  # before anything of these sizes is made
-            for name, shape in (("V", (k, d)), ("A_inverse", (k * d, k * d))):
-                if name in posterior and posterior[name].shape != shape:
-                    raise ValueError(f"{name} must have shape {shape}, got {posterior[name].shape}")
+        sizes = parameters["n_features"], parameters.get("n_classes", 2)
+        posteriors = self._saved_posteriors(parameters, known)
+        for prefix, structure in posteriors.items():  # before anything of these sizes is made
+            for name, shape in shapes(*sizes, structure).items():
+                array = known[prefix + name]
+                if array.shape != shape:
+                    raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
         if not posteriors:
             raise ValueError("the state has no posterior")
         # The parameters are those of the subclass's own __init__.
@@ -78,9 +82,9 @@ class CompiledForecaster(Forecaster):
         self._core.restore(known)
 
     @classmethod
-    def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
-        """V, and A_inverse if there is one, of each posterior of a saved state."""
-        return [{name: state[name] for name in ("V", "A_inverse") if name in state}]
+    def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
+        """The structure of each posterior of a saved state, by what its names begin with."""
+        return {"": parameters.get("structure", "full")}
 
 
 class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
@@ -126,28 +130,52 @@ def is_all_compiled(forecaster: object) -> bool:
 
 
 class PosteriorForecaster(CompiledMulticlassForecaster):
-    """A compiled forecaster that keeps a quadratic over the weights, in K - 1 coordinates."""
+    """A compiled forecaster that keeps a Gaussian over the weights.
+
+    The full one is kept in K - 1 coordinates, one with structure in those of the classes.
+    """
 
     lam = Parameter[float]()
 
     _core: PosteriorCore
 
+    @property
+    def structure(self) -> str:
+        """What is kept of A^-1; see `mixable.GAF`."""
+        return str(self._parameters.get("structure", "full"))
+
+    @property
+    def coef(self) -> Array:
+        """Weights theta (n_classes, n_features); they sum to zero over classes."""
+        if self.structure == "full":
+            return super().coef
+        W = self._core.mean()
+        return np.asarray(W - W.mean(axis=0))
+
     def precision(self) -> Array:
         """A_t (K d, K d), class-major: half the Hessian of the quadratic it keeps.
 
         With drift = 0 it is what was accumulated; with drift, the inverse of A^-1, whose part along
-        (1, ..., 1) is 1/lam + drift t.
+        (1, ..., 1) is 1/lam + drift t. With structure, what is kept of A_t: a block (d, d) for each
+        class (K, d, d), the one block (d, d), or the diagonal (K, d).
         """
         K, d, drift = self.n_classes, self.n_features, self._parameters.get("drift", 0.0)
-        reduced = np.linalg.inv(self._core.covariance()) if drift else self._core.precision()
+        core = self._core
+        if not isinstance(core, FullCore):
+            kept = core.covariance()
+            if self.structure == "diagonal":
+                return np.asarray(1.0 / kept)
+            inverse = np.linalg.inv(kept.reshape(-1, d, d))
+            return np.asarray(inverse[0] if self.structure == "shared" else inverse)
+        reduced = np.linalg.inv(core.covariance()) if drift else core.precision()
         Q = np.kron(integrals.helmert(K), np.eye(d))
         along_ones = 1.0 / (1.0 / self.lam + drift * self.steps)
         return np.asarray(Q @ reduced @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d)))
 
-
-def refuse_if_too_large(forecaster: Forecaster, k: int, rank: int, *drifts: float) -> None:
-    """Raise MemoryError, with the number of bytes, if posteriors with these drifts do not fit."""
-    d = forecaster.n_features
-    what = f"{type(forecaster).__name__} with {d} features and {k + 1} classes"
-    _validate.memory(8.0 * len(drifts) * (k * d) ** 2, what)  # the core's integers have limits
-    _validate.memory(sum(_core.posterior_bytes(k, d, rank, drift > 0) for drift in drifts), what)
+    def feature_covariances(self) -> Array:
+        """The covariances (n_features, K, K) of the weights of each feature, for alpha = 1."""
+        each = 0.5 * self._core.feature_covariances()
+        if self.structure != "full":
+            return np.asarray(each)
+        Q = integrals.helmert(self.n_classes)
+        return np.asarray(Q @ each @ Q.T)

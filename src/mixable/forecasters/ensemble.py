@@ -31,7 +31,7 @@ class Ensemble(CompiledForecaster):
 
     views = Parameter["tuple[int, ...] | None"]()
     share = Parameter[float]()
-    sleep = Parameter[bool]()
+    sleep = Parameter["bool | None"]()
     threads = Parameter[int]()
     scale = Parameter["float | None"]()
 
@@ -55,10 +55,10 @@ class Ensemble(CompiledForecaster):
             del self._asleep
 
     @classmethod
-    def _saved_posteriors(cls, state: dict[str, Any]) -> list[dict[str, Any]]:
+    def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
         awake = [name for name, value in state.items() if name.endswith(".awake") and value]
         members = [name.removesuffix("awake") for name in awake]
-        return [{name: state[member + name] for name in ("V", "A_inverse")} for member in members]
+        return dict.fromkeys(members, "full")
 
     def _claim_memory(self, width: int) -> None:
         """Refuse more rows, experts of `width` numbers and settings than there is room for."""
@@ -193,7 +193,12 @@ def checked_grid(
 
 
 def checked_options(
-    *, views: Iterable[int] | None, share: float, sleep: bool, threads: int, scale: float | None
+    *,
+    views: Iterable[int] | None,
+    share: float,
+    sleep: bool | None,
+    threads: int,
+    scale: float | None,
 ) -> dict[str, object]:
     """Check the parameters that all ensembles have."""
     if views is not None:
@@ -201,7 +206,7 @@ def checked_options(
     return {
         "views": views,
         "share": _validate.real(share, "share", least=0, most=0.5),
-        "sleep": _validate.flag(sleep, "sleep"),
+        "sleep": None if sleep is None else _validate.flag(sleep, "sleep"),
         "threads": _validate.count(threads, "threads"),
         "scale": None if scale is None else _validate.scale(scale, "scale"),
     }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from mixable import _core, _validate, bounds
 from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import PosteriorForecaster, refuse_if_too_large
+from mixable.forecasters.compiled import PosteriorForecaster
+from mixable.forecasters.structure import checked_structure, refuse_if_too_large
 from mixable.losses import Logistic
 
 
@@ -29,6 +30,8 @@ class Folklore(PosteriorForecaster):
         Curvature of the surrogates, as in GAF; the paper's c is beta / 2.
     drift
         Process noise: A^-1 += drift I after each example (not in the paper).
+    structure
+        What is kept of the Gaussian, as in GAF; only "full" has the bound.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class Folklore(PosteriorForecaster):
         lam: float = 0.1,
         beta: float = 1.0,
         drift: float = 0.0,
+        structure: str = "full",
     ) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
@@ -58,11 +62,15 @@ class Folklore(PosteriorForecaster):
             "lam": _validate.regulariser(lam),
             "beta": _validate.real(beta, "beta", above=0),
             "drift": _validate.drift(drift, lam),
+            "structure": checked_structure(structure),
         }
-        refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
-        self._core = _core.Folklore(
-            self.n_features, self.n_classes, self.lam, self.beta, self.drift
-        )
+        d, K = self.n_features, self.n_classes
+        refuse_if_too_large(self, K, [(self.structure, self.drift)])
+        options = self.lam, self.beta, self.drift
+        if self.structure == "full":
+            self._core = _core.Folklore(d, K, *options)
+        else:
+            self._core = _core.StructuredFolklore(d, K, self.structure, *options)
 
     @classmethod
     def from_theory(

@@ -10,7 +10,8 @@ from typing import Any
 
 from mixable import _core, _validate, bounds, integrals
 from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import PosteriorForecaster, refuse_if_too_large
+from mixable.forecasters.compiled import PosteriorForecaster
+from mixable.forecasters.structure import checked_structure, refuse_if_too_large
 from mixable.losses import Logistic
 
 
@@ -20,7 +21,8 @@ class GAF(PosteriorForecaster):
     It keeps a Gaussian over the weights, the exponential weights of past losses replaced by
     quadratic surrogates (Eq. 3) at the regularised leader (Eq. 2), and predicts the mean of softmax
     under it (Eqs. 4 and 5). A step costs of the order of K (K d)^2 operations; memory is two
-    matrices of (K-1) d squared, and somewhat more where K is much larger than d.
+    matrices of (K-1) d squared, and somewhat more where K is much larger than d. A `structure`
+    makes both smaller.
 
     Parameters
     ----------
@@ -39,10 +41,14 @@ class GAF(PosteriorForecaster):
     drift
         Process noise q: A^-1 += q I after each example, for streams that change. It scales as the
         inverse square of the inputs.
+    structure
+        What is kept of the Gaussian. "full" is the paper's. "blocks" keeps a d x d block for each
+        class, "shared" one block for all classes, "diagonal" a variance for each weight. A step
+        costs of the order of K d^2, d^2 + K d and K d operations. They have no bound.
     integrator
         How the mean of softmax is taken: an object or the name of a class of `mixable.integrals`.
-        None is `Quadrature()` for two classes and `Sobol(128)` for more; `MonteCarlo(m)` is the
-        paper's.
+        None is `Quadrature()` for two classes and `Sobol(128, most=4096)` for more;
+        `MonteCarlo(m)` is the paper's. With structure it is `Pairwise()`.
     seed
         Seeds the integrator's points.
 
@@ -84,6 +90,7 @@ class GAF(PosteriorForecaster):
         alpha: float = 1.0,
         mu: float = 1e-6,
         drift: float = 0.0,
+        structure: str = "full",
         integrator: integrals.Integrator | str | None = None,
         seed: int = 0,
     ) -> None:
@@ -95,13 +102,32 @@ class GAF(PosteriorForecaster):
             "alpha": _validate.real(alpha, "alpha", above=0, infinite=True),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "drift": _validate.drift(drift, lam),
+            "structure": checked_structure(structure),
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
         }
-        refuse_if_too_large(self, self.n_classes - 1, self.n_classes - 1, self.drift)
-        ladder = integrals.ladder(integrator, self.n_classes, self.seed)
+        d, K = self.n_features, self.n_classes
+        refuse_if_too_large(self, K, [(self.structure, self.drift)])
         options = self.lam, self.beta, self.alpha, self.mu, self.drift
-        self._core = _core.GAF(self.n_features, self.n_classes, *options, ladder)
+        if self.structure == "full":
+            self._core = _core.GAF(d, K, *options, integrals.ladder(integrator, K, self.seed))
+            return
+        default = integrals.Pairwise() if integrator is None else integrator
+        if integrals.choose(default, K) != integrals.Pairwise():
+            raise ValueError(
+                f'integrator must be None or Pairwise() with structure="{structure}", which is '
+                f"read in closed form, got {integrator!r:.80}"
+            )
+        self._core = _core.StructuredGAF(d, K, self.structure, *options)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parameters = state["parameters"]
+        if "structure" not in parameters:  # version 0.1.0 had another default
+            integrator = integrals.choose_as_in_0_1(
+                parameters["integrator"], parameters["n_classes"]
+            )
+            parameters = {**parameters, "structure": "full", "integrator": integrator}
+        super().__setstate__({**state, "parameters": parameters})
 
     @classmethod
     def from_theory(

@@ -6,6 +6,7 @@ Zinkevich, M. (2003). Online convex programming and generalized infinitesimal gr
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from mixable import _core, _validate
 from mixable.forecasters.base import Parameter
@@ -59,6 +60,10 @@ class OGD(CompiledMulticlassForecaster):
         d, K = self.n_features, self.n_classes
         _validate.memory(16.0 * K * d, f"OGD with {d} features and {K} classes")
         self._core = _core.OGD(d, K, self.step, self.fixed, self.radius or 0.0)
+
+    @classmethod
+    def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
+        return {"": "none"}
 
     @classmethod
     def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float) -> OGD:

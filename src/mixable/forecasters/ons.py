@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
 from mixable.forecasters.base import Array, MulticlassForecaster, Parameter
-from mixable.forecasters.compiled import PosteriorForecaster, refuse_if_too_large
+from mixable.forecasters.compiled import PosteriorForecaster
+from mixable.forecasters.structure import refuse_if_too_large
 
 
 class ONS(PosteriorForecaster):
@@ -64,7 +65,7 @@ class ONS(PosteriorForecaster):
             "beta": _validate.real(beta, "beta", above=0),
             "radius": None if radius is None else _validate.scale(radius, "radius"),
         }
-        refuse_if_too_large(self, self.n_classes - 1, 1, 0.0)
+        refuse_if_too_large(self, self.n_classes, [("full", 0.0)], rank=1)
         self._core = _core.ONS(self.n_features, self.n_classes, self.lam, self.beta)
 
     @classmethod

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from mixable import _core, _validate, bounds
 from mixable.forecasters.base import Array, Parameter
-from mixable.forecasters.compiled import CompiledForecaster, refuse_if_too_large
+from mixable.forecasters.compiled import CompiledForecaster
+from mixable.forecasters.structure import refuse_if_too_large
 from mixable.losses import Squared
 
 Compiled = _core.VAW
@@ -51,7 +52,7 @@ class VAW(CompiledForecaster):
             "lam": _validate.regulariser(lam),
             "drift": _validate.drift(drift, lam),
         }
-        refuse_if_too_large(self, 1, 1, self.drift)
+        refuse_if_too_large(self, 2, [("full", self.drift)])
         self._core = _core.VAW(self.n_features, self.lam, self.drift)
 
     @classmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixable.forecasters import AutoGAF, AutoRidge
 from mixable.learner.inputs import Array
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.learner import Learner
@@ -31,15 +30,12 @@ def deviations(learner: Learner, contrasts: Array) -> Array:
     For numbers, (1, d) with contrasts [[1]].
     """
     _refuse_kernels(learner)
-    forecaster, k = learner.forecaster, contrasts.shape[1]
+    forecaster = learner.forecaster
     first = 1 if learner.design.intercept else 0
-    if not hasattr(getattr(forecaster, "_core", None), "covariance"):
+    if not hasattr(forecaster, "feature_covariances"):
         kind = type(forecaster).__name__
         raise AttributeError(f"{kind} keeps no posterior: its weights have no deviations")
-    is_mixture = isinstance(forecaster, (AutoGAF, AutoRidge))
-    covariance: Array = forecaster._core.covariance() * (1.0 if is_mixture else 0.5)
-    width = learner.n_features + first
-    each = np.einsum("jlml->ljm", covariance.reshape(k, width, k, width))[first:]
+    each: Array = forecaster.feature_covariances()[first:]
     variances = np.einsum("cj,ljm,cm->cl", contrasts, each, contrasts)
     return np.asarray(np.sqrt(np.maximum(variances, 0.0)) * _per_unit(learner))
 

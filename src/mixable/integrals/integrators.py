@@ -15,32 +15,13 @@ Numer. Math. 10.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixable import _core, _validate
+from mixable import _validate
 from mixable._sobol import matched_sobol
-
-Array = NDArray[np.float64]
-
-
-class Rung(NamedTuple):
-    """One way to take the expectation, used while the Frobenius norm of S is at most `reach`.
-
-    `kind` is "taylor" (second order), "symmetric" (the points `points[:, i]` and their negatives,
-    each with weight `weights[i]`) or "random" (`m` fresh normal points at each step, a function of
-    `seed` and the step).
-    """
-
-    kind: str
-    reach: float
-    m: int = 0
-    points: Array | None = None  # (k, m)
-    weights: Array | None = None  # (m,)
-    seed: int = 0
-
+from mixable.integrals.expectation import Array, Rung
 
 MOST_POINTS = 2**16
 """The most points that an integrator may have."""
@@ -53,86 +34,32 @@ class Integrator(Protocol):
         """Return the ladder for `k` dimensions, the rung of least reach first."""
 
 
-def helmert(n_classes: int) -> Array:
-    """Orthonormal basis Q (K, K-1) of the vectors that sum to zero.
-
-    The first columns do not change when a class is added.
-
-    >>> Q = helmert(4)
-    >>> bool(np.allclose(Q.T @ Q, np.eye(3)) and np.allclose(Q.sum(axis=0), 0))
-    True
-    """
-    K = n_classes
-    Q = np.zeros((K, K - 1))
-    for j in range(K - 1):
-        Q[: j + 1, j] = 1.0
-        Q[j + 1, j] = -(j + 1.0)
-        Q[:, j] /= np.sqrt((j + 1.0) * (j + 2.0))
-    return Q
-
-
-def softmax(z: Array) -> Array:
-    """Softmax over the first axis."""
-    e = np.exp(z - z.max(axis=0))
-    return np.asarray(e / e.sum(axis=0))
-
-
-def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 0) -> Array:
-    """Eq. (6): E softmax(Q (mean + w)), w ~ N(0, covariance), mean (k,), covariance (k, k).
-
-    >>> p = expectation(np.array([0.3]), np.array([[0.5]]), Quadrature().rungs(1, 0))
-    >>> z = np.linspace(-9, 9, 20001)                  # the same by brute force
-    >>> f = 1 / (1 + np.exp(-np.sqrt(2) * (0.3 + np.sqrt(0.5) * z))) * np.exp(-z * z / 2)
-    >>> bool(abs(p[0] - f.sum() / np.exp(-z * z / 2).sum()) < 1e-9)
-    True
-    """
-    Q = helmert(len(mean) + 1)
-    norm = np.linalg.norm(covariance)
-    rung = next((rung for rung in ladder if norm <= rung.reach), ladder[-1])
-    L = semidefinite_cholesky(covariance)
-    if rung.kind == "taylor":
-        p = softmax(Q @ mean)
-        N = Q @ L
-        spread = ((N - p @ N) ** 2).sum(axis=1)
-        return np.asarray(p * (1 + 0.5 * (spread - p @ spread)))
-    if rung.kind == "random":
-        w = _core.normal_points(rung.seed, step, len(mean), rung.m)
-        return np.asarray(softmax(Q @ (mean[:, None] + L @ w)).mean(axis=1))
-    assert rung.points is not None
-    assert rung.weights is not None
-    centre, moved = mean[:, None], L @ rung.points
-    both = softmax(Q @ (centre + moved)) + softmax(Q @ (centre - moved))
-    return np.asarray(both @ rung.weights)
-
-
-def semidefinite_cholesky(S: Array) -> Array:
-    """Lower factor of a positive semi-definite matrix; no width in a direction is a zero column."""
-    L = np.zeros_like(S)
-    for j in range(len(S)):
-        pivot = S[j, j] - L[j, :j] @ L[j, :j]
-        if pivot > 1e-15 * (S[j, j] - pivot) and pivot > 1e-290:
-            L[j, j] = np.sqrt(pivot)
-            L[j + 1 :, j] = (S[j + 1 :, j] - L[j + 1 :, :j] @ L[j, :j]) / L[j, j]
-    return L
-
-
 @dataclass(frozen=True)
 class Sobol:
-    """`m` quasi-random points: the default for three classes and more.
+    """`m` quasi-random points.
 
     They come in pairs w and -w, and have the identity as their covariance. Deterministic: they are
-    made once from the seed.
+    made once from the seed. While the posterior is so wide that the stated error is above 0.01, 8
+    times as many are taken, up to `most`. The default of GAF for three classes and more is
+    `Sobol(128, most=4096)`.
     """
 
     m: int = 128
+    most: int | None = None
 
     def __post_init__(self) -> None:
-        if _validate.count(self.m, "m", least=2, most=MOST_POINTS) % 2:
-            raise ValueError(f"m must be an even number of points, got {self.m}")
+        for m in (self.m, self.m if self.most is None else self.most):
+            if _validate.count(m, "m", least=2, most=MOST_POINTS) % 2:
+                raise ValueError(f"m must be an even number of points, got {m}")
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
-        """Return the one rung."""
-        return [_sobol_rung(k, self.m, seed, np.inf)]
+        """Return a rung for each number of points."""
+        sizes = [self.m]
+        while sizes[-1] < (self.most or self.m):
+            sizes.append(min(8 * sizes[-1], self.most or self.m))
+        reaches = [(0.01 / Sobol(m).stated_error(1.0)) ** (1 / 1.6) for m in sizes[:-1]]
+        steps = zip(sizes, [*reaches, np.inf], strict=True)
+        return [_sobol_rung(k, m, seed, float(reach)) for m, reach in steps]
 
     def stated_error(self, width: float) -> float:
         """The largest error of log p to expect, if the largest eigenvalue of S is `width`.
@@ -159,6 +86,18 @@ class MonteCarlo:
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return the one rung."""
         return [Rung("random", np.inf, self.m, seed=seed)]
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """The closed form of `pairwise`: no points, all classes alike; the default of mixtures.
+
+    It is off by 0.01 to 0.05 for wide posteriors, and forecasts are as good as with Sobol's points.
+    """
+
+    def rungs(self, k: int, seed: int) -> list[Rung]:
+        """Return the one rung."""
+        return [Rung("pairwise", np.inf)]
 
 
 @dataclass(frozen=True)
@@ -209,12 +148,13 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
     """Return the integrator meant: None is the default, a name is that class at its defaults.
 
     >>> choose(None, 4), choose("montecarlo", 4)
-    (Sobol(m=128), MonteCarlo(m=100))
+    (Sobol(m=128, most=4096), MonteCarlo(m=100))
     """
     if integrator is None:
-        return Quadrature() if n_classes == 2 else Sobol()
+        return Quadrature() if n_classes == 2 else Sobol(128, most=4096)
     if isinstance(integrator, str):
-        names = {kind.__name__.lower(): kind for kind in (Sobol, MonteCarlo, Ladder, Quadrature)}
+        kinds = (Sobol, MonteCarlo, Ladder, Quadrature, Pairwise)
+        names = {kind.__name__.lower(): kind for kind in kinds}
         if integrator not in names:
             raise ValueError(
                 f"integrator must be one of {', '.join(names)}, or an object of mixable.integrals, "
@@ -228,6 +168,12 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
     return integrator
 
 
+def choose_as_in_0_1(integrator: Integrator | str | None, n_classes: int) -> Integrator | str:
+    """Return the integrator that version 0.1.0 chose."""
+    default = Quadrature() if n_classes == 2 else Sobol()
+    return default if integrator is None else integrator
+
+
 def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> list[Rung]:
     """Return the rungs of an integrator, checked: the compiled core does not check them."""
     k = n_classes - 1
@@ -238,11 +184,11 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
     if not rungs:
         raise ValueError("integrator has no rungs")
     for i, rung in enumerate(rungs):
-        if rung.kind not in ("taylor", "symmetric", "random"):
-            wanted = '"taylor", "symmetric" or "random"'
+        if rung.kind not in ("taylor", "symmetric", "random", "pairwise"):
+            wanted = '"taylor", "symmetric", "random" or "pairwise"'
             raise ValueError(f"integrator: rung {i} is of kind {rung.kind!r}, not {wanted}")
         _validate.real(rung.reach, f"integrator: the reach of rung {i}", least=0, infinite=True)
-        if rung.kind != "taylor":
+        if rung.kind in ("symmetric", "random"):
             m = _validate.count(rung.m, f"integrator: m of rung {i}")
             _validate.claim(16.0 * n_classes * m, f"rung {i} of the integrator")
         if rung.kind == "symmetric":

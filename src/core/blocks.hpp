@@ -1,0 +1,377 @@
+// A Gaussian over the weights in which predictions are independent: each has a d x d block S_c of
+// A^-1 of its own, or one block serves them all ("shared").
+//
+// Reading: P_c = S_c x, m_c = V_c x, g_c = x . P_c. Learning v, f (the diagonal of F F^T):
+//     V_c <- V_c - v_c P_c,   S_c <- S_c - w_c P_c P_c^T,   w_c = f_c / (1 + f_c g_c).
+// Updates of S are delayed: for up to r steps the P_c and w_c are kept, and a reading subtracts
+// what they say. Then S_c is touched once, by matrix products. When the next inputs are known,
+// their products with S_c are taken together. With drift q, S_c is S_c + s q I after s steps.
+#pragma once
+
+#include "posterior.hpp"
+
+namespace MIXABLE_ISA {
+
+class Blocks final : public State {
+   public:
+    Blocks(const PosteriorShape& shape, const Blas& blas)
+        : State(shape.k, shape.d, 0),
+          shape_(shape),
+          blas_(blas),
+          s(shape.matrices()),
+          dp(pad_to(shape.d, 8)),
+          by_blas_(shape.d >= least_for_blas),
+          r(shape.block > 0 ? shape.block : (by_blas_ ? 32 : 8)),
+          regulariser_(shape.drift == 0 ? shape.lam : 0.0),
+          S(s * d * dp),
+          A(is_kept() ? s * d * dp : 0),
+          V(k * dp),
+          X(r * dp),
+          P(r * s * dp),
+          w_(r * s),
+          f_(r * s),
+          along_(pad_to(r, 8)) {
+        for (long c = 0; c < s; ++c) start(c);
+    }
+
+    double largest_square() const override { return shape_.largest_square(); }
+    double cost() const override { return shape_.cost(); }
+    double bytes() const override { return shape_.bytes(); }
+    long steps() const override { return steps_; }
+    long room() const override { return r - n_; }
+
+    void prepare(const Rows& rows, bool in_turn = true) override {
+        for (long t = 0; t < rows.count; ++t) rows.copy(t, d, X + (n_ + t) * dp);
+        for (long c = 0; c < s; ++c) project(c, rows.count);
+        prepared_ = n_ + (in_turn ? rows.count : 0);
+        read_ = -1;
+    }
+    bool is_prepared(const double* x) const override {
+        return has_prepared() && one_row(x).begins_with(X + n_ * dp, d);
+    }
+    bool has_prepared() const override { return prepared_ > n_; }
+    void forget_prepared() override { prepared_ = n_; }
+
+    void read(long after = 0) override {
+        const long t = n_ + after;
+        if (read_ == t) return;  // P holds what was subtracted already
+        const double* x = X + t * dp;
+        for (long c = 0; c < s; ++c) {
+            double* p = P + (t * s + c) * dp;
+            if (n_ > 0) subtract_pending(c, x, p);
+            G[c] = std::max(dot(x, p), 0.0);
+        }
+        for (long c = s; c < k; ++c) G[c] = G[0];
+        for (long c = 0; c < k; ++c) m[c] = dot(V + c * dp, x);
+        read_ = t;
+    }
+
+    void push(const double* v, const double* f) override {
+        double check = 0, gain = 0, most = 0;
+        for (long c = 0; c < k; ++c) check += 0 * v[c] + 0 * f[c];
+        for (long c = 0; c < s; ++c) {
+            gain = std::max(gain, f[c] * G[c]);
+            most = std::max(most, f[c]);
+        }
+        if (!(check == 0 && gain <= (is_kept() ? 1e300 : 1e14))) refuse_example();
+        const double* x = X + n_ * dp;
+        // Beyond, nothing is left of the other directions of A.
+        if (!(most * squared_norm(x, d) <= 1e30 * shape_.lam)) refuse_example();
+        for (long c = 0; c < s; ++c) {
+            w_[n_ * s + c] = f[c] / (1 + f[c] * G[c]);
+            f_[n_ * s + c] = f[c];
+        }
+        for (long c = 0; c < k; ++c) {
+            const double* p = P + (n_ * s + (s == 1 ? 0 : c)) * dp;
+            double* mean = V + c * dp;
+            for (long l = 0; l < d; l += W) store(mean + l, load(mean + l) - v[c] * load(p + l));
+        }
+        ++n_;
+        ++steps_;
+        read_ = -1;
+        const bool half_lost = gain > 1e8;  // of the digits of S: refresh at once
+        if (half_lost) since_refresh_ = period();
+        if (n_ == r || (half_lost && is_kept())) flush();
+    }
+
+    void mean(double* out) const override {
+        for (long c = 0; c < k; ++c) copy(V + c * dp, d, out + c * d);
+    }
+    std::pair<long, long> covariance_size() const override { return {s * d, d}; }
+    void covariance(double* out) const override {
+        for (long c = 0; c < s; ++c)
+            for (long i = 0; i < d; ++i)
+                for (long j = 0; j < d; ++j) {
+                    double entry = S[(c * d + i) * dp + j] + (i == j ? added_drift() : 0.0);
+                    for (long t = 0; t < n_; ++t) {
+                        const double* p = P + (t * s + c) * dp;
+                        entry -= w_[t * s + c] * p[i] * p[j];
+                    }
+                    out[(c * d + i) * d + j] = entry;
+                }
+    }
+    void feature_covariances(double* out) const override {
+        Buffer all(s * d * d);
+        covariance(all);
+        set_to_zero(out, d * k * k);
+        for (long l = 0; l < d; ++l)
+            for (long c = 0; c < k; ++c)
+                out[(l * k + c) * k + c] = all[((s == 1 ? 0 : c) * d + l) * d + l];
+    }
+
+    /// The other may be shared where this has blocks and the other way round, or the full posterior
+    /// of two classes. A new prediction has the mean of the others.
+    void adopt(const State& state, bool exchange = false) override {
+        const long d0 = state.d;
+        const bool two_classes = state.sr > 0;  // full, in the one coordinate (z_0 - z_1) / sqrt 2
+        const long k0 = two_classes ? 2 : state.k, s0 = state.covariance_size().first / d0;
+        Buffer theirs(k0 * d0), all(s0 * d0 * d0);
+        state.mean(theirs);
+        state.covariance(all);
+        double regulariser = 0;
+        if (two_classes) {
+            regulariser = dynamic_cast<const Posterior&>(state).regulariser();
+            for (long l = 0; l < d0; ++l) {
+                theirs[l] *= std::sqrt(0.5);
+                theirs[d0 + l] = -theirs[l];
+            }
+        } else {
+            const auto& other = dynamic_cast<const Blocks&>(state);
+            regulariser = other.regulariser_;
+            since_refresh_ = other.since_refresh_;
+        }
+        const double change = exchange ? shape_.lam - regulariser : 0.0;
+        // A shared block has the mean of the blocks' precisions, as when it learns.
+        const bool averaged = s == 1 && s0 > 1, changed = averaged || change != 0;
+        Buffer precision(d0 * d0), one(d0 * d0);
+        for (long c = 0; c < s && (s == 1 || c < k0); ++c) {
+            const double* first = all + (averaged ? 0 : std::min(c, s0 - 1)) * d0 * d0;
+            copy(first, d0 * d0, one);
+            if (changed || is_kept()) mean_inverse(first, averaged ? s0 : 1, d0, precision);
+            for (long i = 0; i < d0; ++i) precision[i * d0 + i] += change;
+            if (changed) mean_inverse(precision, 1, d0, one);
+            start(c);
+            place(one, d0, S + c * d * dp);
+            if (is_kept()) place(precision, d0, A + c * d * dp);
+        }
+        V.clear();
+        for (long c = 0; c < k0; ++c) {
+            const double *mean = theirs + c * d0, *block = S + (s == 1 ? 0 : c) * d * dp;
+            for (long i = 0; i < d0; ++i)  // A' theta' = A theta, A' = A + change I
+                V[c * dp + i] =
+                    mean[i] - (change == 0 ? 0.0 : change * times(block + i * dp, mean, d0));
+        }
+        for (long c = k0; c < k; ++c)
+            for (long i = 0; i < d0; ++i) {
+                double sum = 0;
+                for (long b = 0; b < k0; ++b) sum += V[b * dp + i];
+                V[c * dp + i] = sum / double(k0);
+            }
+        if (!exchange) regulariser_ = is_kept() ? regulariser : 0.0;
+        steps_ = state.steps();
+        n_ = prepared_ = 0;
+        read_ = -1;
+    }
+
+    void visit(Visitor& visitor) override {
+        visitor("steps", steps_);
+        visitor("pending", n_);
+        visitor("since_refresh", since_refresh_);
+        visitor("regulariser", regulariser_);
+        visitor("S", S, s * d, d, dp);
+        visitor("V", V, k, d, dp);
+        visitor("X", X, n_, d, dp);
+        visitor("P", P, n_ * s, d, dp);
+        visitor("w", w_, n_, s, s);
+        visitor("f", f_, n_, s, s);
+        if (is_kept()) visitor("A", A, s * d, d, dp);
+    }
+    void clear() override {
+        prepared_ = n_;
+        read_ = -1;
+    }
+    bool counters_are_valid() const override {
+        return n_ >= 0 && n_ < r && steps_ >= n_ && steps_ <= most_steps && since_refresh_ >= 0 &&
+               since_refresh_ <= steps_ + period() + r && regulariser_ >= 0 &&
+               std::isfinite(regulariser_) && (is_kept() || regulariser_ == 0);
+    }
+    bool contents_are_valid(double limit) const override {
+        const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
+        const double shown = std::max(largest_square(), 1.001e100);
+        for (long t = 0; t < n_; ++t)
+            if (!(squared_norm(X + t * dp, d) <= shown)) return false;
+        for (long i = 0; i < k * dp; ++i)
+            if (!(reach * std::fabs(V[i]) <= limit)) return false;
+        for (long i = 0; i < n_ * s; ++i) {
+            if (!(w_[i] >= 0 && f_[i] >= 0 && w_[i] <= f_[i] && f_[i] <= 1e155)) return false;
+            for (long l = 0; l < d; ++l) {
+                const double entry = std::fabs(P[i * dp + l]);
+                if (!(reach * entry <= limit && entry * std::sqrt(w_[i]) <= 1e150)) return false;
+            }
+        }
+        Buffer now(s * d * d), one(d * d), precision(is_kept() ? d * d : 0);
+        covariance(now);
+        for (long c = 0; c < s; ++c) {
+            if (!is_symmetric(S + c * d * dp, d, dp)) return false;
+            for (long i = 0; i < d; ++i)
+                if (!(std::fabs(S[(c * d + i) * dp + i]) * square <= limit)) return false;
+            copy(now + c * d * d, d * d, one);
+            if (is_kept()) {
+                if (!is_symmetric(A + c * d * dp, d, dp)) return false;
+                precision_of(c, precision);
+                if (!can_be_inverse(d, precision, one)) return false;
+                for (long i = 0; i < d; ++i)  // A is that multiple of I and more
+                    if (!(regulariser_ <= 1.000001 * precision[i * d + i])) return false;
+                if (!is_definite(blas_, d, precision, 1e308)) return false;
+            }
+            if (!is_definite(blas_, d, one, limit / square)) return false;
+        }
+        return true;
+    }
+
+   private:
+    static constexpr long least_for_blas = 256;
+
+    bool is_kept() const { return shape_.drift == 0; }
+    double added_drift() const { return double(n_) * shape_.drift; }
+    long period() const { return shape_.period > 0 ? shape_.period : std::max(4 * d, 256L); }
+
+    void start(long c) {
+        double* block = S + c * d * dp;
+        set_to_zero(block, d * dp);
+        for (long i = 0; i < d; ++i) block[i * dp + i] = 1.0 / shape_.lam;
+        if (!is_kept()) return;
+        block = A + c * d * dp;
+        set_to_zero(block, d * dp);
+        for (long i = 0; i < d; ++i) block[i * dp + i] = shape_.lam;
+    }
+
+    static double times(const double* a, const double* b, long n) {
+        double sum = 0;
+        for (long i = 0; i < n; ++i) sum += a[i] * b[i];
+        return sum;
+    }
+    /// a . b of vectors of d numbers with zeros behind.
+    double dot(const double* a, const double* b) const {
+        vec even{}, odd{};
+        long l = 0;
+        for (; l + W < d; l += 2 * W) {
+            even += load(a + l) * load(b + l);
+            odd += load(a + l + W) * load(b + l + W);
+        }
+        if (l < d) even += load(a + l) * load(b + l);
+        return sum(even + odd);
+    }
+
+    /// S_c x for the inputs prepared last.
+    void project(long c, long count) {
+        const double *x = X + n_ * dp, *block = S + c * d * dp;
+        double* out = P + (n_ * s + c) * dp;
+        if (by_blas_)
+            blas_.gemm(false, false, count, d, d, 1.0, x, dp, block, dp, 0.0, out, s * dp);
+        else if (count == 1)
+            combine_row(d, d, x, block, dp, out);
+        else
+            combine(count, d, d, 1.0, {x, dp, 1}, block, dp, out, s * dp, false);
+    }
+
+    void subtract_pending(long c, const double* x, double* p) {
+        const double* pending = P + c * dp;
+        const long stride = s * dp;
+        const double q = added_drift();
+        if (q > 0)
+            for (long l = 0; l < d; l += W) store(p + l, load(p + l) + q * load(x + l));
+        dots(d, 1, x, dp, n_, pending, stride, along_, r);
+        for (long t = 0; t < n_; ++t) along_[t] *= w_[t * s + c];
+        combine(1, d, n_, -1.0, {along_, 0, 1}, pending, stride, p, dp, true);
+    }
+
+    /// Folds what is pending into S and A.
+    void flush() {
+        since_refresh_ += n_;
+        const bool due = is_kept() && since_refresh_ >= period();
+        for (long c = 0; c < s; ++c) {
+            if (is_kept()) {
+                for (long t = 0; t < n_; ++t) {
+                    const double root = std::sqrt(f_[t * s + c]);
+                    for (long l = 0; l < d; l += W)
+                        store(scaled(t) + l, root * load(X + t * dp + l));
+                }
+                fold(1.0, scaled(0), dp, A + c * d * dp);
+            }
+            if (due) {
+                refresh(c);
+                continue;
+            }
+            for (long t = 0; t < n_; ++t) {
+                const double root = std::sqrt(w_[t * s + c]);
+                double* p = P + (t * s + c) * dp;
+                for (long l = 0; l < d; l += W) store(p + l, root * load(p + l));
+            }
+            double* block = S + c * d * dp;
+            fold(-1.0, P + c * dp, s * dp, block);
+            for (long i = 0; i < d; ++i) block[i * dp + i] += added_drift();
+        }
+        if (due) since_refresh_ = 0;
+        n_ = prepared_ = 0;
+    }
+    double* scaled(long t) {
+        if (scaled_.size() == 0) scaled_ = Buffer(r * dp);
+        return scaled_ + t * dp;
+    }
+
+    /// block += sign U^T U, U the pending rows.
+    void fold(double sign, const double* U, long ldu, double* block) {
+        if (by_blas_)
+            blas_.gemm(true, false, d, d, n_, sign, U, ldu, U, ldu, 1.0, block, dp);
+        else
+            add_gram(d, d, n_, sign, U, ldu, block, dp);
+    }
+
+    /// S_c = A_c^-1.
+    void refresh(long c) {
+        double* block = S + c * d * dp;
+        invert_with_jitter(blas_, d, A + c * d * dp, block, dp);
+        mirror(block, dp, 0, d);
+    }
+
+    /// The mean of the inverses of `count` matrices (n x n).
+    void mean_inverse(const double* matrices, long count, long n, double* out) const {
+        Buffer one(n * n);
+        set_to_zero(out, n * n);
+        for (long b = 0; b < count; ++b) {
+            copy(matrices + b * n * n, n * n, one);
+            if (!blas_.invert_spd(n, one, n))
+                throw std::domain_error("the posterior is singular in double precision");
+            mirror(one, n, 0, n);
+            for (long i = 0; i < n * n; ++i) out[i] += one[i] / double(count);
+        }
+    }
+    void place(const double* small, long n, double* block) const {
+        for (long i = 0; i < n; ++i) copy(small + i * n, n, block + i * dp);
+    }
+    /// A_c (d x d).
+    void precision_of(long c, double* out) const {
+        for (long i = 0; i < d; ++i)
+            for (long j = 0; j < d; ++j) {
+                double entry = A[(c * d + i) * dp + j];
+                for (long t = 0; t < n_; ++t)
+                    entry += f_[t * s + c] * X[t * dp + i] * X[t * dp + j];
+                out[i * d + j] = entry;
+            }
+    }
+
+    PosteriorShape shape_;
+    Blas blas_;
+    const long s, dp;  // matrices, row stride
+    const bool by_blas_;
+    const long r;  // steps in a block
+    long n_ = 0, prepared_ = 0, read_ = -1, steps_ = 0, since_refresh_ = 0;
+    double regulariser_;  // the multiple of I that A has besides what was learned; 0 if not known
+    Buffer S, A, V;
+    Buffer X, P;        // r inputs; S_c x for each of them (row t s + c), less what is pending
+    Buffer w_, f_;      // of the pending steps
+    Buffer along_, scaled_;
+};
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,151 @@
+// A Gaussian over the weights that are all independent: a variance s_cj for each weight.
+//
+// Reading: m_c = V_c x, g_c = sum_j s_cj x_j^2. Learning v, f (the diagonal of F F^T):
+//     V_cj <- V_cj - v_c s_cj x_j,   s_cj <- s_cj / (1 + f_c s_cj x_j^2) [+ q where x_j is not 0].
+// Drift reaches the features that are active only: variances of those never seen must not grow.
+#pragma once
+
+#include "shape.hpp"
+#include "state.hpp"
+#include "symmetric.hpp"
+
+namespace MIXABLE_ISA {
+
+class Diagonal final : public State {
+   public:
+    explicit Diagonal(const PosteriorShape& shape)
+        : State(shape.k, shape.d, 0),
+          shape_(shape),
+          dp(pad_to(shape.d, 8)),
+          V(k * dp),
+          S(k * dp),
+          X(r * dp) {
+        for (long c = 0; c < k; ++c)
+            for (long l = 0; l < d; ++l) S[c * dp + l] = 1.0 / shape.lam;
+    }
+
+    double largest_square() const override { return shape_.largest_square(); }
+    double cost() const override { return shape_.cost(); }
+    double bytes() const override { return shape_.bytes(); }
+    long steps() const override { return steps_; }
+    long room() const override { return r; }
+
+    void prepare(const Rows& rows, bool in_turn = true) override {
+        for (long t = 0; t < rows.count; ++t) rows.copy(t, d, X + t * dp);
+        next_ = 0;
+        prepared_ = in_turn ? rows.count : 0;
+    }
+    bool is_prepared(const double* x) const override {
+        return has_prepared() && one_row(x).begins_with(X + next_ * dp, d);
+    }
+    bool has_prepared() const override { return next_ < prepared_; }
+    void forget_prepared() override { prepared_ = next_; }
+
+    void read(long after = 0) override {
+        const double* x = X + (next_ + after) * dp;
+        for (long c = 0; c < k; ++c) {
+            vec mean{}, width{};
+            for (long l = c * dp, j = 0; j < d; l += W, j += W) {
+                const vec entry = load(x + j);
+                mean += load(V + l) * entry;
+                width += load(S + l) * entry * entry;
+            }
+            m[c] = sum(mean);
+            G[c] = sum(width);
+        }
+    }
+
+    void push(const double* v, const double* f) override {
+        const double* x = X + next_ * dp;
+        double check = 0, gain = 0, most = 0;
+        for (long c = 0; c < k; ++c) {
+            check += 0 * v[c] + 0 * f[c];
+            gain = std::max(gain, f[c] * G[c]);
+            most = std::max(most, f[c]);
+        }
+        if (!(check == 0 && gain <= 1e300 && most * squared_norm(x, d) <= 1e30 * shape_.lam))
+            refuse_example();
+        const double q = shape_.drift;
+        for (long c = 0; c < k; ++c)
+            for (long l = c * dp, j = 0; j < d; l += W, j += W) {
+                const vec entry = load(x + j), along = load(S + l) * entry;
+                store(V + l, load(V + l) - v[c] * along);
+                vec variance = load(S + l) / (1.0 + f[c] * along * entry);
+                if (q > 0) variance = entry != 0.0 ? variance + q : variance;
+                store(S + l, variance);
+            }
+        ++steps_;
+        if (++next_ == prepared_) next_ = prepared_ = 0;
+    }
+
+    void mean(double* out) const override {
+        for (long c = 0; c < k; ++c) copy(V + c * dp, d, out + c * d);
+    }
+    std::pair<long, long> covariance_size() const override { return {k, d}; }
+    void covariance(double* out) const override {
+        for (long c = 0; c < k; ++c) copy(S + c * dp, d, out + c * d);
+    }
+    void feature_covariances(double* out) const override {
+        set_to_zero(out, d * k * k);
+        for (long l = 0; l < d; ++l)
+            for (long c = 0; c < k; ++c) out[(l * k + c) * k + c] = S[c * dp + l];
+    }
+
+    /// The other may have any structure, or be the full posterior of two classes. A new prediction
+    /// has the mean of the others.
+    void adopt(const State& state, bool exchange = false) override {
+        const bool two_classes = state.sr > 0;  // full, in the one coordinate (z_0 - z_1) / sqrt 2
+        const auto* other = dynamic_cast<const Diagonal*>(&state);
+        const long k0 = two_classes ? 2 : state.k, d0 = state.d;
+        const double change = exchange && other ? shape_.lam - other->shape_.lam : 0.0;
+        Buffer theirs(state.k * d0), variances(d0 * state.k * state.k);
+        state.mean(theirs);
+        state.feature_covariances(variances);
+        for (long c = 0; c < k0; ++c)
+            for (long l = 0; l < d0; ++l) {
+                const long b = two_classes ? 0 : c;
+                double part = theirs[b * d0 + l];
+                if (two_classes) part *= c == 0 ? std::sqrt(0.5) : -std::sqrt(0.5);
+                const double before = variances[(l * state.k + b) * state.k + b],
+                    now = 1.0 / std::max(1.0 / before + change, shape_.lam);
+                S[c * dp + l] = change == 0 ? before : now;
+                V[c * dp + l] = part * (change == 0 ? 1.0 : now / before);
+            }
+        for (long c = k0; c < k; ++c)
+            for (long l = 0; l < d0; ++l) {
+                double sum = 0;
+                for (long b = 0; b < k0; ++b) sum += V[b * dp + l];
+                V[c * dp + l] = sum / double(k0);
+            }
+        steps_ = state.steps();
+        next_ = prepared_ = 0;
+    }
+
+    void visit(Visitor& visitor) override {
+        visitor("steps", steps_);
+        visitor("V", V, k, d, dp);
+        visitor("S", S, k, d, dp);
+    }
+    void clear() override { next_ = prepared_ = 0; }
+    bool counters_are_valid() const override { return steps_ >= 0 && steps_ <= most_steps; }
+    bool contents_are_valid(double limit) const override {
+        const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
+        for (long c = 0; c < k; ++c)
+            for (long l = 0; l < d; ++l) {
+                const double variance = S[c * dp + l];
+                if (!(variance >= 0 && variance * square <= limit)) return false;
+                if (!(reach * std::fabs(V[c * dp + l]) <= limit)) return false;
+            }
+        return true;
+    }
+
+   private:
+    static constexpr long r = PosteriorShape::diagonal_block;  // inputs that may be prepared
+
+    PosteriorShape shape_;
+    const long dp;
+    Buffer V, S, X;
+    long next_ = 0, prepared_ = 0, steps_ = 0;
+};
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,22 @@
+// The state that a shape asks for.
+#pragma once
+
+#include <memory>
+
+#include "blocks.hpp"
+#include "diagonal.hpp"
+
+namespace MIXABLE_ISA {
+
+inline std::unique_ptr<State> make_state(const PosteriorShape& shape, const Blas& blas) {
+    switch (shape.structure) {
+        case Structure::full:
+            return std::make_unique<Posterior>(shape, blas);
+        case Structure::diagonal:
+            return std::make_unique<Diagonal>(shape);
+        default:
+            return std::make_unique<Blocks>(shape, blas);
+    }
+}
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,103 @@
+"""What AutoGAF mixes over if nothing else is said, by the size of the problem.
+
+The settings were chosen on 20 streams and judged on 24 others (docs/no-tuning.md names them). The
+limits are where a structure becomes too slow or too large, as measured (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from mixable.forecasters.ensemble import as_list
+from mixable.forecasters.structure import checked_structure
+
+
+class Expert(NamedTuple):
+    """One expert of AutoGAF; lam and drift in units of the inputs' mean square and its inverse."""
+
+    kind: str
+    lam: float
+    beta: float
+    drift: float
+    alpha: float
+
+
+GRID = (
+    (1e-5, 1.0, 0.0),
+    (0.01, 2.0, 0.0),
+    (0.1, 1.0, 0.0),
+    (1.0, 1.0, 0.0),
+    (10.0, 1.0, 0.0),
+    (0.1, 2.0, 1e-3),
+    (0.1, 0.3, 1e-3),
+    (0.01, 1.0, 0.1),
+    (1e-3, 1.0, 0.0),
+    (0.01, 1.0, 0.0),
+)
+"""(lam, beta, drift) of each posterior. The last two are full where that is cheap."""
+
+FULL = 2
+"""How many of the last settings of GRID are full, or left out."""
+
+MOST_FULL_WEIGHTS = 128
+"""The most weights (K - 1) d of which the full posterior costs no more than the rest together."""
+
+MOST_IN_BLOCKS = 100_000
+"""The most numbers K d^2 in the blocks of one posterior. Beyond, a shared one is as good."""
+
+MOST_CLASSES_IN_BLOCKS = 64
+"""Blocks are read in K^2 operations, a shared one in K."""
+
+MOST_FEATURES_SHARED = 1000
+"""The most features of which posteriors keep a matrix."""
+
+
+def is_small(n_features: int, n_classes: int) -> bool:
+    """Whether there is room for full posteriors in the mixture, among them the guard."""
+    if n_classes == 2:  # then the full posterior is one block
+        return n_features**2 <= MOST_IN_BLOCKS
+    return (n_classes - 1) * n_features <= MOST_FULL_WEIGHTS
+
+
+def structures(n_features: int, n_classes: int) -> tuple[str, ...]:
+    """The structure of each posterior of GRID.
+
+    >>> structures(18, 4)[0], structures(18, 4)[-1], structures(64, 10)[0], structures(64, 10)[-1]
+    ('blocks', 'full', 'blocks', 'none')
+    >>> structures(784, 10)[0], structures(5000, 10)[0]
+    ('shared', 'diagonal')
+    """
+    d, K = n_features, n_classes
+    numbers = d * d * (1 if K == 2 else K)
+    most = "shared"
+    if d > MOST_FEATURES_SHARED:
+        most = "diagonal"
+    elif numbers <= MOST_IN_BLOCKS and K <= MOST_CLASSES_IN_BLOCKS:
+        most = "blocks"
+    last = "full" if is_small(d, K) else "none"
+    return (most,) * (len(GRID) - FULL) + (last,) * FULL
+
+
+def as_given(structure: str | Iterable[str] | None) -> str | tuple[str, ...] | None:
+    """A structure as it is kept."""
+    if structure is None or isinstance(structure, str):
+        return structure
+    return tuple(as_list(structure, "structure"))
+
+
+def checked_structures(
+    structure: str | Iterable[str] | None, grid: Sequence[object], n_features: int, n_classes: int
+) -> tuple[str, ...]:
+    """The structure of each posterior of a grid; "none" leaves it out."""
+    chosen = structures(n_features, n_classes)
+    if structure is None:
+        return chosen if grid == GRID else chosen[:1] * len(grid)
+    if isinstance(structure, str):
+        return (checked_structure(structure),) * len(grid)
+    names = as_list(structure, "structure")
+    each = tuple(name if name == "none" else checked_structure(name) for name in names)
+    if len(each) != len(grid) or set(each) == {"none"}:
+        wanted = f"one entry for each of the {len(grid)} settings of the grid, not all 'none'"
+        raise ValueError(f"structure must have {wanted}, got {each!r:.80}")
+    return each

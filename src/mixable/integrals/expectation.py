@@ -1,0 +1,112 @@
+r"""The expectation of a softmax under a Gaussian, Eq. (6) of the paper, in plain NumPy.
+
+This is what the compiled core is tested against. Both walk the same ladder of rungs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _core
+
+Array = NDArray[np.float64]
+
+
+class Rung(NamedTuple):
+    """One way to take the expectation, used while the Frobenius norm of S is at most `reach`.
+
+    `kind` is "taylor" (second order), "symmetric" (the points `points[:, i]` and their negatives,
+    each with weight `weights[i]`), "random" (`m` fresh normal points at each step, a function of
+    `seed` and the step) or "pairwise" (the closed form of `pairwise`).
+    """
+
+    kind: str
+    reach: float
+    m: int = 0
+    points: Array | None = None  # (k, m)
+    weights: Array | None = None  # (m,)
+    seed: int = 0
+
+
+def helmert(n_classes: int) -> Array:
+    """Orthonormal basis Q (K, K-1) of the vectors that sum to zero.
+
+    The first columns do not change when a class is added.
+
+    >>> Q = helmert(4)
+    >>> bool(np.allclose(Q.T @ Q, np.eye(3)) and np.allclose(Q.sum(axis=0), 0))
+    True
+    """
+    K = n_classes
+    Q = np.zeros((K, K - 1))
+    for j in range(K - 1):
+        Q[: j + 1, j] = 1.0
+        Q[j + 1, j] = -(j + 1.0)
+        Q[:, j] /= np.sqrt((j + 1.0) * (j + 2.0))
+    return Q
+
+
+def softmax(z: Array) -> Array:
+    """Softmax over the first axis."""
+    e = np.exp(z - z.max(axis=0))
+    return np.asarray(e / e.sum(axis=0))
+
+
+def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 0) -> Array:
+    """Eq. (6): E softmax(Q (mean + w)), w ~ N(0, covariance), mean (k,), covariance (k, k).
+
+    >>> p = expectation(np.array([0.3]), np.array([[0.5]]), Quadrature().rungs(1, 0))
+    >>> z = np.linspace(-9, 9, 20001)                  # the same by brute force
+    >>> f = 1 / (1 + np.exp(-np.sqrt(2) * (0.3 + np.sqrt(0.5) * z))) * np.exp(-z * z / 2)
+    >>> bool(abs(p[0] - f.sum() / np.exp(-z * z / 2).sum()) < 1e-9)
+    True
+    """
+    Q = helmert(len(mean) + 1)
+    norm = np.linalg.norm(covariance)
+    rung = next((rung for rung in ladder if norm <= rung.reach), ladder[-1])
+    L = semidefinite_cholesky(covariance)
+    if rung.kind == "taylor":
+        p = softmax(Q @ mean)
+        N = Q @ L
+        spread = ((N - p @ N) ** 2).sum(axis=1)
+        return np.asarray(p * (1 + 0.5 * (spread - p @ spread)))
+    if rung.kind == "pairwise":
+        return pairwise(Q @ mean, Q @ covariance @ Q.T)
+    if rung.kind == "random":
+        w = _core.normal_points(rung.seed, step, len(mean), rung.m)
+        return np.asarray(softmax(Q @ (mean[:, None] + L @ w)).mean(axis=1))
+    assert rung.points is not None
+    assert rung.weights is not None
+    centre, moved = mean[:, None], L @ rung.points
+    both = softmax(Q @ (centre + moved)) + softmax(Q @ (centre - moved))
+    return np.asarray(both @ rung.weights)
+
+
+def pairwise(mean: Array, covariance: Array) -> Array:
+    """E softmax(z), z ~ N(mean, covariance), in closed form: mean (K,), covariance (K, K).
+
+    p_c is proportional to 1 / sum_j exp((m_j - m_c) / sqrt(1 + pi/8 v_cj)), v_cj the variance of
+    z_j - z_c. For two classes it is MacKay's approximation (1992). The classes are treated alike.
+
+    >>> pairwise(np.array([1.0, 0.0, 0.0]), np.eye(3)).round(3)
+    array([0.516, 0.242, 0.242])
+    """
+    own = np.diag(covariance)
+    v = np.maximum(own[:, None] + own - 2 * covariance, 0.0)
+    difference = (mean[None, :] - mean[:, None]) / np.sqrt(1 + np.pi / 8 * v)
+    p = 1 / np.exp(np.minimum(difference, 700.0)).sum(axis=1)
+    return np.asarray(p / p.sum())
+
+
+def semidefinite_cholesky(S: Array) -> Array:
+    """Lower factor of a positive semi-definite matrix; no width in a direction is a zero column."""
+    L = np.zeros_like(S)
+    for j in range(len(S)):
+        pivot = S[j, j] - L[j, :j] @ L[j, :j]
+        if pivot > 1e-15 * (S[j, j] - pivot) and pivot > 1e-290:
+            L[j, j] = np.sqrt(pivot)
+            L[j + 1 :, j] = (S[j + 1 :, j] - L[j + 1 :, :j] @ L[j, :j]) / L[j, j]
+    return L
