@@ -195,7 +195,8 @@ def automatic(repeats: int) -> None:
             )
         got = np.median(times, axis=0)
         print(
-            f"{d:5}{K:4}{got[0]:13.1f}{got[1]:24.2f}{got[2]:14.1f}{got[3]:27.1f}{got[4]:10.1f}{got[5]:10.2f}",
+            f"{d:5}{K:4}{got[0]:13.1f}{got[1]:24.2f}{got[2]:14.1f}"
+            f"{got[3]:27.1f}{got[4]:10.1f}{got[5]:10.2f}",
             flush=True,
         )
 

@@ -22,7 +22,7 @@ import math
 import resource
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -121,14 +121,13 @@ def original(kind: str) -> tuple[dict[str, Any], dict[str, Any], Any]:
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Where the parts of a description are, all of them."""
-    inner = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    return [at] * bool(at) + [place for key, item in inner for place in places(item, (*at, key))]
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
+    here = [at] if at else []
+    return here + [place for key, item in inner for place in places(item, (*at, key))]
 
 
 def at(value: Any, place: tuple[Any, ...]) -> Any:

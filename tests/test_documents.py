@@ -27,6 +27,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
 FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+TEST = re.compile(r"`(?:tests/)?((?:\w+/)*test_\w+)(\.py)?`")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 INSTALLS = ("pip install", "python -m venv", "git clone", ". .venv", "cd mixable")
 
@@ -99,6 +100,23 @@ def test_code_blocks(document, tmp_path, monkeypatch):
             run_console(block, where)
         else:
             assert language == "text", f"{where}: no rule for blocks of {language!r}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_tests_that_are_named_are_there(document):
+    files = {path.relative_to(ROOT / "tests").as_posix() for path in ROOT.glob("tests/**/*.py")}
+    functions = {
+        name
+        for path in ROOT.glob("tests/**/test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    named = {name + suffix for name, suffix in TEST.findall(document.read_text(encoding="utf-8"))}
+    assert not {name for name in named if not name.endswith(".py")} - functions
+    assert not {
+        name
+        for name in named
+        if name.endswith(".py") and not any(f"/{file}".endswith(f"/{name}") for file in files)
+    }
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,16 @@ def test_a_build_that_the_machine_lacks_is_refused(monkeypatch):
 
 
 def test_dir_shows_the_public_names_and_each_is_there():
-    assert dir(mixable) == sorted(mixable.__all__)
+    assert dir(mixable) == sorted([*mixable.__all__, "river"])
     assert all(getattr(mixable, name) is not None for name in dir(mixable))
+
+
+@pytest.mark.parametrize(
+    "use", ["from mixable import *", "import pydoc; pydoc.render_doc('mixable')"]
+)
+def test_the_package_can_be_read_without_river(use):
+    code = f"import sys; sys.modules['river'] = None; {use}; print(len(dir()))"
+    assert not python(code).stderr
 
 
 def test_modules_that_import_late_are_attributes():

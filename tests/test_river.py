@@ -27,6 +27,13 @@ def test_rivers_own_checks(check):
     function(model.clone())
 
 
+@pytest.mark.parametrize("kind", [mx.river.GAFClassifier, mx.river.GAFRegressor])
+def test_parameters_are_given_by_name(kind):
+    with pytest.raises(TypeError, match="positional argument"):
+        kind(0.1)
+    assert kind(lam=0.1).clone().lam == 0.1
+
+
 def test_check_estimator():
     checks.check_estimator(mx.river.GAFClassifier())
     checks.check_estimator(mx.river.GAFRegressor())

@@ -1,6 +1,7 @@
 """Online probabilistic prediction without a learning rate, with a bound on the regret."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mixable import bounds, datasets, integrals, losses, metrics, regret
@@ -25,7 +26,8 @@ from mixable.persistence import load, save
 from mixable.reference import GenericGAF
 
 if TYPE_CHECKING:
-    from mixable import kernels, river, streaming
+    from mixable import kernels, streaming
+    from mixable import river as river
     from mixable.estimators import GAFClassifier, GAFRegressor
     from mixable.kernel_gaf import KernelGAF
 
@@ -55,7 +57,6 @@ __all__ = [
     "metrics",
     "online_to_batch",
     "regret",
-    "river",
     "save",
     "show_config",
     "streaming",
@@ -80,4 +81,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    """The public names; `river`, which not everybody has, is not imported by `*`."""
+    return sorted([*__all__, "river"] if find_spec("river") else __all__)

@@ -69,9 +69,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     # Without waiting: a pipe would otherwise not be opened until someone writes to it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{os.fspath(path)!r} is not a file")
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{os.fspath(path)!r} is not a file")
         return from_bytes(file.read(), os.fspath(path))
 
 

@@ -1,4 +1,4 @@
-"""Regret against the best linear model of bounded norm in hindsight, with a certificate."""
+"""Regret, Eq. (1): against the best linear model of bounded norm in hindsight, certified."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def curve(
     loss: str = "logistic",
     n_classes: int | None = None,
 ) -> Curve:
-    """Regret along a stream: loss of a forecaster minus that of the best model for the prefix.
+    """Eq. (1) along a stream: loss of a forecaster minus that of the best model for the prefix.
 
     Parameters
     ----------

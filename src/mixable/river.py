@@ -98,6 +98,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
     def __init__(
         self,
+        *,
         lam: float | None = None,
         beta: float | None = None,
         alpha: float | None = None,
@@ -195,6 +196,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
 
     def __init__(
         self,
+        *,
         lam: float | None = None,
         drift: float | None = None,
         standardize: bool = True,

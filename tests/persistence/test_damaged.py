@@ -150,5 +150,5 @@ def test_metadata_that_are_missing_or_absurd(saved):
 def test_only_files_are_loaded(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(OSError, match=r"is not a file|Is a directory"):
+        with pytest.raises(OSError, match=re.escape(f"{str(path)!r} is not a file")):
             mx.load(path)

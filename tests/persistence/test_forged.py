@@ -33,7 +33,9 @@ def entry(model, name):
     """The [name, value] of a description that is called so."""
     if isinstance(model, list) and len(model) == 2 and model[0] == name:
         return model
-    inner = model.values() if isinstance(model, dict) else model if isinstance(model, list) else ()
+    inner = model if isinstance(model, list) else ()
+    if isinstance(model, dict):
+        inner = model.values()
     return next(filter(None, (entry(item, name) for item in inner)), None)
 
 
