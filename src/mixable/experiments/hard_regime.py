@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable.datasets import make_hazan
+from mixable.experiments.figures import pyplot
 from mixable.forecasters import AIOLI, GAF, OGD, ONS, Folklore
 from mixable.losses import log_loss
 
@@ -96,32 +97,17 @@ def regrets(n: int, eps: float, seeds: int) -> Iterator[Result]:
 
 def plot(results: list[Result], path: Path) -> None:
     """One panel per eps, regret against n; dashed lines for proper forecasters."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     widths = sorted({result.eps for result in results})
-    figure, panels = plt.subplots(
-        1, len(widths), figsize=(4.2 * len(widths), 4), dpi=150, squeeze=False, sharey=True
-    )
-    markers = "ovs^Dxp"
+    size = (4.2 * len(widths), 4)
+    figure, panels = plt.subplots(1, len(widths), figsize=size, dpi=150, squeeze=False, sharey=True)
     for axes, eps in zip(panels[0], widths, strict=True):
-        for i, name in enumerate(FORECASTERS):
-            points = sorted(
-                (result.n, result.regret)
-                for result in results
-                if result.forecaster == name and result.eps == eps
-            )
-            style = "--" if i < PROPER else "-"
-            axes.plot(
-                *zip(*points, strict=True),
-                style,
-                marker=markers[i],
-                markersize=4,
-                label=name,
-                linewidth=1.2,
-            )
+        for i, (name, marker) in enumerate(zip(FORECASTERS, "ovs^Dxp", strict=True)):
+            chosen = [each for each in results if (each.forecaster, each.eps) == (name, eps)]
+            points = sorted((result.n, result.regret) for result in chosen)
+            style = {"linestyle": "--" if i < PROPER else "-", "linewidth": 1.2}
+            style |= {"marker": marker, "markersize": 4}
+            axes.plot(*zip(*points, strict=True), **style, label=name)
         axes.axhline(0, color="0.6", linewidth=0.8)
         axes.set(xscale="log", xlabel="examples n", title=f"eps = {eps:g}")
         axes.set_yscale("symlog", linthresh=10)
