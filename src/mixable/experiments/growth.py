@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixable._types import Array, Labels, Stream
 from mixable.forecasters import GAF, OGD, ONS, Folklore, Foster
 from mixable.losses import log_loss
 from mixable.regret import best_in_hindsight
-
-Array = NDArray[np.float64]
 
 
 class Growth(NamedTuple):
@@ -81,7 +79,7 @@ def slope(x: Sequence[float], y: list[float]) -> float:
     return float(np.polyfit(np.log(x), np.log(np.maximum(y, 1e-12)), 1)[0])
 
 
-def stream(n: int, d: int, K: int, radius: float, seed: int = 0) -> tuple[Array, NDArray[np.int_]]:
+def stream(n: int, d: int, K: int, radius: float, seed: int = 0) -> Stream:
     """Inputs in the unit ball, labels drawn from a softmax of weights of norm `radius`."""
     rng = np.random.default_rng([seed, n, d, K])
     X = rng.normal(size=(n, d))
@@ -93,7 +91,7 @@ def stream(n: int, d: int, K: int, radius: float, seed: int = 0) -> tuple[Array,
 def seconds_per_step(make: Maker, d: int, K: int, budget: float) -> float:
     """Seconds of one step: the best of three runs, each long enough to take `budget` seconds."""
 
-    def seconds(X: Array, y: NDArray[np.int_]) -> float:
+    def seconds(X: Array, y: Labels) -> float:
         forecaster = make(d, K, 1.0, 10_000)
         start = time.perf_counter()
         forecaster.run(X, y)

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixable._types import Array, Labels
 from mixable.datasets import make_hazan
 from mixable.experiments.figures import pyplot
 from mixable.forecasters import AIOLI, GAF, OGD, ONS, Folklore
 from mixable.losses import log_loss
 
-Array = NDArray[np.float64]
 EPS = (0.001, 0.01, 0.1)
 
 # Proper forecasters first. B = log n bounds the margin weights, so B / sqrt(2) the norm of the 2 x
@@ -48,7 +47,7 @@ class Result(NamedTuple):
     regret: float
 
 
-def leaders(X: Array, y: NDArray[np.int_], lam: float, radius: float) -> Array:
+def leaders(X: Array, y: Labels, lam: float, radius: float) -> Array:
     """Margin weights (n + 1,) of the leader after each example, within |w| <= radius.
 
     It minimises lam w^2 + the losses of the first t examples, for all t at once. The stream has
@@ -70,7 +69,7 @@ def leaders(X: Array, y: NDArray[np.int_], lam: float, radius: float) -> Array:
     return np.asarray((low + high) / 2)
 
 
-def losses(w: Array, X: Array, y: NDArray[np.int_]) -> Array:
+def losses(w: Array, X: Array, y: Labels) -> Array:
     """Logistic loss of margin weights w on each example."""
     return np.logaddexp(0.0, np.where(y == 1, -1.0, 1.0) * w * X[:, 0])
 

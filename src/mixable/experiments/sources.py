@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import datasets
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.int_]
+from mixable._types import Stream
 
 EMBEDDED = {
     "vehicle": datasets.load_vehicle,
@@ -75,7 +72,7 @@ def survey(name: str, target: str | None) -> Layout:
         raise BadDataError(f"{name}: cannot be read: {one_line(error)}") from error
 
 
-def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
+def chunks(layout: Layout, size: int = CHUNK) -> Iterator[Stream]:
     """Rows as numbers (n, n_features), NaN for what is missing, and labels (n,), in order."""
     if layout.path is None:
         X, y, _ = _embedded(layout.name)
@@ -97,7 +94,7 @@ def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
 
 
 @lru_cache(maxsize=4)
-def table(layout: Layout) -> tuple[Array, Labels]:
+def table(layout: Layout) -> Stream:
     """All rows at once."""
     parts = list(chunks(layout))
     return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
