@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import datasets
+from mixable._config import one_blas_thread
+from mixable._types import Array, Labels, Stream
 from mixable.experiments.figures import pyplot
 from mixable.forecasters import GAF
 from mixable.integrals import Quadrature, Sobol
 from mixable.kernel_gaf import KernelGAF
 from mixable.kernels import Fourier, Nystroem
 from mixable.losses import Logistic, log_loss
-
-Array = NDArray[np.float64]
 
 LAM, ALPHA = 0.01, 4.0  # of all forecasters here
 # Name: the kernel's gamma, for z-scored inputs.
@@ -48,14 +47,14 @@ class Result(NamedTuple):
     microseconds: float
 
 
-def stream(name: str, n: int) -> tuple[Array, NDArray[np.int_]]:
+def stream(name: str, n: int) -> Stream:
     """Return z-scored inputs and labels, in random order."""
     X, y = datasets.make_shapes(n, name) if name != "vehicle" else datasets.load_vehicle()[:2]
     order = np.random.default_rng(0).permutation(len(y))[:n]
     return ((X - X.mean(axis=0)) / X.std(axis=0))[order], y[order]
 
 
-def timed(forecaster: GAF | KernelGAF, X: Array, y: NDArray[np.int_]) -> tuple[Array, float]:
+def timed(forecaster: GAF | KernelGAF, X: Array, y: Labels) -> tuple[Array, float]:
     """Forecasts, and seconds per example."""
     start = time.perf_counter()
     p = forecaster.run(X, y)
@@ -78,13 +77,9 @@ def features(
 def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
     """Run a stream: first the reference, then each method with each number of features.
 
-    Means over the seeds, which only Fourier features have a use for, and the shortest time. With
-    one BLAS thread.
+    Means over the seeds, which only Fourier features have a use for, and the shortest time.
     """
-    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
+    with one_blas_thread():
         yield from _measure(name, sizes, n, seeds)
 
 

@@ -12,15 +12,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import metrics
-from mixable._config import __version__
+from mixable._config import __version__, one_blas_thread
+from mixable._types import Array
 from mixable.experiments import sources
 from mixable.forecasters import AutoGAF, table
 from mixable.learner import Design, KernelPlan, Learner
 
-Array = NDArray[np.float64]
 Setting = tuple[tuple[str, float], ...]
 
 SCORES = ("log_loss", "brier", "accuracy", "calibration_error")
@@ -134,19 +133,9 @@ class Task:
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
 
 
+@one_blas_thread()
 def run(task: Task) -> dict[str, Any]:
-    """Run a task; return the loss curve, scores, time and AutoGAF's trust, as plain JSON.
-
-    With one BLAS thread, so that the numbers are the same wherever it runs.
-    """
-    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        return _run(task)
-
-
-def _run(task: Task) -> dict[str, Any]:
+    """Run a task; return the loss curve, scores, time and AutoGAF's trust, as plain JSON."""
     n, learner, scores = task.layout.rows, task.make(), metrics.Scores()
     evenly = np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)])
     marks = np.unique(evenly.round().astype(int))
