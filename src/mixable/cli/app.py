@@ -97,9 +97,9 @@ def table1(
     texts = ("algorithm", "paper: time per step", "paper: regret")
     table = new_table(title, ("algorithm", *times, *regrets), left=texts)
     for name in tracked(names, "algorithms"):
-        got = growth.measure(name)
-        d, K, n, B = (f"{value:.2f}" for value in got[1:5])
-        table.add_row(name, d, K, got.paper_time, n, B, got.paper_regret)
+        paper = growth.ALGORITHMS[name]
+        d, K, n, B = (f"{value:.2f}" for value in growth.measure(name))
+        table.add_row(name, d, K, paper.paper_time, n, B, paper.paper_regret)
     for_tables().print(table)
 
 

@@ -253,9 +253,10 @@ def _show(standings: list[race.Standing], layouts: dict[str, sources.Layout]) ->
         title = f"{printable(name)}: {layout.rows:,} rows, {sizes}; "
         title += f"{repeats} orders" if repeats > 1 else "one pass"
         texts = ("forecaster", "best setting")
-        table = new_table(title, report.HEADINGS, texts, "; ".join(layout.remarks) or None)
-        for row in rows:
-            table.add_row(*report.cells(row))
+        lines = [report.cells(row) for row in rows]
+        table = new_table(title, lines[0], texts, "; ".join(layout.remarks) or None)
+        for line in lines:
+            table.add_row(*line.values())
         for_tables().print(table)
         if rows[0].regret is None:
             many = f"{layout.rows:,} rows are too many"

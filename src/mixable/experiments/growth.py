@@ -15,15 +15,12 @@ from mixable.regret import best_in_hindsight
 
 
 class Growth(NamedTuple):
-    """Measured exponents of one algorithm, and what the paper's Table 1 says of them."""
+    """Measured exponents of one algorithm."""
 
-    algorithm: str
     time_in_d: float
     time_in_k: float
     regret_in_n: float
     regret_in_b: float
-    paper_time: str
-    paper_regret: str
 
 
 Maker = Callable[[int, int, float, int], Any]
@@ -108,7 +105,7 @@ def seconds_per_step(make: Maker, d: int, K: int, budget: float) -> float:
 
 def measure(name: str, budget: float = 0.05) -> Growth:
     """Fit the exponents of one algorithm."""
-    make, paper_time, paper_regret, sizes, classes, lengths, radii = ALGORITHMS[name]
+    make, _, _, sizes, classes, lengths, radii = ALGORITHMS[name]
     in_d = slope(sizes, [seconds_per_step(make, d, 3, budget) for d in sizes])
     in_k = slope(classes, [seconds_per_step(make, 4, K, budget) for K in classes])
 
@@ -119,4 +116,4 @@ def measure(name: str, budget: float = 0.05) -> Growth:
 
     in_n = slope(lengths, [regret(n, 2.0) for n in lengths])
     in_b = slope(radii, [regret(lengths[-1], B) for B in radii])
-    return Growth(name, in_d, in_k, in_n, in_b, paper_time, paper_regret)
+    return Growth(in_d, in_k, in_n, in_b)
