@@ -25,7 +25,7 @@ LAYERS = {
         ("_sobol",),
     ],
     # What knows nothing of the library: arguments, files, the machine.
-    "tools": [("_validate", "_files", "_config"), ("_memory",)],
+    "tools": [("_validate", "_files", "_config"), ("_memory", "_types")],
     "core": [("_core",)],
 }
 """From the top down. Units of one row do not import each other. Classes that are named in a table

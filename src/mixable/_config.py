@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 
 from mixable import _core
 
 __version__ = version("mixable")
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread: its bits depend on their number, and small work has none for more.
+
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
 
 
 def show_config() -> None:

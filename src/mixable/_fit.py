@@ -6,16 +6,12 @@ V is (K-1, d); damped Newton.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixable._types import Array, Labels
 from mixable.integrals import helmert
 
-Array = NDArray[np.float64]
 
-
-def loss_and_residual(
-    X: Array, y: NDArray[np.int_], w: Array, V: Array
-) -> tuple[float, Array, Array]:
+def loss_and_residual(X: Array, y: Labels, w: Array, V: Array) -> tuple[float, Array, Array]:
     """Weighted loss, probabilities (n, K) and weighted p - e_y (n, K) of the linear model Q V."""
     rows = np.arange(len(y))
     z = X @ (helmert(len(V) + 1) @ V).T
@@ -29,7 +25,7 @@ def loss_and_residual(
     return float(w @ (np.log(total) - z[rows, y])), p, residual * w[:, None]
 
 
-def fit(X: Array, y: NDArray[np.int_], w: Array, lam: float, V: Array) -> Array:
+def fit(X: Array, y: Labels, w: Array, lam: float, V: Array) -> Array:
     """Return the minimiser, starting at V; ValueError if double precision does not suffice."""
     k, d = V.shape
     Q = helmert(k + 1)

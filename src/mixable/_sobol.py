@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core
-
-Array = NDArray[np.float64]
+from mixable._types import Array
 
 
 @lru_cache(maxsize=64)

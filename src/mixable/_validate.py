@@ -17,8 +17,7 @@ from mixable._memory import allowance as allowance
 from mixable._memory import available_memory as available_memory
 from mixable._memory import claim as claim
 from mixable._memory import memory as memory
-
-Array = NDArray[np.float64]
+from mixable._types import Array, Labels
 
 # What double precision allows, with some room.
 LARGEST_TARGET = 1e100  # its square is finite
@@ -70,10 +69,14 @@ def row(x: ArrayLike, n_features: int, name: str = "x") -> Array:
     values = as_floats(x, name)
     if values.ndim != 1 or len(values) != n_features:
         raise ValueError(f"{name} must have shape ({n_features},), got {values.shape}")
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] is {values[bad[0]]}; inputs must be finite")
+    refuse(~np.isfinite(values), values, name, "inputs must be finite")
     return values
+
+
+def refuse(bad: NDArray[np.bool_], values: NDArray[Any], name: str, why: str) -> None:
+    """Raise ValueError for the first entry that is bad, or the number itself."""
+    for place in np.argwhere(bad)[:1].tolist():
+        raise ValueError(f"{name}{place or ''} is {values[tuple(place)]}; {why}")
 
 
 def table(X: ArrayLike, n_features: int, name: str = "X") -> Array:
@@ -83,9 +86,7 @@ def table(X: ArrayLike, n_features: int, name: str = "X") -> Array:
         raise ValueError(f"{name} must have shape (n, {n_features}), got {values.shape}")
     if not len(values):
         raise ValueError(f"{name} is empty")
-    if not np.isfinite(values).all():
-        i, j = np.argwhere(~np.isfinite(values))[0]
-        raise ValueError(f"{name}[{i}, {j}] is {values[i, j]}; inputs must be finite")
+    refuse(~np.isfinite(values), values, name, "inputs must be finite")
     return values
 
 
@@ -106,7 +107,7 @@ def label(y: Any, n_classes: int, name: str = "y") -> int:
     return value
 
 
-def labels(y: ArrayLike, n_classes: int, n: int) -> NDArray[np.int_]:
+def labels(y: ArrayLike, n_classes: int, n: int) -> Labels:
     """A column of `n` labels."""
     try:
         values = np.asarray(y)
@@ -119,9 +120,7 @@ def labels(y: ArrayLike, n_classes: int, n: int) -> NDArray[np.int_]:
         raise TypeError(f"y must be integer labels, got dtype {values.dtype}")
     if values.shape != (n,):
         raise ValueError(f"y must have shape ({n},) to go with X, got {values.shape}")
-    bad = np.flatnonzero((values < 0) | (values >= n_classes))
-    if len(bad):
-        raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; labels are 0 to {n_classes - 1}")
+    refuse((values < 0) | (values >= n_classes), values, "y", f"labels are 0 to {n_classes - 1}")
     return np.ascontiguousarray(values, dtype=np.int_)
 
 
@@ -135,13 +134,8 @@ def targets(y: ArrayLike, n: int, most: float = math.inf) -> Array:
     values = as_floats(y, "y")
     if values.shape != (n,):
         raise ValueError(f"y must have shape ({n},) to go with X, got {values.shape}")
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise ValueError(f"y[{bad[0]}] is {values[bad[0]]}; targets must be finite")
-    bad = np.flatnonzero(np.abs(values) > most)
-    if len(bad):
-        where = f"y[{bad[0]}] is {values[bad[0]]}"
-        raise ValueError(f"{where}; targets must be at most {most:g} in size")
+    refuse(~np.isfinite(values), values, "y", "targets must be finite")
+    refuse(np.abs(values) > most, values, "y", f"targets must be at most {most:g} in size")
     return values
 
 
@@ -157,10 +151,8 @@ def weights(value: ArrayLike | None, n: int) -> Array | None:
     values = as_floats(value, "weight")
     if values.shape != (n,):
         raise ValueError(f"weight must have shape ({n},) to go with X, got {values.shape}")
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(bad):
-        where = f"weight[{bad[0]}] is {values[bad[0]]}"
-        raise ValueError(f"{where}; weights must be finite and at least 0")
+    bad = ~(np.isfinite(values) & (values >= 0))
+    refuse(bad, values, "weight", "weights must be finite and at least 0")
     return values
 
 

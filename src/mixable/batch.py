@@ -10,11 +10,10 @@ import copy
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate
-
-Array = NDArray[np.float64]
+from mixable._types import Array
 
 
 class Online(Protocol):

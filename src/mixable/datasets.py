@@ -11,9 +11,9 @@ from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import _validate
+from mixable._types import Array, Labels, Stream
 
 
 class Names(NamedTuple):
@@ -26,8 +26,8 @@ class Names(NamedTuple):
 class Dataset(NamedTuple):
     """X (n, d) raw values in the source's order, y (n,) labels 0..K-1 in order of their names."""
 
-    X: NDArray[np.float64]
-    y: NDArray[np.int_]
+    X: Array
+    y: Labels
     names: Names
 
 
@@ -51,9 +51,7 @@ def load_segment() -> Dataset:
     return _load("segment")
 
 
-def make_hazan(
-    n: int, chi: int, seed: int = 0, eps: float = 0.01
-) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01) -> Stream:
     """The hard regime of Hazan, Koren and Levy (2014): X (n, 1) and labels y (n,), two classes.
 
     With B = log n, an example is (1 - sqrt(eps)/(2 B), label 1) with probability sqrt(eps)/(2 B) +
@@ -75,7 +73,7 @@ def make_hazan(
 
 def make_drift(
     n: int, n_features: int = 10, n_classes: int = 4, *, kind: str = "slow", seed: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+) -> Stream:
     """A stream whose truth changes: normal inputs X (n, n_features), labels of a softmax.
 
     The softmax is of weights with variance 36 / n_features. They are redrawn every 2,000 examples
@@ -103,9 +101,7 @@ def make_drift(
     return X, y
 
 
-def make_shapes(
-    n: int, kind: str = "spirals", *, seed: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+def make_shapes(n: int, kind: str = "spirals", *, seed: int = 0) -> Stream:
     """Two classes in the plane that no linear model separates: X (n, 2) and labels y (n,).
 
     `kind` is "spirals" (two, of one and a half turns each), "circles" (one around the other) or
@@ -132,7 +128,7 @@ def make_shapes(
 
 def make_separable(
     n: int, n_features: int = 10, n_classes: int = 3, *, margin: float = 0.1, seed: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+) -> Stream:
     """A stream that a linear model can classify: the best class leads by at least `margin`.
 
     >>> X, y = make_separable(1000, margin=0.5)
@@ -144,7 +140,7 @@ def make_separable(
     margin = _validate.real(margin, "margin", least=0, most=1)
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(K, d)) / np.sqrt(d)
-    rows: list[NDArray[np.float64]] = []
+    rows: list[Array] = []
     while sum(map(len, rows)) < n:
         X = rng.normal(size=(2 * n, d))
         best = np.sort(X @ W.T, axis=1)

@@ -11,16 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from mixable import _validate
+from mixable._types import Array
 from mixable.forecasters.base import Parameter
 from mixable.kernels import effective_dimension, rbf
 from mixable.losses import Loss
 from mixable.reference import SurrogateForecaster, check_finite, surrogate_parameters
-
-Array = NDArray[np.float64]
 
 
 class KernelGAF(SurrogateForecaster):

@@ -24,8 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixable import _validate
+from mixable._types import Array, Labels, Stream
 
-Array = NDArray[np.float64]
+Weights = ArrayLike | None  # (n,); None is 1 for each
+Classes = Sequence[Hashable] | None  # labels of the columns; None is 0..K-1
 
 LEAST = float(np.finfo(np.float64).eps)
 """The least probability that a label is charged for."""
@@ -55,9 +57,7 @@ class Scores:
         self.n = 0
         self._loss = self._square = self._weight = 0.0
         self._count = np.zeros(self.bins, dtype=np.int_)
-        self._sure = np.zeros(self.bins)
-        self._right = np.zeros(self.bins)
-        self._binned_weight = np.zeros(self.bins)
+        self._sure, self._right, self._binned_weight = np.zeros((3, self.bins))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         count = state["_count"]
@@ -99,12 +99,7 @@ class Scores:
         self._add(values[None, :], np.array([position]), np.array([weight]))
 
     def update_many(
-        self,
-        p: ArrayLike,
-        y: ArrayLike,
-        weight: ArrayLike | None = None,
-        *,
-        classes: Sequence[Hashable] | None = None,
+        self, p: ArrayLike, y: ArrayLike, weight: Weights = None, *, classes: Classes = None
     ) -> None:
         """Count the forecasts (n, K) of n labels; the columns are for 0..K-1, or for `classes`.
 
@@ -115,7 +110,7 @@ class Scores:
         weights = _validate.weights(weight, len(values))
         self._add(values, positions, np.ones(len(values)) if weights is None else weights)
 
-    def _add(self, p: Array, y: NDArray[np.int_], weight: Array) -> None:
+    def _add(self, p: Array, y: Labels, weight: Array) -> None:
         n, K = p.shape
         known = y >= 0
         own = np.where(known, p[np.arange(n), np.where(known, y, 0)], 0.0) if K else np.zeros(n)
@@ -175,12 +170,7 @@ def _added(total: float, values: Array) -> float:
 
 
 def scores(
-    p: ArrayLike,
-    y: ArrayLike,
-    *,
-    weight: ArrayLike | None = None,
-    classes: Sequence[Hashable] | None = None,
-    bins: int = 10,
+    p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
 ) -> Scores:
     """All scores of probabilities (n, K) and labels (n,), as in `Scores.update_many`."""
     out = Scores(bins)
@@ -189,57 +179,33 @@ def scores(
 
 
 def log_loss(
-    p: ArrayLike,
-    y: ArrayLike,
-    weight: ArrayLike | None = None,
-    *,
-    classes: Sequence[Hashable] | None = None,
+    p: ArrayLike, y: ArrayLike, weight: Weights = None, *, classes: Classes = None
 ) -> float:
     """Mean log loss in nats. See also `losses.log_loss`, which has one for each row."""
     return scores(p, y, weight=weight, classes=classes).log_loss
 
 
-def brier(
-    p: ArrayLike,
-    y: ArrayLike,
-    weight: ArrayLike | None = None,
-    *,
-    classes: Sequence[Hashable] | None = None,
-) -> float:
+def brier(p: ArrayLike, y: ArrayLike, weight: Weights = None, *, classes: Classes = None) -> float:
     """Mean Brier score."""
     return scores(p, y, weight=weight, classes=classes).brier
 
 
 def accuracy(
-    p: ArrayLike,
-    y: ArrayLike,
-    weight: ArrayLike | None = None,
-    *,
-    classes: Sequence[Hashable] | None = None,
+    p: ArrayLike, y: ArrayLike, weight: Weights = None, *, classes: Classes = None
 ) -> float:
     """How often the most probable label was right."""
     return scores(p, y, weight=weight, classes=classes).accuracy
 
 
 def calibration_error(
-    p: ArrayLike,
-    y: ArrayLike,
-    *,
-    weight: ArrayLike | None = None,
-    classes: Sequence[Hashable] | None = None,
-    bins: int = 10,
+    p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
 ) -> float:
     """Expected calibration error."""
     return scores(p, y, weight=weight, classes=classes, bins=bins).calibration_error
 
 
 def reliability(
-    p: ArrayLike,
-    y: ArrayLike,
-    *,
-    weight: ArrayLike | None = None,
-    classes: Sequence[Hashable] | None = None,
-    bins: int = 10,
+    p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
 ) -> list[Bin]:
     """Reliability table."""
     return scores(p, y, weight=weight, classes=classes, bins=bins).reliability()
@@ -252,9 +218,7 @@ def _are_probabilities(p: Array) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & is_total)
 
 
-def _table(
-    p: ArrayLike, y: ArrayLike, classes: Sequence[Hashable] | None
-) -> tuple[Array, NDArray[np.int_]]:
+def _table(p: ArrayLike, y: ArrayLike, classes: Classes) -> Stream:
     """Check a table of probabilities, and find the columns of the labels, -1 for none."""
     values = _validate.as_floats(p, "p")
     if values.ndim != 2 or not len(values):

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate
-
-Array = NDArray[np.float64]
+from mixable._types import Array
 
 
 class Mixture:
@@ -90,21 +89,19 @@ class Mixture:
             raise TypeError("an expert of the saved mixture is not a forecaster")
         options = {"target_bound": state["target_bound"], "history": history is not None}
         self.__init__(experts, state["share"], **options)  # type: ignore[misc]
-        N, steps = (
-            len(experts),
-            _validate.count(state["_steps"], "steps", least=0, most=_validate.MOST_STEPS),
-        )
+        N = len(experts)
+        steps = _validate.count(state["_steps"], "steps", least=0, most=_validate.MOST_STEPS)
         log_weights = _validate.saved(state["_log_weights"], (N,), "weights")
         if abs(float(_log_sum(log_weights))) > 1e-6:
             raise ValueError("the saved weights do not sum to 1")
         if history is not None:
-            self._history = [
-                _validate.saved(weights, (N,), "history", most=1 + 1e-6) for weights in history
-            ]
-            if len(self._history) != steps + 1:
+            for weights in history:
+                _validate.saved(weights, (N,), "history", most=1 + 1e-6)
+            if len(history) != steps + 1:
                 raise ValueError(
-                    f"the saved mixture has {steps} steps and {len(self._history)} past weights"
+                    f"the saved mixture has {steps} steps and {len(history)} past weights"
                 )
+            self._history = list(history)
         self._log_weights, self._steps = log_weights, steps
 
     @property
@@ -216,22 +213,19 @@ class Mixture:
         if self.n_classes is not None:
             return _validate.label(y, self.n_classes)
         target = _validate.target(y)
-        self._check_size(np.array([target]), "y")
+        self._check_size(np.array(target))
         return target
 
     def _outcomes(self, y: ArrayLike, n: int) -> Any:
         if self.n_classes is not None:
             return _validate.labels(y, self.n_classes, n)
         targets = _validate.targets(y, n)
-        self._check_size(targets, "y[{}]")
+        self._check_size(targets)
         return targets
 
-    def _check_size(self, targets: Array, place: str) -> None:
-        for position in np.flatnonzero(np.abs(targets) > self.target_bound)[:1]:
-            raise ValueError(
-                f"{place.format(position)} is {targets[position]}; targets are at most "
-                f"target_bound = {self.target_bound:g} in size"
-            )
+    def _check_size(self, targets: Array) -> None:
+        why = f"targets are at most target_bound = {self.target_bound:g} in size"
+        _validate.refuse(np.abs(targets) > self.target_bound, targets, "y", why)
 
     def _forecasts(self, x: Array) -> Array:
         return np.array([expert.predict(x) for expert in self.experts])

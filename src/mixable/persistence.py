@@ -19,9 +19,7 @@ import numpy as np
 
 from mixable import _validate
 from mixable._config import __version__
-from mixable._description import HOMES, PARTS, class_name
-from mixable._description import decode as _decode
-from mixable._description import encode as _encode
+from mixable._description import HOMES, PARTS, class_name, decode, encode
 from mixable._files import write_whole
 
 __all__ = ["HOMES", "PARTS", "DamagedFileError", "UnknownFormatError", "load", "save"]
@@ -82,11 +80,10 @@ def to_bytes(model: Any) -> bytes:
 
     name = class_name(model)
     if name is None or name in PARTS:
-        raise TypeError(
-            f"{type(model).__name__} cannot be saved: it is not a model of this library"
-        )
+        kind = type(model).__name__
+        raise TypeError(f"{kind} cannot be saved: it is not a model of this library")
     tensors: dict[str, np.ndarray[Any, Any]] = {}
-    text = json.dumps(_encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
+    text = json.dumps(encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
     metadata = {"format": str(FORMAT), "class": name, "library": __version__, "model": text}
     metadata["checksum"] = _checksum(metadata, tensors)
     return _in_order(bytes(save_tensors(tensors, metadata)))
@@ -105,27 +102,25 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_tensors
 
+    def damaged(what: str) -> DamagedFileError:
+        return DamagedFileError(f"{where} {what}")
+
     if data[:1] == b"\x80" and data[8:9] != b"{":
-        raise DamagedFileError(
-            f"{where} is a pickle, not a saved model; it was not opened, since loading a pickle "
-            "runs code"
-        )
+        unopened = "it was not opened, since loading a pickle runs code"
+        raise damaged(f"is a pickle, not a saved model; {unopened}")
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or data[8:9] != b"{":
-        raise DamagedFileError(
-            f"{where} is not a saved model: it does not begin like a safetensors file"
-        )
+        raise damaged("is not a saved model: it does not begin like a safetensors file")
     if len(data) < 8 + size:
-        raise DamagedFileError(
-            f"{where} is cut short: its header alone has {size} bytes, and the file {len(data)}"
-        )
+        sizes = f"its header alone has {size} bytes, and the file {len(data)}"
+        raise damaged(f"is cut short: {sizes}")
     try:
         header = json.loads(data[8 : 8 + size])
         metadata = dict(header.get("__metadata__", {}))
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise DamagedFileError(f"{where} is damaged: its header cannot be read") from error
+        raise damaged("is damaged: its header cannot be read") from error
     if "format" not in metadata or "model" not in metadata:
-        raise DamagedFileError(f"{where} is a safetensors file, but not one that mixable wrote")
+        raise damaged("is a safetensors file, but not one that mixable wrote")
     if str(metadata["format"]) not in map(str, range(1, FORMAT + 1)):
         raise UnknownFormatError(
             f"{where} has format {metadata['format']!s:.20}, and this version of mixable "
@@ -137,34 +132,27 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     except (SafetensorError, ValueError, KeyError) as error:
         missing = 8 + size + _end_of_tensors(header) - len(data)
         if missing > 0:
-            raise DamagedFileError(f"{where} is cut short: {missing} bytes are missing") from error
-        raise DamagedFileError(f"{where} is damaged: {error}") from error
+            raise damaged(f"is cut short: {missing} bytes are missing") from error
+        raise damaged(f"is damaged: {error}") from error
     if metadata.get("checksum") != _checksum(metadata, tensors):
-        raise DamagedFileError(f"{where} is damaged: its checksum does not fit its contents")
-    if metadata.get("class") in PARTS:
-        raise DamagedFileError(
-            f"{where} holds a {metadata['class']}, which is a part of a model and not one"
-        )
+        raise damaged("is damaged: its checksum does not fit its contents")
+    wanted = metadata.get("class")
+    if wanted in PARTS:
+        raise damaged(f"holds a {wanted}, which is a part of a model and not one")
     allowed = _validate.allowance.set(SPARE_MEMORY + 64.0 * len(data))
     try:
-        model = _decode(json.loads(metadata["model"]), tensors)
+        model = decode(json.loads(metadata["model"]), tensors)
         if tensors:
-            raise DamagedFileError(
-                f"{where} is damaged: nothing refers to its {next(iter(tensors))!r:.80}"
-            )
+            raise damaged(f"is damaged: nothing refers to its {next(iter(tensors))!r:.80}")
     except (DamagedFileError, MemoryError):
         raise
     except Exception as error:
-        raise DamagedFileError(
-            f"{where} is damaged: what it describes is not a model: {error!s:.500}"
-        ) from error
+        raise damaged(f"is damaged: what it describes is not a model: {error!s:.500}") from error
     finally:
         _validate.allowance.reset(allowed)
-    if class_name(model) != metadata.get("class"):
-        raise DamagedFileError(
-            f"{where} is damaged: it should hold a {metadata.get('class')}, and holds a "
-            f"{type(model).__name__}"
-        )
+    if class_name(model) != wanted:
+        found = type(model).__name__
+        raise damaged(f"is damaged: it should hold a {wanted}, and holds a {found}")
     return model
 
 

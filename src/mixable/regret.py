@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixable import _validate
 from mixable._fit import fit, loss_and_residual
+from mixable._types import Array
 from mixable.integrals import helmert
-
-Array = NDArray[np.float64]
 
 
 class Hindsight(NamedTuple):
@@ -210,9 +209,7 @@ def curve(
             f"losses and y must have the same length as X, shape ({n},), got {incurred.shape} and "
             f"{outcomes.shape}"
         )
-    if not np.isfinite(incurred).all():
-        first = int(np.flatnonzero(~np.isfinite(incurred))[0])
-        raise ValueError(f"losses[{first}] is {incurred[first]}")
+    _validate.refuse(~np.isfinite(incurred), incurred, "losses", "losses must be finite")
     if times is None:
         times = np.unique(np.geomspace(1, n, 20).astype(np.int_))
     chosen = np.asarray(times)

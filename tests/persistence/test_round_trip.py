@@ -10,7 +10,7 @@ import pytest
 from make_fixtures import FOLDER, MODELS, X3, Y3, X, Y, forecast
 
 import mixable as mx
-from mixable import persistence
+from mixable import _description, persistence
 from mixable.forecasters.table import BY_NAME
 
 
@@ -123,9 +123,9 @@ def test_labels_and_names_of_all_kinds(tmp_path):
 def test_tensors_of_the_same_name_and_of_no_dimension(saved):
     tensors = {}
     value = {"1": np.array(7.0), 1: np.arange(3.0), "1~": np.arange(2)}
-    text = json.dumps(persistence._encode(value, tensors, "m"))
+    text = json.dumps(_description.encode(value, tensors, "m"))
     assert len(tensors) == 3
-    back = persistence._decode(json.loads(text), tensors)
+    back = _description.decode(json.loads(text), tensors)
     assert back["1"].shape == ()
     assert all(np.array_equal(back[key], value[key]) for key in value)
 

@@ -97,7 +97,6 @@ def _covered_gaf(n: int, n_classes: int, exact: Bound) -> str:
     m = points(n, n_classes, exact / 10)
     return (
         f"{made}; with exact expectations only. Not with the default 128 Sobol points, nor any "
-        "other "
-        "number. MonteCarlo(m) by Proposition 3: a tenth more with probability 95% takes m = "
-        f"{m:.1g}, with its mu"
+        "other number. MonteCarlo(m) by Proposition 3: a tenth more with probability 95% takes "
+        f"m = {m:.1g}, with its mu"
     )

@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
 from mixable import _validate, bounds
 from mixable._config import __version__
-from mixable.cli.consoles import for_tables
+from mixable.cli.consoles import for_tables, new_table, tracked
 from mixable.cli.race import list_datasets, run_race
 from mixable.cli.stream import run_stream
 from mixable.experiments import growth
@@ -67,18 +64,13 @@ def bound(
 ) -> None:
     """Print Table 1 of the paper with numbers: regret bounds at their least lam, and costs."""
     sizes = f"n = {n:,}, d = {d}, K = {classes}, B = {radius:g}, R = {input_bound:g}"
-    table = Table(title=f"{sizes}; predicting 1/K costs at most n log K in all")
-    for name in ("algorithm", "regret bound (nats)", "per example", "operations", ""):
-        table.add_column(name, justify="left" if name in ("algorithm", "") else "right")
+    title = f"{sizes}; predicting 1/K costs at most n log K in all"
+    headings = ("algorithm", "regret bound (nats)", "per example", "operations", "")
+    table = new_table(title, headings, left=("algorithm", ""))
     rows = bounds.table1(n, d, classes, radius, input_bound)
     for row in rows:
-        table.add_row(
-            row.algorithm,
-            f"{row.regret:,.4g}",
-            f"{row.regret / n:.3g}",
-            f"{row.cost:.2g}",
-            row.remark,
-        )
+        numbers = f"{row.regret:,.4g}", f"{row.regret / n:.3g}", f"{row.cost:.2g}"
+        table.add_row(row.algorithm, *numbers, row.remark)
     console = for_tables()
     console.print(table)
     console.print("Which forecaster each bound covers:")
@@ -99,36 +91,15 @@ def table1(
             raise typer.BadParameter(
                 f"no algorithm is called {name!r}; there are {', '.join(growth.ALGORITHMS)}"
             )
-    table = Table(
-        title="exponents fitted to measurements; regret on streams whose best model has norm B"
-    )
-    for heading in (
-        "algorithm",
-        "time in d",
-        "in K",
-        "paper: time per step",
-        "regret in n",
-        "in B",
-        "paper: regret",
-    ):
-        table.add_column(
-            heading, justify="right" if heading.startswith(("time", "in", "regret")) else "left"
-        )
-    console = Console(stderr=True)
-    for name in track(
-        names, description="algorithms", console=console, disable=not console.is_terminal
-    ):
-        got = growth.measure(name)
-        exponents = [f"{value:.2f}" for value in got[1:5]]
-        table.add_row(
-            name,
-            exponents[0],
-            exponents[1],
-            got.paper_time,
-            exponents[2],
-            exponents[3],
-            got.paper_regret,
-        )
+    title = "exponents fitted to measurements; regret on streams whose best model has norm B"
+    times = ("time in d", "in K", "paper: time per step")
+    regrets = ("regret in n", "in B", "paper: regret")
+    texts = ("algorithm", "paper: time per step", "paper: regret")
+    table = new_table(title, ("algorithm", *times, *regrets), left=texts)
+    for name in tracked(names, "algorithms"):
+        paper = growth.ALGORITHMS[name]
+        d, K, n, B = (f"{value:.2f}" for value in growth.measure(name))
+        table.add_row(name, d, K, paper.paper_time, n, B, paper.paper_regret)
     for_tables().print(table)
 
 
@@ -141,33 +112,20 @@ def hard_regime(
     """Plot regret against n where proper forecasters must pay (Hazan, Koren and Levy 2014)."""
     powers = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
     sizes = [n for n in powers if n <= largest]
-    console = Console(stderr=True)
     results: list[hard.Result] = []
-    for eps, n in track(
-        [(eps, n) for eps in hard.EPS for n in sizes],
-        description="streams",
-        console=console,
-        disable=not console.is_terminal,
-    ):
+    for eps, n in tracked([(eps, n) for eps in hard.EPS for n in sizes], "streams"):
         results += hard.regrets(n, eps, seeds)
     try:
         out.mkdir(parents=True, exist_ok=True)
         hard.plot(results, out / "hard-regime.png")
     except OSError as error:
         raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
-    table = Table(
-        title=f"regret (nats) at n = {sizes[-1]:,}, the worse chi, mean of {seeds} streams"
-    )
-    table.add_column("forecaster")
-    for eps in hard.EPS:
-        table.add_column(f"eps = {eps:g}", justify="right")
+    title = f"regret (nats) at n = {sizes[-1]:,}, the worse chi, mean of {seeds} streams"
+    headings = ("forecaster", *(f"eps = {eps:g}" for eps in hard.EPS))
+    table = new_table(title, headings, left=("forecaster",))
+    last = {(each.forecaster, each.eps): each.regret for each in results if each.n == sizes[-1]}
     for name in hard.FORECASTERS:
-        last = {
-            result.eps: result.regret
-            for result in results
-            if result.forecaster == name and result.n == sizes[-1]
-        }
-        table.add_row(name, *(f"{last[eps]:.1f}" for eps in hard.EPS))
+        table.add_row(name, *(f"{last[name, eps]:.1f}" for eps in hard.EPS))
     for_tables().print(table)
     print(f"picture: {out / 'hard-regime.png'}")
 
@@ -193,16 +151,13 @@ def kernels(
     except OSError as error:
         raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
     sizes = [m for m in (10, 25, 50, 100, 200, 400, 800, 1600) if m <= largest]
-    console = Console(stderr=True)
     references: list[kernel_loss.Reference] = []
     results: list[kernel_loss.Result] = []
     total = len(kernel_loss.STREAMS) * (1 + len(sizes) * len(kernel_loss.METHODS))
     runs = (
         each for name in kernel_loss.STREAMS for each in kernel_loss.measure(name, sizes, n, seeds)
     )
-    for each in track(
-        runs, total=total, description="runs", console=console, disable=not console.is_terminal
-    ):
+    for each in tracked(runs, "runs", total):
         if isinstance(each, kernel_loss.Reference):
             references.append(each)
         else:
@@ -213,29 +168,21 @@ def kernels(
         raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
     for reference in references:
         exactly = f"{reference.exact:.4f} exactly ({reference.microseconds:,.0f} us per example)"
-        table = Table(title=f"{reference.stream}: loss {exactly}, linear {reference.linear:.4f}")
-        table.add_column("features", justify="right")
+        title = f"{reference.stream}: loss {exactly}, linear {reference.linear:.4f}"
+        headings = ["features"]
         for method in kernel_loss.METHODS:
-            for heading in (f"{method}: loss", "regret", "|dlogp|", "us"):
-                table.add_column(heading, justify="right")
+            headings += [f"{method}: loss", "regret", "|dlogp|", "us"]
+        table = new_table(title, headings, left=())
         for m in sizes:
-            cells = []
+            cells = [str(m)]
             for each in results:
                 if (each.stream, each.n_components) == (reference.stream, m):
-                    cells += [
-                        f"{each.loss:.4f}",
-                        f"{each.regret:.2f}",
-                        f"{each.difference:.2g}",
-                        f"{each.microseconds:.0f}",
-                    ]
-            table.add_row(str(m), *cells)
+                    cells += [f"{each.loss:.4f}", f"{each.regret:.2f}"]
+                    cells += [f"{each.difference:.2g}", f"{each.microseconds:.0f}"]
+            table.add_row(*cells)
         for_tables().print(table)
-        along = sorted(
-            {t for t in (50, 100, 200, 400) if t <= len(reference.dimension)}
-            | {len(reference.dimension)}
-        )
-        print(
-            "effective dimension: "
-            + ", ".join(f"{reference.dimension[t - 1]:.0f} after {t} examples" for t in along)
-        )
+        n = len(reference.dimension)
+        along = sorted({t for t in (50, 100, 200, 400, n) if t <= n})
+        dimensions = [f"{reference.dimension[t - 1]:.0f} after {t} examples" for t in along]
+        print(f"effective dimension: {', '.join(dimensions)}")
     print(f"picture: {out / 'kernels.png'}")

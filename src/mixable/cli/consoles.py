@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+from typing import TypeVar
+
 from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+T = TypeVar("T")
 
 
 def for_tables() -> Console:
@@ -13,6 +20,22 @@ def for_tables() -> Console:
     return console
 
 
+def new_table(
+    title: str, headings: Iterable[str], left: Container[str], caption: str | None = None
+) -> Table:
+    """A table without rows; what stands below the headings in `left` is text, the rest numbers."""
+    table = Table(title=title, caption=caption)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in left else "right")
+    return table
+
+
+def tracked(items: Iterable[T], what: str, total: int | None = None) -> Iterable[T]:
+    """The items, with a bar on standard error if that is a terminal."""
+    console = Console(stderr=True)
+    return track(items, what, total, console=console, disable=not console.is_terminal)
+
+
 class Messages:
     """Lines on standard error that begin with `mixable: `."""
 
@@ -21,13 +44,13 @@ class Messages:
             stderr=True, soft_wrap=True, markup=False, emoji=False, highlight=False
         )
 
-    def say(self, message: str) -> None:
+    def say(self, message: str, style: str | None = None) -> None:
         """Say what the user should know."""
-        self.console.print(f"mixable: {printable(message)}")
+        self.console.print(f"mixable: {printable(message)}", style=style)
 
     def fail(self, message: str) -> None:
         """Say what the user has to see to."""
-        self.console.print(f"mixable: {printable(message)}", style="red")
+        self.say(message, style="red")
 
 
 def printable(text: str) -> str:

@@ -10,17 +10,17 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from mixable._config import __version__
 from mixable._files import clear_parts, write_whole
-from mixable.cli.consoles import Messages, for_tables, printable
+from mixable.cli.consoles import Messages, for_tables, new_table, printable
 from mixable.experiments import figures, race, report, runs, sources
 
 SMALL = 5000  # rows up to which the paper's grid is the default
@@ -45,13 +45,9 @@ class Scale(str, Enum):
 
 def list_datasets() -> None:
     """List the embedded data sets: sizes and sources."""
-    table = Table(
-        title="data sets that come with mixable (UCI Machine Learning Repository, CC BY 4.0)"
-    )
-    for name in ("name", "rows", "features", "classes", "what it is"):
-        table.add_column(
-            name, justify="right" if name in ("rows", "features", "classes") else "left"
-        )
+    title = "data sets that come with mixable (UCI Machine Learning Repository, CC BY 4.0)"
+    headings = ("name", "rows", "features", "classes", "what it is")
+    table = new_table(title, headings, left=("name", "what it is"))
     about = {
         "vehicle": "Statlog vehicle silhouettes (Turing Institute, Glasgow)",
         "shuttle": "Statlog shuttle (NASA); heavy tails, one class is 79% of all",
@@ -59,9 +55,8 @@ def list_datasets() -> None:
     }
     for name in sources.EMBEDDED:
         layout = sources.survey(name, None)
-        table.add_row(
-            name, f"{layout.rows:,}", str(layout.n_features), str(len(layout.classes)), about[name]
-        )
+        sizes = f"{layout.rows:,}", f"{layout.n_features}", f"{len(layout.classes)}"
+        table.add_row(name, *sizes, about[name])
     for_tables().print(table)
 
 
@@ -132,44 +127,34 @@ def run_race(
         fail(f"cannot write to {out}: {error.strerror}")
         raise typer.Exit(2) from None
 
-    def settings(layout: sources.Layout, forecaster: str) -> list[tuple[tuple[str, float], ...]]:
-        rows = runs.settings(
-            forecaster, chosen or ("paper" if layout.rows <= SMALL else "none"), widths
-        )
-        return [tuple(setting.items()) for setting in rows]
-
+    seeds: list[int | None] = [None] if keep_order else [seed + i for i in range(repeats)]
+    tasks: list[runs.Task] = []
     for name in dict.fromkeys(data):
         try:
             layout = sources.survey(name, target)
+            default = "paper" if layout.rows <= SMALL else "none"
+            alone = []  # in the order of the file
             for forecaster in names:
                 runs.check_forecaster(forecaster, len(layout.classes))
-                for setting in settings(layout, forecaster):
-                    runs.Task(name, layout, forecaster, setting, None, scale.value).make()
+                for setting in runs.settings(forecaster, chosen or default, widths):
+                    task = runs.Task(name, layout, forecaster, setting, None, scale.value)
+                    task.make()
+                    alone.append(task)
+            tasks += [replace(task, seed=order) for order in seeds for task in alone]
             layouts[name] = layout
         except sources.BadDataError as error:
             fail(str(error))
             failed = True
     if not layouts:
         raise typer.Exit(2)
-
-    seeds: list[int | None] = [None] if keep_order else [seed + i for i in range(repeats)]
-    tasks = [
-        runs.Task(name, layout, forecaster, setting, order, scale.value)
-        for name, layout in layouts.items()
-        for order in seeds
-        for forecaster in names
-        for setting in settings(layout, forecaster)
-    ]
     done = {task.key: result for task in tasks if (result := store.get(task.key)) is not None}
     waiting = [task for task in tasks if task.key not in done]
     waiting.sort(key=lambda task: -task.layout.rows)  # the longest first
     if done:
         messages.say(f"{len(done)} of {len(tasks)} runs were finished before")
-    processes = jobs if jobs > 0 else os.cpu_count() or 1
+    finished = race.local(waiting, jobs if jobs > 0 else os.cpu_count() or 1)
     if engine is Engine.dask:
         finished = race.on_dask(waiting, scheduler or "")
-    else:
-        finished = race.local(waiting, processes)
     try:
         with _progress(messages, len(done), len(tasks)) as tick:
             for task, result in finished:
@@ -202,9 +187,8 @@ def run_race(
     }
     write_whole(out / "race.json", json.dumps(described, indent=1).encode())
     race.table(results).write_parquet(out / "results.parquet")
-    drawn = figures.draw(
-        standings, {name: len(layout.classes) for name, layout in layouts.items()}, out
-    )
+    sizes = {name: len(layout.classes) for name, layout in layouts.items()}
+    drawn = figures.draw(standings, sizes, out)
     report.write(out / "report.html", standings, drawn, described)
     _show(standings, layouts)
     where = printable(str(out / "report.html"))
@@ -268,16 +252,12 @@ def _show(standings: list[race.Standing], layouts: dict[str, sources.Layout]) ->
         sizes = f"{layout.n_features} features, {len(layout.classes)} classes"
         title = f"{printable(name)}: {layout.rows:,} rows, {sizes}; "
         title += f"{repeats} orders" if repeats > 1 else "one pass"
-        table = Table(title=title, caption="; ".join(layout.remarks) or None)
-        for heading in report.HEADINGS:
-            table.add_column(
-                heading, justify="left" if heading in ("forecaster", "best setting") else "right"
-            )
-        for row in rows:
-            table.add_row(*report.cells(row))
+        texts = ("forecaster", "best setting")
+        lines = [report.cells(row) for row in rows]
+        table = new_table(title, lines[0], texts, "; ".join(layout.remarks) or None)
+        for line in lines:
+            table.add_row(*line.values())
         for_tables().print(table)
         if rows[0].regret is None:
-            print(
-                f"regret skipped: {layout.rows:,} rows are too many to fit the best model in "
-                "hindsight"
-            )
+            many = f"{layout.rows:,} rows are too many"
+            print(f"regret skipped: {many} to fit the best model in hindsight")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,15 @@ from mixable.experiments.race import Standing
 from mixable.experiments.runs import FORECASTERS, trust_groups
 
 # Colours that differ in lightness too, and a line style each (Okabe and Ito's palette).
-STYLES = [
-    ("#000000", "-"),
-    ("#0072B2", "--"),
-    ("#D55E00", "-."),
-    ("#009E73", ":"),
-    ("#CC79A7", (0, (5, 1))),
-    ("#E69F00", (0, (3, 1, 1, 1))),
-    ("#56B4E9", (0, (1, 1))),
-    ("#999999", (0, (7, 2, 1, 2))),
+STYLES: list[dict[str, Any]] = [
+    {"color": "#000000", "linestyle": "-"},
+    {"color": "#0072B2", "linestyle": "--"},
+    {"color": "#D55E00", "linestyle": "-."},
+    {"color": "#009E73", "linestyle": ":"},
+    {"color": "#CC79A7", "linestyle": (0, (5, 1))},
+    {"color": "#E69F00", "linestyle": (0, (3, 1, 1, 1))},
+    {"color": "#56B4E9", "linestyle": (0, (1, 1))},
+    {"color": "#999999", "linestyle": (0, (7, 2, 1, 2))},
 ]
 LONGEST_TITLE = 55  # characters that stand above a panel without touching the next
 
@@ -41,61 +42,52 @@ def entitle(axes: Any, name: str, about: str) -> None:
     axes.set_title(title, parse_math=False)
 
 
-def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> list[Path]:
-    """Draw everything, as PNG and SVG; return the SVG files."""
+def pyplot() -> Any:
+    """Matplotlib's functions, without a screen."""
     import matplotlib
 
     matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot
 
-    plt.rcParams.update(
-        {
-            "svg.fonttype": "path",
-            "svg.hashsalt": "mixable",
-            "font.size": 9,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-        }
-    )
-    data = list(dict.fromkeys(row.data for row in standings))
-    order = list(dict.fromkeys(row.forecaster for row in standings))
-    styles = {
-        name: STYLES[i % len(STYLES)]
-        for i, name in enumerate(sorted(order, key=list(FORECASTERS).index))
+    return matplotlib.pyplot
+
+
+def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> list[Path]:
+    """Draw everything, as PNG and SVG; return the SVG files."""
+    plt = pyplot()
+    plt.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "mixable", "font.size": 9})
+    plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
+    data = {
+        name: [row for row in standings if row.data == name]
+        for name in dict.fromkeys(row.data for row in standings)
     }
+    order = sorted({row.forecaster for row in standings}, key=list(FORECASTERS).index)
+    styles = dict(zip(order, itertools.cycle(STYLES), strict=False))
     drawn = []
 
+    def begin(panels: int, width: float, height: float) -> tuple[Any, Any]:
+        size = (1.2 + width * panels, height)
+        figure, axes = plt.subplots(1, panels, figsize=size, squeeze=False)
+        return figure, axes[0]
+
     def finish(figure: Any, name: str) -> None:
-        for suffix in (".png", ".svg"):
-            figure.savefig(
-                folder / f"{name}{suffix}",
-                dpi=160,
-                metadata={"Date": None} if suffix == ".svg" else None,
-            )
+        figure.tight_layout()
+        figure.savefig(folder / f"{name}.png", dpi=160)
+        figure.savefig(folder / f"{name}.svg", dpi=160, metadata={"Date": None})
         plt.close(figure)
         drawn.append(folder / f"{name}.svg")
 
-    figure, panels = plt.subplots(1, len(data), figsize=(1.2 + 4.6 * len(data), 3.8), squeeze=False)
-    for axes, name in zip(panels[0], data, strict=True):
-        rows = [row for row in standings if row.data == name]
+    figure, panels = begin(len(data), 4.6, 3.8)
+    for axes, (name, rows) in zip(panels, data.items(), strict=True):
         for row in rows:
-            color, style = styles[row.forecaster]
+            style = styles[row.forecaster]
             marks = [mark for mark, _ in row.results[0]["curve"]]
-            low, median, high = np.quantile(
-                [[value for _, value in result["curve"]] for result in row.results],
-                [0.25, 0.5, 0.75],
-                axis=0,
-            )
-            axes.plot(
-                marks,
-                median,
-                color=color,
-                linestyle=style,
-                linewidth=1.6,
-                label=f"{FORECASTERS[row.forecaster].title}: {row.median:.3f}",
-            )
+            curves = [[value for _, value in result["curve"]] for result in row.results]
+            low, median, high = np.quantile(curves, [0.25, 0.5, 0.75], axis=0)
+            label = f"{FORECASTERS[row.forecaster].title}: {row.median:.3f}"
+            axes.plot(marks, median, **style, linewidth=1.6, label=label)
             if len(row.results) > 1:
-                axes.fill_between(marks, low, high, color=color, alpha=0.15, linewidth=0)
+                axes.fill_between(marks, low, high, color=style["color"], alpha=0.15, linewidth=0)
         uniform = float(np.log(n_classes[name]))
         axes.axhline(uniform, color="0.6", linewidth=0.8, linestyle=(0, (1, 3)))
         ends = [row.median for row in rows]
@@ -107,58 +99,36 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
         if rows[0].results[0]["n"] > 5000:
             axes.set(xscale="log", xlim=(10, rows[0].results[0]["n"]))
         axes.legend(frameon=False, fontsize=8)
-    panels[0][0].set_ylabel("averaged log loss (nats per example)")
-    figure.tight_layout()
+    panels[0].set_ylabel("averaged log loss (nats per example)")
     finish(figure, "loss")
 
-    figure, panels = plt.subplots(1, len(data), figsize=(1.2 + 3.8 * len(data), 3.8), squeeze=False)
-    for axes, name in zip(panels[0], data, strict=True):
+    figure, panels = begin(len(data), 3.8, 3.8)
+    for axes, (name, rows) in zip(panels, data.items(), strict=True):
         axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
-        for row in (row for row in standings if row.data == name):
-            color, style = styles[row.forecaster]
+        for row in rows:
             bins = [b for b in row.results[0]["reliability"] if b[2] >= 10]
+            points = [b[3] for b in bins], [b[4] for b in bins]
             label = f"{FORECASTERS[row.forecaster].title}: {row.calibration_error:.3f}"
-            axes.plot(
-                [b[3] for b in bins],
-                [b[4] for b in bins],
-                color=color,
-                linestyle=style,
-                marker="o",
-                markersize=3,
-                label=label,
-            )
+            axes.plot(*points, **styles[row.forecaster], marker="o", markersize=3, label=label)
         entitle(axes, name, ": calibration error")
         axes.set(xlabel="how sure the forecast was", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(frameon=False, fontsize=8)
-    panels[0][0].set_ylabel("how often it was right")
-    figure.tight_layout()
+    panels[0].set_ylabel("how often it was right")
     finish(figure, "reliability")
 
     automatic = [row for row in standings if row.forecaster == "auto" and row.results[0]["trust"]]
     if automatic:
-        figure, panels = plt.subplots(
-            1, len(automatic), figsize=(1.2 + 4.6 * len(automatic), 3.4), squeeze=False
-        )
-        for axes, row in zip(panels[0], automatic, strict=True):
+        figure, panels = begin(len(automatic), 4.6, 3.4)
+        groups = trust_groups()
+        greys = [str(value) for value in np.linspace(0.95, 0.25, len(groups))]
+        edges = {"edgecolor": "white", "linewidth": 0.3}
+        for axes, row in zip(panels, automatic, strict=True):
             trust = np.array(row.results[0]["trust"])
-            groups = trust_groups()
-            grey = [str(value) for value in np.linspace(0.95, 0.25, len(groups))]
-            axes.stackplot(
-                trust[:, 0],
-                trust[:, 1:].T,
-                labels=groups,
-                colors=grey,
-                edgecolor="white",
-                linewidth=0.3,
-            )
+            axes.stackplot(trust[:, 0], trust[:, 1:].T, labels=groups, colors=greys, **edges)
             entitle(axes, row.data, ": what AutoGAF trusts")
-            axes.set(
-                xlabel="examples seen",
-                ylim=(0, 1),
-                xlim=(trust[0, 0], max(trust[-1, 0], trust[0, 0] + 1)),
-            )
+            first, last = trust[0, 0], trust[-1, 0]
+            axes.set(xlabel="examples seen", ylim=(0, 1), xlim=(first, max(last, first + 1)))
             axes.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-        panels[0][0].set_ylabel("share of the trust")
-        figure.tight_layout()
+        panels[0].set_ylabel("share of the trust")
         finish(figure, "trust")
     return drawn

@@ -3,94 +3,80 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixable._types import Array, Labels, Stream
 from mixable.forecasters import GAF, OGD, ONS, Folklore, Foster
 from mixable.losses import log_loss
 from mixable.regret import best_in_hindsight
 
-Array = NDArray[np.float64]
-
 
 class Growth(NamedTuple):
-    """Measured exponents of one algorithm, and what the paper's Table 1 says of them."""
+    """Measured exponents of one algorithm."""
 
-    algorithm: str
     time_in_d: float
     time_in_k: float
     regret_in_n: float
     regret_in_b: float
+
+
+Maker = Callable[[int, int, float, int], Any]
+
+
+class Algorithm(NamedTuple):
+    """How to make it for (d, K, B, n), what the paper says of it, and where it is measured."""
+
+    make: Maker
     paper_time: str
     paper_regret: str
+    sizes: tuple[int, ...] = (64, 128, 256, 512)  # d
+    classes: tuple[int, ...] = (8, 16, 32, 64)  # K
+    lengths: tuple[int, ...] = (1000, 3000, 10_000, 30_000)  # n
+    radii: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)  # B
 
 
-# Name: how to make it for (d, K, B, n), sizes d and K to time it at, lengths n and radii B to
-# measure regret at, what the paper says.
-Maker = Callable[[int, int, float, int], Any]
-LARGE, MANY = (64, 128, 256, 512), (8, 16, 32, 64)
-LENGTHS, RADII = (1000, 3000, 10_000, 30_000), (1.0, 2.0, 4.0, 8.0)
-ALGORITHMS: dict[
-    str,
-    tuple[Maker, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[float, ...], str, str],
-] = {
-    "OGD": (
+ALGORITHMS = {
+    "OGD": Algorithm(
         lambda d, K, B, n: OGD.from_theory(d, K, radius=B, bound=1.0),
-        (512, 1024, 2048, 4096),
-        (16, 64, 256, 1024),
-        LENGTHS,
-        RADII,
         "d K",
         "B sqrt(n)",
+        sizes=(512, 1024, 2048, 4096),
+        classes=(16, 64, 256, 1024),
     ),
-    "ONS": (
+    "ONS": Algorithm(
         lambda d, K, B, n: ONS(d, K, lam=1.0, beta=min(1.0, 1 / (8 * B))),
-        LARGE,
-        MANY,
-        LENGTHS,
-        RADII,
         "(d K)^2, with projection (d K)^3",
         "e^B log(n)",
     ),
-    "GAF": (
+    "GAF": Algorithm(
         lambda d, K, B, n: GAF.from_theory(d, K, radius=B, bound=1.0, horizon=n, constants="tight"),
-        LARGE,
-        MANY,
-        LENGTHS,
-        RADII,
         "d^2 K^3 + K^2 m",
         "B^2 + B log(n)",
     ),
-    "Folklore": (
-        lambda d, K, B, n: Folklore.from_theory(d, K, radius=B, bound=1.0),
-        LARGE,
-        MANY,
-        LENGTHS,
-        RADII,
-        "d^2 K^3",
-        "B log(n)",
+    "Folklore": Algorithm(
+        lambda d, K, B, n: Folklore.from_theory(d, K, radius=B, bound=1.0), "d^2 K^3", "B log(n)"
     ),
-    "Foster et al.": (
+    "Foster et al.": Algorithm(
         lambda d, K, B, n: Foster.from_theory(d, K, radius=B, horizon=n, m=20, force=True),
-        (2, 4, 8, 16),
-        (2, 3, 5, 8),
-        (50, 100, 200),
-        (1.0, 2.0, 4.0),
         "B^6 n^24 (B n + d K)^12",
         "log(B n)",
+        sizes=(2, 4, 8, 16),
+        classes=(2, 3, 5, 8),
+        lengths=(50, 100, 200),
+        radii=(1.0, 2.0, 4.0),
     ),
 }
 
 
-def slope(x: list[float], y: list[float]) -> float:
+def slope(x: Sequence[float], y: list[float]) -> float:
     """The exponent: the slope of log y in log x."""
     return float(np.polyfit(np.log(x), np.log(np.maximum(y, 1e-12)), 1)[0])
 
 
-def stream(n: int, d: int, K: int, radius: float, seed: int = 0) -> tuple[Array, NDArray[np.int_]]:
+def stream(n: int, d: int, K: int, radius: float, seed: int = 0) -> Stream:
     """Inputs in the unit ball, labels drawn from a softmax of weights of norm `radius`."""
     rng = np.random.default_rng([seed, n, d, K])
     X = rng.normal(size=(n, d))
@@ -102,7 +88,7 @@ def stream(n: int, d: int, K: int, radius: float, seed: int = 0) -> tuple[Array,
 def seconds_per_step(make: Maker, d: int, K: int, budget: float) -> float:
     """Seconds of one step: the best of three runs, each long enough to take `budget` seconds."""
 
-    def seconds(X: Array, y: NDArray[np.int_]) -> float:
+    def seconds(X: Array, y: Labels) -> float:
         forecaster = make(d, K, 1.0, 10_000)
         start = time.perf_counter()
         forecaster.run(X, y)
@@ -119,17 +105,15 @@ def seconds_per_step(make: Maker, d: int, K: int, budget: float) -> float:
 
 def measure(name: str, budget: float = 0.05) -> Growth:
     """Fit the exponents of one algorithm."""
-    make, sizes, classes, lengths, radii, paper_time, paper_regret = ALGORITHMS[name]
-    in_d = slope([float(d) for d in sizes], [seconds_per_step(make, d, 3, budget) for d in sizes])
-    in_k = slope(
-        [float(K) for K in classes], [seconds_per_step(make, 4, K, budget) for K in classes]
-    )
+    make, _, _, sizes, classes, lengths, radii = ALGORITHMS[name]
+    in_d = slope(sizes, [seconds_per_step(make, d, 3, budget) for d in sizes])
+    in_k = slope(classes, [seconds_per_step(make, 4, K, budget) for K in classes])
 
     def regret(n: int, B: float) -> float:
         X, y = stream(n, 2, 3, B)
         best = best_in_hindsight(X, y, B, n_classes=3).loss
         return float(log_loss(make(2, 3, B, n).run(X, y), y).sum()) - best
 
-    in_n = slope([float(n) for n in lengths], [regret(n, 2.0) for n in lengths])
-    in_b = slope(list(radii), [regret(lengths[-1], B) for B in radii])
-    return Growth(name, in_d, in_k, in_n, in_b, paper_time, paper_regret)
+    in_n = slope(lengths, [regret(n, 2.0) for n in lengths])
+    in_b = slope(radii, [regret(lengths[-1], B) for B in radii])
+    return Growth(in_d, in_k, in_n, in_b)

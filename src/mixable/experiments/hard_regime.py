@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixable._types import Array, Labels
 from mixable.datasets import make_hazan
+from mixable.experiments.figures import pyplot
 from mixable.forecasters import AIOLI, GAF, OGD, ONS, Folklore
 from mixable.losses import log_loss
 
-Array = NDArray[np.float64]
 EPS = (0.001, 0.01, 0.1)
 
 # Proper forecasters first. B = log n bounds the margin weights, so B / sqrt(2) the norm of the 2 x
@@ -47,7 +47,7 @@ class Result(NamedTuple):
     regret: float
 
 
-def leaders(X: Array, y: NDArray[np.int_], lam: float, radius: float) -> Array:
+def leaders(X: Array, y: Labels, lam: float, radius: float) -> Array:
     """Margin weights (n + 1,) of the leader after each example, within |w| <= radius.
 
     It minimises lam w^2 + the losses of the first t examples, for all t at once. The stream has
@@ -69,7 +69,7 @@ def leaders(X: Array, y: NDArray[np.int_], lam: float, radius: float) -> Array:
     return np.asarray((low + high) / 2)
 
 
-def losses(w: Array, X: Array, y: NDArray[np.int_]) -> Array:
+def losses(w: Array, X: Array, y: Labels) -> Array:
     """Logistic loss of margin weights w on each example."""
     return np.logaddexp(0.0, np.where(y == 1, -1.0, 1.0) * w * X[:, 0])
 
@@ -96,32 +96,17 @@ def regrets(n: int, eps: float, seeds: int) -> Iterator[Result]:
 
 def plot(results: list[Result], path: Path) -> None:
     """One panel per eps, regret against n; dashed lines for proper forecasters."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     widths = sorted({result.eps for result in results})
-    figure, panels = plt.subplots(
-        1, len(widths), figsize=(4.2 * len(widths), 4), dpi=150, squeeze=False, sharey=True
-    )
-    markers = "ovs^Dxp"
+    size = (4.2 * len(widths), 4)
+    figure, panels = plt.subplots(1, len(widths), figsize=size, dpi=150, squeeze=False, sharey=True)
     for axes, eps in zip(panels[0], widths, strict=True):
-        for i, name in enumerate(FORECASTERS):
-            points = sorted(
-                (result.n, result.regret)
-                for result in results
-                if result.forecaster == name and result.eps == eps
-            )
-            style = "--" if i < PROPER else "-"
-            axes.plot(
-                *zip(*points, strict=True),
-                style,
-                marker=markers[i],
-                markersize=4,
-                label=name,
-                linewidth=1.2,
-            )
+        for i, (name, marker) in enumerate(zip(FORECASTERS, "ovs^Dxp", strict=True)):
+            chosen = [each for each in results if (each.forecaster, each.eps) == (name, eps)]
+            points = sorted((result.n, result.regret) for result in chosen)
+            style = {"linestyle": "--" if i < PROPER else "-", "linewidth": 1.2}
+            style |= {"marker": marker, "markersize": 4}
+            axes.plot(*zip(*points, strict=True), **style, label=name)
         axes.axhline(0, color="0.6", linewidth=0.8)
         axes.set(xscale="log", xlabel="examples n", title=f"eps = {eps:g}")
         axes.set_yscale("symlog", linthresh=10)

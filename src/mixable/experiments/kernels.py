@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import datasets
+from mixable._config import one_blas_thread
+from mixable._types import Array, Labels, Stream
+from mixable.experiments.figures import pyplot
 from mixable.forecasters import GAF
 from mixable.integrals import Quadrature, Sobol
 from mixable.kernel_gaf import KernelGAF
 from mixable.kernels import Fourier, Nystroem
 from mixable.losses import Logistic, log_loss
-
-Array = NDArray[np.float64]
 
 LAM, ALPHA = 0.01, 4.0  # of all forecasters here
 # Name: the kernel's gamma, for z-scored inputs.
@@ -47,14 +47,14 @@ class Result(NamedTuple):
     microseconds: float
 
 
-def stream(name: str, n: int) -> tuple[Array, NDArray[np.int_]]:
+def stream(name: str, n: int) -> Stream:
     """Return z-scored inputs and labels, in random order."""
     X, y = datasets.make_shapes(n, name) if name != "vehicle" else datasets.load_vehicle()[:2]
     order = np.random.default_rng(0).permutation(len(y))[:n]
     return ((X - X.mean(axis=0)) / X.std(axis=0))[order], y[order]
 
 
-def timed(forecaster: GAF | KernelGAF, X: Array, y: NDArray[np.int_]) -> tuple[Array, float]:
+def timed(forecaster: GAF | KernelGAF, X: Array, y: Labels) -> tuple[Array, float]:
     """Forecasts, and seconds per example."""
     start = time.perf_counter()
     p = forecaster.run(X, y)
@@ -77,13 +77,9 @@ def features(
 def measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Reference | Result]:
     """Run a stream: first the reference, then each method with each number of features.
 
-    Means over the seeds, which only Fourier features have a use for, and the shortest time. With
-    one BLAS thread.
+    Means over the seeds, which only Fourier features have a use for, and the shortest time.
     """
-    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
+    with one_blas_thread():
         yield from _measure(name, sizes, n, seeds)
 
 
@@ -108,16 +104,10 @@ def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Refere
             for seed in range(seeds):
                 phi, making = features(method, X, m, gamma, seed)
                 p, running = timed(GAF(m, K, lam=LAM, alpha=ALPHA, mu=0.0), phi, y)
-                each = log_loss(p, y)
-                total = float(each.sum() - log_loss(exact, y).sum())
-                runs.append(
-                    (
-                        float(each.mean()),
-                        total,
-                        float(np.abs(np.log(p) - np.log(exact)).mean()),
-                        1e6 * (making + running),
-                    )
-                )
+                each, best = log_loss(p, y), log_loss(exact, y)
+                gap = np.abs(np.log(p) - np.log(exact)).mean()
+                scores = each.mean(), each.sum() - best.sum(), gap
+                runs.append((*scores, 1e6 * (making + running)))
             loss, regret, difference, _ = np.mean(runs, axis=0).tolist()
             fastest = min(microseconds for *_, microseconds in runs)
             yield Result(name, method, m, loss, regret, difference, fastest)
@@ -125,58 +115,36 @@ def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Refere
 
 def plot(references: list[Reference], results: list[Result], path: Path) -> None:
     """One row of panels for each stream: loss, regret, difference of log p, time."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, rows = plt.subplots(
-        len(references), 4, figsize=(15, 3.6 * len(references)), dpi=150, squeeze=False
-    )
-    names = ("loss", "regret", "difference", "microseconds")
-    titles = (
-        "log loss per example",
-        "regret to exact (nats)",
-        "mean |difference of log p|",
-        "microseconds per example",
-    )
+    plt = pyplot()
+    size = (15, 3.6 * len(references))
+    figure, rows = plt.subplots(len(references), 4, figsize=size, dpi=150, squeeze=False)
+    titles = {
+        "loss": "log loss per example",
+        "regret": "regret to exact (nats)",
+        "difference": "mean |difference of log p|",
+        "microseconds": "microseconds per example",
+    }
     for reference, panels in zip(references, rows, strict=True):
-        for axes, name, title in zip(panels, names, titles, strict=True):
+        for axes, (name, title) in zip(panels, titles.items(), strict=True):
             for method, marker in zip(METHODS, "os", strict=True):
-                chosen = [
-                    result
-                    for result in results
-                    if (result.stream, result.method) == (reference.stream, method)
-                ]
+                which = (reference.stream, method)
+                chosen = [each for each in results if (each.stream, each.method) == which]
+                sizes = [result.n_components for result in chosen]
                 values = [getattr(result, name) for result in chosen]
-                axes.plot(
-                    [result.n_components for result in chosen],
-                    values,
-                    marker=marker,
-                    markersize=4,
-                    linewidth=1.2,
-                    label=method,
-                )
+                axes.plot(sizes, values, marker=marker, markersize=4, linewidth=1.2, label=method)
             axes.set(xscale="log", xlabel="n_components")
             axes.set_title(f"{reference.stream}: {title}", fontsize=10)
-        panels[0].axhline(reference.exact, color="black", linewidth=0.9, label="exact kernel")
-        panels[0].axhline(
-            reference.linear, color="0.5", linewidth=0.9, linestyle="--", label="linear"
-        )
-        panels[0].axvline(
-            reference.dimension[-1],
-            color="0.7",
-            linewidth=0.9,
-            linestyle=":",
-            label="effective dimension",
-        )
+        exact = {"color": "black", "linewidth": 0.9, "label": "exact kernel"}
+        linear = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "label": "linear"}
+        effective = {"color": "0.7", "linewidth": 0.9, "linestyle": ":"}
+        panels[0].axhline(reference.exact, **exact)
+        panels[0].axhline(reference.linear, **linear)
+        panels[0].axvline(reference.dimension[-1], **effective, label="effective dimension")
         panels[1].axhline(0, color="0.6", linewidth=0.8)
         panels[1].set_yscale("symlog", linthresh=1)
         panels[2].set_yscale("log")
         panels[3].set_yscale("log")
-        panels[3].axhline(
-            reference.microseconds, color="black", linewidth=0.9, label="exact kernel"
-        )
+        panels[3].axhline(reference.microseconds, **exact)
         for axes in (panels[0], panels[3]):
             axes.legend(fontsize=7, framealpha=1.0)
     figure.tight_layout()

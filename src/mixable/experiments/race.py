@@ -118,69 +118,53 @@ def hindsight(layout: sources.Layout, store: Store) -> float | None:
 
 def standings(results: list[dict[str, Any]], best: dict[str, float | None]) -> list[Standing]:
     """Rank the forecasters of each data set, each at the setting of the least mean log loss."""
-    out = []
-    for data in dict.fromkeys(result["data"] for result in results):
-        rows = []
-        for forecaster in dict.fromkeys(result["forecaster"] for result in results):
-            groups: dict[str, list[dict[str, Any]]] = {}
-            for result in results:
-                if (result["data"], result["forecaster"]) == (data, forecaster):
-                    groups.setdefault(json.dumps(result["setting"]), []).append(result)
-            if not groups:
-                continue
-            chosen = min(
-                groups.values(),
-                key=lambda group: statistics.fmean(result["log_loss"] for result in group),
-            )
-            low, median, high = np.quantile(
-                [result["log_loss"] for result in chosen], [0.25, 0.5, 0.75]
-            )
-            least = best.get(data)
+    groups: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    for result in results:
+        settings = groups.setdefault((result["data"], result["forecaster"]), {})
+        settings.setdefault(json.dumps(result["setting"]), []).append(result)
+    data = list(dict.fromkeys(result["data"] for result in results))
+    rows = [
+        _standing(min(settings.values(), key=_mean_loss), best.get(name))
+        for (name, _), settings in groups.items()
+    ]
+    return sorted(rows, key=lambda row: (data.index(row.data), row.median))
 
-            def middle(name: str, chosen: list[dict[str, Any]] = chosen) -> float:
-                return float(statistics.median(result[name] for result in chosen))
 
-            rows.append(
-                Standing(
-                    data,
-                    forecaster,
-                    chosen[0]["setting"],
-                    float(low),
-                    float(median),
-                    float(high),
-                    middle("accuracy"),
-                    middle("calibration_error"),
-                    middle("microseconds"),
-                    None if least is None else float(median) * chosen[0]["n"] - least,
-                    sorted(
-                        chosen, key=lambda result: (result["seed"] is not None, result["seed"] or 0)
-                    ),
-                )
-            )
-        out += sorted(rows, key=lambda row: row.median)
-    return out
+def _mean_loss(group: list[dict[str, Any]]) -> float:
+    return statistics.fmean(result["log_loss"] for result in group)
+
+
+def _standing(chosen: list[dict[str, Any]], least: float | None) -> Standing:
+    """The runs of one forecaster with one setting."""
+    first = chosen[0]
+    low, median, high = np.quantile([each["log_loss"] for each in chosen], [0.25, 0.5, 0.75])
+    names = ("accuracy", "calibration_error", "microseconds")
+    middle = {name: float(statistics.median(each[name] for each in chosen)) for name in names}
+    return Standing(
+        first["data"],
+        first["forecaster"],
+        first["setting"],
+        float(low),
+        float(median),
+        float(high),
+        **middle,
+        regret=None if least is None else float(median) * first["n"] - least,
+        results=sorted(chosen, key=_seed),
+    )
+
+
+def _seed(result: dict[str, Any]) -> int:
+    return -1 if result["seed"] is None else int(result["seed"])
 
 
 def table(results: list[dict[str, Any]]) -> Any:
     """All runs as a Polars data frame, one row each."""
     import polars as pl
 
-    names = (
-        "data",
-        "forecaster",
-        "seed",
-        "n",
-        "log_loss",
-        "brier",
-        "accuracy",
-        "calibration_error",
-        "microseconds",
-    )
-
-    def place(result: dict[str, Any]) -> tuple[str, str, str, int]:
-        seed = -1 if result["seed"] is None else result["seed"]
-        return result["data"], result["forecaster"], json.dumps(result["setting"]), seed
-
-    order = sorted(results, key=place)
-    columns: dict[str, list[Any]] = {name: [result[name] for result in order] for name in names}
-    return pl.DataFrame({**columns, "setting": [json.dumps(result["setting"]) for result in order]})
+    keys = ("data", "forecaster", "seed", "n", *runs.SCORES, "microseconds")
+    rows = [
+        {**{key: result[key] for key in keys}, "setting": json.dumps(result["setting"])}
+        for result in results
+    ]
+    rows.sort(key=lambda row: (row["data"], row["forecaster"], row["setting"], _seed(row)))
+    return pl.DataFrame(rows, infer_schema_length=None)

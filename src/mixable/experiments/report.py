@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +27,24 @@ CAPTIONS = {
     "perfect calibration. Bins with fewer than 10 forecasts are left out.",
     "trust": "How AutoGAF's trust is shared among experts of different drift, in the first order.",
 }
-HEADINGS = (
-    "forecaster",
-    "log loss",
-    "quartiles",
-    "accuracy",
-    "calibration error",
-    "regret",
-    "µs per example",
-    "best setting",
-)
 
 
-def cells(row: Standing) -> list[str]:
-    """One line of the table."""
-    return [
-        FORECASTERS[row.forecaster].title,
-        f"{row.median:.4f}",
-        f"{row.low:.4f} to {row.high:.4f}",
-        f"{row.accuracy:.1%}",
-        f"{row.calibration_error:.3f}",
-        "skipped" if row.regret is None else f"{row.regret:.1f}",
-        f"{row.microseconds:.1f}",
-        in_words(row.setting) or "nothing to set",
-    ]
+def cells(row: Standing) -> dict[str, str]:
+    """One line of the table, by heading."""
+    return {
+        "forecaster": FORECASTERS[row.forecaster].title,
+        "log loss": f"{row.median:.4f}",
+        "quartiles": f"{row.low:.4f} to {row.high:.4f}",
+        "accuracy": f"{row.accuracy:.1%}",
+        "calibration error": f"{row.calibration_error:.3f}",
+        "regret": "skipped" if row.regret is None else f"{row.regret:.1f}",
+        "µs per example": f"{row.microseconds:.1f}",
+        "best setting": in_words(row.setting) or "nothing to set",
+    }
+
+
+def _line(tag: str, texts: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) + "</tr>"
 
 
 def write(path: Path, standings: list[Standing], figures: list[Path], race: dict[str, Any]) -> None:
@@ -61,18 +56,14 @@ def write(path: Path, standings: list[Standing], figures: list[Path], race: dict
     for data in dict.fromkeys(row.data for row in standings):
         parts.append(f"<h2>{html.escape(data)}</h2>")
         parts += [f"<p>{html.escape(remark)}</p>" for remark in race["remarks"].get(data, [])]
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>"
-            for row in standings
-            if row.data == data
-        )
-        heading = "".join(f"<th>{html.escape(name)}</th>" for name in HEADINGS)
-        parts.append(f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>")
+        lines = [cells(row) for row in standings if row.data == data]
+        body = "".join(_line("td", line.values()) for line in lines)
+        heading = _line("th", lines[0])
+        parts.append(f"<table><thead>{heading}</thead><tbody>{body}</tbody></table>")
     parts.append(
         "<p>Log loss in nats, one pass. Regret: loss in all beyond that of the best linear model "
-        "in hindsight "
-        f"(norm {HINDSIGHT_RADIUS:g}, z-scored features); skipped for data too large for "
-        "memory.</p>"
+        f"in hindsight (norm {HINDSIGHT_RADIUS:g}, z-scored features); skipped for data too large "
+        "for memory.</p>"
     )
     for figure in figures:
         svg = figure.read_text(encoding="utf-8")

@@ -12,16 +12,17 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import metrics
-from mixable._config import __version__
+from mixable._config import __version__, one_blas_thread
+from mixable._types import Array
 from mixable.experiments import sources
 from mixable.forecasters import AutoGAF, table
 from mixable.learner import Design, KernelPlan, Learner
 
-Array = NDArray[np.float64]
+Setting = tuple[tuple[str, float], ...]
 
+SCORES = ("log_loss", "brier", "accuracy", "calibration_error")
 PAPER_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 POINTS = 120  # of a loss curve that are kept, evenly spaced in n, and as many in log n
 
@@ -45,9 +46,8 @@ def _entrants() -> dict[str, Entrant]:
         if entry.short is not None:
             out[entry.short] = Entrant(entry.name, entry.kind, entry.searched)
         if entry.short == "gaf":
-            out["plugin"] = Entrant(
-                "GAF, plug-in", entry.kind, entry.searched, (("alpha", math.inf),)
-            )
+            fixed = (("alpha", math.inf),)
+            out["plugin"] = Entrant("GAF, plug-in", entry.kind, entry.searched, fixed)
     out["kernel"] = Entrant("kernel (Fourier)", None, fixed=(("method", "fourier"),))
     out["nystroem"] = Entrant("kernel (Nystroem)", None, fixed=(("method", "nystroem"),))
     return out
@@ -72,16 +72,16 @@ def check_forecaster(name: str, n_classes: int | None = None) -> None:
 
 def settings(
     name: str, grid: str | dict[str, list[dict[str, float]]], alphas: tuple[float, ...]
-) -> list[dict[str, float]]:
+) -> list[Setting]:
     """The settings of a forecaster that a race tries."""
     if isinstance(grid, dict):
-        return grid.get(name, [{}])
-    out: list[dict[str, float]] = [{}]
+        return [tuple(setting.items()) for setting in grid.get(name, [{}])]
+    out: list[Setting] = [()]
     if grid == "paper":
         for parameter in FORECASTERS[name].searched:
-            out = [{**setting, parameter: value} for setting in out for value in PAPER_GRID]
+            out = [(*setting, (parameter, value)) for setting in out for value in PAPER_GRID]
     if name == "gaf" and alphas != (1.0,):
-        out = [{**setting, "alpha": alpha} for setting in out for alpha in alphas]
+        out = [(*setting, ("alpha", alpha)) for setting in out for alpha in alphas]
     return out
 
 
@@ -92,7 +92,7 @@ class Task:
     data: str
     layout: sources.Layout
     forecaster: str
-    setting: tuple[tuple[str, float], ...]
+    setting: Setting
     seed: int | None
     scale: str
 
@@ -100,14 +100,12 @@ class Task:
         """Return what learns; BadDataError if there is none with this setting."""
         try:
             n_classes = len(self.layout.classes)
-            return Learner(self._design(n_classes), self.layout.n_features, range(n_classes))
+            return Learner(self._design(), self.layout.n_features, range(n_classes))
         except (TypeError, ValueError, MemoryError) as error:
-            raise sources.BadDataError(
-                f"{self.data}: {self.forecaster} with {dict(self.setting)}: "
-                f"{sources.one_line(error)}"
-            ) from None
+            what = f"{self.forecaster} with {dict(self.setting)}"
+            raise sources.BadDataError(f"{self.data}: {what}: {sources.one_line(error)}") from None
 
-    def _design(self, n_classes: int) -> Design:
+    def _design(self) -> Design:
         """The forecaster and its inputs; rows that were scaled beforehand stay as they are."""
         entrant = FORECASTERS[self.forecaster]
         setting: dict[str, Any] = {**dict(self.setting), **dict(entrant.fixed)}
@@ -116,9 +114,8 @@ class Task:
             return Design(entrant.kind, setting, standardize=standardize, intercept=True)
         for name in dict(self.setting):
             if name not in KERNEL_PARAMETERS:
-                raise TypeError(
-                    f"there is no parameter {name!r}; there are {' and '.join(KERNEL_PARAMETERS)}"
-                )
+                known = " and ".join(KERNEL_PARAMETERS)
+                raise TypeError(f"there is no parameter {name!r}; there are {known}")
         components = float(setting.get("n_components", 200))
         if not components.is_integer():  # numbers of a grid are floats
             raise ValueError(f"n_components must be an integer, got {components:g}")
@@ -136,26 +133,12 @@ class Task:
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
 
 
+@one_blas_thread()
 def run(task: Task) -> dict[str, Any]:
-    """Run a task; return the loss curve, scores, time and AutoGAF's trust, as plain JSON.
-
-    With one BLAS thread, so that the numbers are the same wherever it runs.
-    """
-    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        return _run(task)
-
-
-def _run(task: Task) -> dict[str, Any]:
-    layout = task.layout
-    n = layout.rows
-    learner = task.make()
-    scores = metrics.Scores()
-    marks = np.unique(
-        np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)]).round().astype(int)
-    )
+    """Run a task; return the loss curve, scores, time and AutoGAF's trust, as plain JSON."""
+    n, learner, scores = task.layout.rows, task.make(), metrics.Scores()
+    evenly = np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)])
+    marks = np.unique(evenly.round().astype(int))
     curve, trust, total, seconds, seen = [], [], 0.0, 0.0, 0
     # The trust is noted after each piece.
     piece = min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096
@@ -180,10 +163,7 @@ def _run(task: Task) -> dict[str, Any]:
         },
         "seed": task.seed,
         "n": seen,
-        "log_loss": scores.log_loss,
-        "brier": scores.brier,
-        "accuracy": scores.accuracy,
-        "calibration_error": scores.calibration_error,
+        **{name: getattr(scores, name) for name in SCORES},
         "reliability": [list(row) for row in scores.reliability()],
         "microseconds": 1e6 * seconds / seen,
         "curve": curve,
@@ -193,21 +173,16 @@ def _run(task: Task) -> dict[str, Any]:
 
 def _trust(forecaster: AutoGAF) -> list[float]:
     """AutoGAF's trust by drift: none, each drift of the grid, the guard."""
-    names = [
-        expert.kind if expert.kind == "guard" else f"drift {expert.drift:g}"
-        for expert in forecaster.experts
-    ]
-    return [
-        float(sum(w for w, name in zip(forecaster.trust, names, strict=True) if name == group))
-        for group in trust_groups()
-    ]
+    out = dict.fromkeys(trust_groups(), 0.0)
+    for expert, trust in zip(forecaster.experts, forecaster.trust, strict=True):
+        out["guard" if expert.kind == "guard" else f"drift {expert.drift:g}"] += float(trust)
+    return list(out.values())
 
 
 def trust_groups() -> list[str]:
     """The groups of `trust`, in order."""
-    return [f"drift {drift:g}" for drift in sorted({drift for _, _, drift in AutoGAF.GRID})] + [
-        "guard"
-    ]
+    drifts = sorted({drift for _, _, drift in AutoGAF.GRID})
+    return [*(f"drift {drift:g}" for drift in drifts), "guard"]
 
 
 def batches(task: Task) -> Iterator[tuple[Array, Any]]:

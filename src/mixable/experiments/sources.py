@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,12 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import datasets
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.int_]
+from mixable._types import Stream
 
 EMBEDDED = {
     "vehicle": datasets.load_vehicle,
@@ -74,7 +72,7 @@ def survey(name: str, target: str | None) -> Layout:
         raise BadDataError(f"{name}: cannot be read: {one_line(error)}") from error
 
 
-def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
+def chunks(layout: Layout, size: int = CHUNK) -> Iterator[Stream]:
     """Rows as numbers (n, n_features), NaN for what is missing, and labels (n,), in order."""
     if layout.path is None:
         X, y, _ = _embedded(layout.name)
@@ -96,7 +94,7 @@ def chunks(layout: Layout, size: int = CHUNK) -> Iterator[tuple[Array, Labels]]:
 
 
 @lru_cache(maxsize=4)
-def table(layout: Layout) -> tuple[Array, Labels]:
+def table(layout: Layout) -> Stream:
     """All rows at once."""
     parts = list(chunks(layout))
     return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
@@ -110,9 +108,9 @@ def _embedded(name: str) -> datasets.Dataset:
 def _survey_file(path: Path, target: str | None) -> Layout:
     import polars as pl
 
-    numeric: dict[str, int] = {}  # values that are there, of columns of numbers
-    text: dict[str, dict[str, int]] = {}
-    classes: dict[str, int] = {}
+    numeric: Counter[str] = Counter()  # values that are there, of columns of numbers
+    text: dict[str, Counter[str]] = {}
+    classes: set[str] = set()
     columns: list[str] = []
     rows = missing = 0
     for frame in _frames(path, CHUNK):
@@ -124,28 +122,20 @@ def _survey_file(path: Path, target: str | None) -> Layout:
                     f"{path}: has no column {target!r}; its columns are {', '.join(columns)}"
                 )
         labels = frame[target]
-        empty = labels.is_null() | (
-            labels.is_nan() if labels.dtype.is_float() else pl.Series([False] * len(labels))
-        )
-        if empty.any():
-            raise BadDataError(
-                f"{path}: row {rows + int(empty.arg_true()[0]) + 1} has no label in column "
-                f"{target!r}"
-            )
-        for label, count in labels.cast(pl.String).value_counts().iter_rows():
-            classes[label] = classes.get(label, 0) + count
-        for name in columns:
-            if name == target:
-                continue
-            series = frame[name]
+        if labels.dtype.is_float():
+            labels = labels.fill_nan(None)
+        if labels.null_count():
+            row = rows + int(labels.is_null().arg_true()[0]) + 1
+            raise BadDataError(f"{path}: row {row} has no label in column {target!r}")
+        classes.update(labels.cast(pl.String).unique())
+        for series in frame.drop(target):
+            name = series.name
             if series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
-                numeric[name] = numeric.get(name, 0) + len(series) - series.null_count()
+                numeric[name] += len(series) - series.null_count()
                 missing += series.null_count()
             else:
-                counts = text.setdefault(name, {})
-                for value, count in series.cast(pl.String).value_counts().iter_rows():
-                    if value is not None:
-                        counts[value] = counts.get(value, 0) + count
+                counts = series.cast(pl.String).drop_nulls().value_counts()
+                text.setdefault(name, Counter()).update(dict(counts.iter_rows()))
         rows += len(frame)
         if len(classes) > 1000:
             raise BadDataError(
@@ -155,14 +145,12 @@ def _survey_file(path: Path, target: str | None) -> Layout:
         raise BadDataError(f"{path}: has no rows")
     if len(classes) < 2:
         raise BadDataError(
-            f"{path}: all {rows} labels in column {target!r} are {next(iter(classes))!r}; there is "
+            f"{path}: all {rows} labels in column {target!r} are {classes.pop()!r}; there is "
             "nothing to forecast"
         )
-    empty_columns = [name for name, count in numeric.items() if count == 0] + [
-        name for name, counts in text.items() if not counts
-    ]
-    if empty_columns:
-        raise BadDataError(f"{path}: column {empty_columns[0]!r} has no values at all; remove it")
+    for name, values in {**numeric, **text}.items():
+        if not values:
+            raise BadDataError(f"{path}: column {name!r} has no values at all; remove it")
     remarks = []
     categories = []
     for name, counts in text.items():
@@ -210,25 +198,23 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
     """Polars data frames of at most `size` rows."""
     import polars as pl
 
+    def in_batches(lazy: Any) -> Iterator[Any]:
+        yield from lazy.collect_batches(chunk_size=size, maintain_order=True)
+
     plain = glob.escape(str(path.resolve()))  # Polars takes brackets and stars for patterns
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = next((suffix for suffix in reversed(suffixes) if suffix not in (".gz", ".zst")), "")
     if kind in (".csv", ".tsv", ".txt", ".data"):
         if path.stat().st_size == 0:
             raise BadDataError(f"{path}: is empty")
-        lazy = pl.scan_csv(
-            plain,
-            separator="\t" if kind == ".tsv" else ",",
-            infer_schema_length=None,
-            null_values=["", "NA", "NaN", "nan", "?"],
+        separator, empty = "\t" if kind == ".tsv" else ",", ["", "NA", "NaN", "nan", "?"]
+        yield from in_batches(
+            pl.scan_csv(plain, separator=separator, null_values=empty, infer_schema_length=None)
         )
-        yield from lazy.collect_batches(chunk_size=size, maintain_order=True)
     elif kind in (".parquet", ".pq"):
-        yield from pl.scan_parquet(plain).collect_batches(chunk_size=size, maintain_order=True)
+        yield from in_batches(pl.scan_parquet(plain))
     elif kind in (".jsonl", ".ndjson"):
-        yield from pl.scan_ndjson(plain, infer_schema_length=None).collect_batches(
-            chunk_size=size, maintain_order=True
-        )
+        yield from in_batches(pl.scan_ndjson(plain, infer_schema_length=None))
     elif kind == ".arff":
         from scipy.io import arff
 
@@ -243,11 +229,8 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
         from sklearn.datasets import load_svmlight_file
 
         X, y = load_svmlight_file(str(path))
-        dense = X.toarray()
-        labels = [f"{label:g}" for label in y]
-        yield pl.DataFrame(
-            {**{f"x{i + 1}": dense[:, i] for i in range(dense.shape[1])}, "label": labels}
-        )
+        features = {f"x{i}": column for i, column in enumerate(X.toarray().T, start=1)}
+        yield pl.DataFrame({**features, "label": [f"{label:g}" for label in y]})
     else:
         raise BadDataError(
             f"{path}: its kind is not known; CSV, TSV, Parquet, JSON lines, ARFF and LIBSVM files "

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._fit import fit
+from mixable._types import Labels
 from mixable.forecasters.base import Array, Parameter
 from mixable.forecasters.keeping import KeepingForecaster
 from mixable.integrals import helmert, softmax
@@ -71,13 +72,11 @@ class FTRL(KeepingForecaster):
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
-        examples = self._with(*self._checked(x, y, weight))
-        V = fit(*examples, self.lam, self._V)
-        (self._X, self._y, self._w), self._V = examples, V
+        self._learn_all(*self._with(*self._checked(x, y, weight)))
 
-    def _learn_all(self, X: Array, y: NDArray[np.int_], w: Array) -> None:
-        self._V = fit(X, y, w, self.lam, self._V)
-        self._X, self._y, self._w = X, y, w
+    def _learn_all(self, X: Array, y: Labels, w: Array) -> None:
+        V = fit(X, y, w, self.lam, self._V)
+        self._X, self._y, self._w, self._V = X, y, w, V
 
     def _largest_square(self) -> float:
         return 1e15 * self.lam

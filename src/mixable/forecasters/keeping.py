@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate
+from mixable._types import Labels
 from mixable.forecasters.base import Array, MulticlassForecaster, each
 
 
@@ -18,7 +19,7 @@ class KeepingForecaster(MulticlassForecaster):
 
     def _keep_nothing(self) -> None:
         self._X: Array = np.empty((0, self.n_features))
-        self._y: NDArray[np.int_] = np.empty(0, dtype=np.int_)
+        self._y: Labels = np.empty(0, dtype=np.int_)
         self._w: Array = np.empty(0)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -59,7 +60,7 @@ class KeepingForecaster(MulticlassForecaster):
         _validate.size(row, self._largest_square(), "x")
         return row, label, _validate.weight(weight)
 
-    def _with(self, x: Array, y: int, weight: float) -> tuple[Array, NDArray[np.int_], Array]:
+    def _with(self, x: Array, y: int, weight: float) -> tuple[Array, Labels, Array]:
         """Return the examples kept so far and one more."""
         return np.vstack([self._X, x]), np.append(self._y, y), np.append(self._w, weight)
 
@@ -71,6 +72,6 @@ class KeepingForecaster(MulticlassForecaster):
         larger._learn_all(X, self._y, self._w)
         self.__dict__.update(larger.__dict__)
 
-    def _learn_all(self, X: Array, y: NDArray[np.int_], w: Array) -> None:
+    def _learn_all(self, X: Array, y: Labels, w: Array) -> None:
         for example in zip(X, y, w, strict=True):
             self.learn(*example)

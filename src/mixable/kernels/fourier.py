@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _validate
-
-Array = NDArray[np.float64]
+from mixable._types import Array
 
 
 class Fourier:

@@ -15,8 +15,7 @@ from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 
 from mixable import _validate
-
-Array = NDArray[np.float64]
+from mixable._types import Array
 
 
 def rbf(A: Array, B: Array, gamma: float) -> Array:

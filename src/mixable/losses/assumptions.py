@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import _validate
 from mixable._sobol import matched_sobol
+from mixable._types import Array
 from mixable.integrals import Rung
 from mixable.losses.logistic import Logistic
 from mixable.losses.protocol import Constants, Loss, check_loss
 
-Array = NDArray[np.float64]
 # Standard deviations of the linear predictions that (A1) is tried at.
 NARROWEST, WIDEST = 0.03, 30.0
 

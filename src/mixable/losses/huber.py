@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import _validate
+from mixable._types import Array
 from mixable.losses.protocol import Constants, check_kind
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

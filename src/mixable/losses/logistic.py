@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate, integrals
+from mixable._types import Array
 from mixable.losses.protocol import Constants, check_kind
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -95,10 +94,8 @@ class Logistic:
         if math.isinf(alpha):
             return integrals.softmax(mean)
         Q = integrals.helmert(self.n_classes)
-        return integrals.expectation(Q.T @ mean, Q.T @ covariance @ Q, self._ladder(), step)
-
-    def _ladder(self) -> list[integrals.Rung]:
-        return integrals.ladder(self.integrator, self.n_classes, self.seed)
+        rungs = integrals.ladder(self.integrator, self.n_classes, self.seed)
+        return integrals.expectation(Q.T @ mean, Q.T @ covariance @ Q, rungs, step)
 
 
 def log_loss(probabilities: ArrayLike, y: ArrayLike) -> Array:

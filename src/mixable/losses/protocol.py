@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-
+from mixable._types import Array
 
 KINDS = ("paper", "tight")  # the sets of constants that are proved
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mixable import _core
+from mixable._types import Array
 from mixable.streaming.model import Identifier, as_text
-
-Array = NDArray[np.float64]
 
 
 class CsvAnswers:

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core
+from mixable._types import Array
 from mixable.learner.columns import number
 from mixable.streaming.errors import StreamError
 from mixable.streaming.model import Identifier, StreamModel, as_text
+from mixable.streaming.options import Options
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 MOST_FEATURES = 2000  # that are added unasked
 LONGEST_NAME = 1000  # of a feature or an identifier
@@ -40,28 +41,17 @@ class Batch(NamedTuple):
 class CsvEvents:
     """Events in CSV: one to a line, the first line has the names of the columns."""
 
-    def __init__(
-        self,
-        header: bytes,
-        model: StreamModel,
-        *,
-        target: str | None,
-        identifier: str | None,
-        learns: bool,
-    ) -> None:
-        names = _header(header)
+    def __init__(self, header: bytes, model: StreamModel, options: Options) -> None:
+        names, target, identifier = _header(header), options.target, options.identifier
         for wanted in (target, identifier):
             if wanted is not None and wanted not in names:
-                raise StreamError(
-                    f"the header has no column {wanted!r}; it has {', '.join(names):.300}"
-                )
+                found = f"{', '.join(names):.300}"
+                raise StreamError(f"the header has no column {wanted!r}; it has {found}")
         features = [name for name in names if name not in (target, identifier)]
-        if not model.closed_features and learns:
+        if not model.closed_features and options.learns:
             if len(model.columns.keys() | set(features)) > MOST_FEATURES:
-                raise StreamError(
-                    f"the header has {len(features):,} columns; name the features with --features "
-                    "if there are so many"
-                )
+                hint = "name the features with --features if there are so many"
+                raise StreamError(f"the header has {len(features):,} columns; {hint}")
             model.add_features(features)
         used = [name for name in features if name in model.columns]
         self._fieldless = not (used if model.closed_features else features)
@@ -71,9 +61,8 @@ class CsvEvents:
         special = {target: -2, identifier: -3}
         self._columns = [model.columns[name] for name in used]
         self._model = model
-        self._parser = _core.CsvParser(
-            [special.get(name, places.get(name, -1)) for name in names], names
-        )
+        roles = [special.get(name, places.get(name, -1)) for name in names]
+        self._parser = _core.CsvParser(roles, names)
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         """At most `most` events of some whole lines."""
@@ -106,11 +95,9 @@ def _header(line: bytes) -> list[str]:
 class JsonEvents:
     """Events in JSON lines: one object to a line."""
 
-    def __init__(
-        self, model: StreamModel, *, target: str | None, identifier: str | None, learns: bool
-    ) -> None:
-        self._model, self._target, self._identifier = model, target, identifier
-        self._open = learns and not model.closed_features
+    def __init__(self, model: StreamModel, options: Options) -> None:
+        self._model, self._options = model, options
+        self._open = options.learns and not model.closed_features
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         """At most `most` events of some whole lines; only the first may have new features."""
@@ -154,9 +141,8 @@ class JsonEvents:
 
     def _add_features(self, values: dict[Hashable, Any]) -> None:
         if len(self._model.columns.keys() | values.keys()) > MOST_FEATURES:
-            raise ValueError(
-                f"more than {MOST_FEATURES} features; name those wanted with --features"
-            )
+            hint = "name those wanted with --features"
+            raise ValueError(f"more than {MOST_FEATURES} features; {hint}")
         if any(len(str(name)) > LONGEST_NAME for name in values):
             raise ValueError(f"a feature's name of more than {LONGEST_NAME:,} characters")
         for name, value in values.items():
@@ -167,8 +153,8 @@ class JsonEvents:
         values = json.loads(text.decode(), object_pairs_hook=_without_doubles)
         if not isinstance(values, dict):
             raise ValueError("not a JSON object")
-        label = _text(values.pop(self._target, None), "label")
-        key = values.pop(self._identifier, None)
+        label = _text(values.pop(self._options.target, None), "label")
+        key = values.pop(self._options.identifier, None)
         if len(_text(key, "identifier") or "") > LONGEST_NAME:
             raise ValueError("an identifier that is too long")
         return values, label, None if key == "" else key

@@ -37,16 +37,11 @@ class Sink:
         self.wait: Callable[[int], bool] = lambda descriptor: True
         if self.has_length:
             size = os.fstat(self.descriptor).st_size
-            self.continues = mark is not None and self._is_marked(mark, size)
-            if mark is not None and self.continues:
-                self.length = int(mark[0])
-            elif not fresh:
-                self.length = size
-
-    def _is_marked(self, mark: Mark, size: int) -> bool:
-        """Whether the file is that of a mark: by its contents, or by its name if it has none."""
-        length = int(mark[0])
-        return length <= size and self._mark_at(length) == mark
+            marked = size + 1 if mark is None else int(mark[0])
+            # By its contents, or by its name if it has none.
+            self.continues = marked <= size and self._mark_at(marked) == mark
+            if self.continues or not fresh:
+                self.length = marked if self.continues else size
 
     def cut(self) -> None:
         """Cut it back, to go on from there."""
@@ -60,14 +55,12 @@ class Sink:
             self.length += len(data)
             while data:
                 if not self.has_length and not self.wait(self.descriptor):
-                    raise StreamError(
-                        "nobody reads the answers; the model is as of the last checkpoint"
-                    )
+                    kept = "the model is as of the last checkpoint"
+                    raise StreamError(f"nobody reads the answers; {kept}")
                 data = data[os.write(self.descriptor, data if self.has_length else data[:PIECE]) :]
         except OSError as error:
-            raise StreamError(
-                f"cannot write {self.path or 'the answers'}: {error.strerror}"
-            ) from None
+            where = self.path or "the answers"
+            raise StreamError(f"cannot write {where}: {error.strerror}") from None
 
     def mark(self) -> Mark | None:
         """Bring it to the disk, and return what a checkpoint is to remember of it."""
@@ -108,15 +101,12 @@ def open_log(path: Path) -> Sink:
 
 def refuse_same_files(paths: dict[str, Path | None]) -> None:
     """Refuse options that name one file twice: one would destroy what the other holds."""
-    given = [
-        (option, path)
-        for option, path in paths.items()
-        if path is not None and (path.is_file() or not path.exists())
-    ]
+    given = [(option, path) for option, path in paths.items() if path is not None]
     for (one, path), (two, other) in itertools.combinations(given, 2):
-        same = os.path.realpath(path) == os.path.realpath(other)
         if path.exists() and other.exists():
-            same = os.path.samefile(path, other)
+            same = path.is_file() and path.samefile(other)
+        else:
+            same = os.path.realpath(path) == os.path.realpath(other)
         if same:
             raise StreamError(f"{one} and {two} are the same file, {path}")
 
@@ -142,10 +132,8 @@ class Lock:
             except OSError:
                 holder = os.pread(self.descriptor, 20, 0).decode(errors="replace") or "?"
                 os.close(self.descriptor)
-                raise StreamError(
-                    f"{model} is in use by process {holder}; two streams cannot learn into one "
-                    "model"
-                ) from None
+                refused = "two streams cannot learn into one model"
+                raise StreamError(f"{model} is in use by process {holder}; {refused}") from None
             with contextlib.suppress(FileNotFoundError):
                 # not removed while we waited
                 if os.path.samestat(os.fstat(self.descriptor), os.stat(self.path)):

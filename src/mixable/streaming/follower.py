@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Callable, Container
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixable._types import Array
 from mixable.streaming.events import Batch
-from mixable.streaming.model import StreamModel, as_text, padded
+from mixable.streaming.model import StreamModel, as_text
+from mixable.streaming.options import Options
 
-Array = NDArray[np.float64]
 MOST_CLASSES, LONGEST_LABEL = 100, 1000  # that are added unasked
 
 Refused = tuple[int, str]  # row of a batch, reason
@@ -20,31 +20,16 @@ Refused = tuple[int, str]  # row of a batch, reason
 class Follower:
     """Runs a model over batches of events.
 
-    Parameters
-    ----------
-    model
-        The model.
-    answer
-        Gets a batch, a row of it, and the forecasts from there on.
-    learns
-        Whether to learn.
-    remember
-        How many events may wait for their label; None if events have no identifiers.
-    strict
-        Whether to stop at a bad event.
+    `answer` gets a batch, a row of it, and the forecasts from there on.
     """
 
     def __init__(
-        self,
-        model: StreamModel,
-        answer: Callable[[Batch, int, Array], None],
-        *,
-        learns: bool,
-        remember: int | None,
-        strict: bool,
+        self, model: StreamModel, answer: Callable[[Batch, int, Array], None], options: Options
     ) -> None:
         self._model, self._answer = model, answer
-        self._learns, self._remember, self._strict = learns, remember, strict
+        self._learns, self._strict = options.learns, options.strict
+        # How many events may wait for their label; None if events have no identifiers.
+        self._remember = options.remember if options.identifier else None
 
     def follow(self, batch: Batch, rows: int) -> tuple[int, list[Refused]]:
         """Run the first rows of a batch; return how many were done, and which were refused."""
@@ -164,10 +149,10 @@ class Follower:
         ):
             return reason
         row, p = model.waiting.pop(key)
-        code = model.learner.codes.get(label, len(p))
-        model.scores.update(p, code if code < len(p) else len(p))
+        model.scores.update(p, model.learner.codes.get(label, len(p)))
         model.counts["late"] += 1
-        self._learn(padded(row, len(model.columns))[None, :], label)
+        later = np.full(len(model.columns) - len(row), np.nan)  # features that came since then
+        self._learn(np.append(row, later)[None, :], label)
         return None
 
     def _why_not_a_class(self, label: str | None) -> str | None:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import persistence
+from mixable._config import one_blas_thread
+from mixable._types import Array
 from mixable.streaming.errors import BadEventError, StreamError
 from mixable.streaming.events import Batch, CsvEvents, JsonEvents
 from mixable.streaming.follower import Follower
@@ -21,7 +22,6 @@ from mixable.streaming.options import Options
 from mixable.streaming.outputs import Outputs
 from mixable.streaming.stops import Stops
 
-Array = NDArray[np.float64]
 LARGEST_BATCH = 1024
 QUICK, SLOW = 0.005, 0.02  # seconds that a batch should take: signals are heeded after each
 
@@ -46,13 +46,7 @@ class Stream:
         self._lines = self._opened_lines()
         self._outputs = Outputs(options, place)
         self._open.callback(self._outputs.close)
-        self._follower = Follower(
-            model,
-            self._answer,
-            learns=options.learns,
-            remember=options.remember if options.identifier else None,
-            strict=options.strict,
-        )
+        self._follower = Follower(model, self._answer, options)
         self._before = dict(model.counts)
         self.first_reject: str | None = None  # of this run: its line, and why
         self._began = self._saved = time.monotonic()
@@ -70,16 +64,9 @@ class Stream:
         """Close all files."""
         self._open.close()
 
+    @one_blas_thread()
     def run(self, stops: Stops, tick: Callable[[], None]) -> None:
         """Run to the end of the input or until a stop is requested; `tick` after each batch."""
-        import scipy.linalg  # noqa: F401  # its BLAS must have been loaded to be limited
-        from threadpoolctl import threadpool_limits
-
-        # One event at a time has no work for more, and the bits must not depend on their number.
-        with threadpool_limits(1):
-            self._run(stops, tick)
-
-    def _run(self, stops: Stops, tick: Callable[[], None]) -> None:
         first = self._first_line(stops)
         if first is None:
             return  # and the checkpoint keeps its place
@@ -127,12 +114,11 @@ class Stream:
         """Find out the formats, and where to go on."""
         options = self.options
         reads_json = options.reads_json(first)
-        columns = {"target": options.target, "identifier": options.identifier}
         self._events: CsvEvents | JsonEvents
         if reads_json:
-            self._events = JsonEvents(self.model, **columns, learns=options.learns)
+            self._events = JsonEvents(self.model, options)
         else:
-            self._events = CsvEvents(first, self.model, **columns, learns=options.learns)
+            self._events = CsvEvents(first, self.model, options)
             self._lines.use_first()
             if self._events.missing:
                 names = f"{', '.join(self._events.missing):.300}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -12,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _validate
+from mixable._types import Array
 from mixable.learner import Design, Learner, NamedLearner, label
 from mixable.learner.columns import Columns
 from mixable.metrics import Scores
-
-Array = NDArray[np.float64]
 
 Identifier = str | int | float | None
 
@@ -115,16 +113,12 @@ class StreamModel(NamedLearner):
         return self._probabilities(x)
 
     def __getstate__(self) -> dict[str, Any]:
+        # Identifiers as numbers: there may be too many for the description of a file.
+        ids = [np.frombuffer(key.encode(), np.uint8) for key in self.waiting]
         rows = [row for row, _ in self.waiting.values()]
         forecasts = [forecast for _, forecast in self.waiting.values()]
-        # Identifiers as numbers: there may be too many for the description of a file.
-        ids = [key.encode() for key in self.waiting]
-        stack = {
-            "lengths": np.fromiter(map(len, ids), np.int64, len(ids)),
-            "values": np.frombuffer(b"".join(ids), np.uint8),
-        }
-        waiting = {"ids": stack, "X": _stacked(rows), "P": _stacked(forecasts)}
-        return {**self.__dict__, "waiting": waiting}
+        stacks = {"ids": _stacked(ids, np.uint8), "X": _stacked(rows), "P": _stacked(forecasts)}
+        return {**self.__dict__, "waiting": stacks}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         learner = state.get("_learner", state.get("_engine"))  # the older name
@@ -154,12 +148,10 @@ def as_text(value: Identifier) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _stacked(rows: list[Array]) -> dict[str, Any]:
+def _stacked(rows: list[NDArray[Any]], dtype: type = np.float64) -> dict[str, Any]:
     """Rows of several lengths, one after the other."""
-    return {
-        "lengths": np.fromiter(map(len, rows), np.int64, len(rows)),
-        "values": np.concatenate(rows) if rows else np.empty(0),
-    }
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    return {"lengths": lengths, "values": np.concatenate([np.empty(0, dtype), *rows])}
 
 
 def _unstacked(stack: dict[str, Any], kind: str) -> list[NDArray[Any]]:
@@ -190,8 +182,3 @@ def _check_place(place: Any) -> None:
             _validate.count(length, name, least=0, most=_validate.MOST_STEPS)
             if not all(isinstance(each, str) for each in prints):
                 raise TypeError(f"the place in {name} is not one")
-
-
-def padded(row: Array, length: int) -> Array:
-    """A row with NaN for the features that came later."""
-    return np.concatenate([row, np.full(length - len(row), math.nan)])
