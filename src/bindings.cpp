@@ -101,7 +101,9 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
                  "The readings of x by the experts that are awake, one row each, after their "
                  "weight.")
             .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
-                         "The mean square that inputs are measured by; 0 before the first.");
+                         "The mean square that inputs are measured by; 0 before the first.")
+            .def_prop_ro("seconds", &M::seconds, nb::sig("def seconds(self, /) -> float"),
+                         "About how long a step takes.");
     return model;
 }
 
@@ -130,7 +132,7 @@ PosteriorShape shape_for(long K, long d, double lam, double drift, Structure str
 void let_the_costly_tire(std::vector<Plan<long>>& plans) {
     constexpr double much = 1e5;
     const bool mixed = std::any_of(plans.begin(), plans.end(), [](const Plan<long>& plan) {
-        return plan.shape.structure != Structure::full && !plan.absent;
+        return plan.shape.structure != Structure::full;
     });
     for (Plan<long>& plan : plans)
         plan.tires = plan.shape.cost() > much || (mixed && plan.shape.structure == Structure::full);
@@ -263,9 +265,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
                     const auto [lam, beta, drift, view, always_awake, awake, structure] =
                         nb::cast<std::tuple<double, double, double, long, bool, bool, std::string>>(
                             item);
-                    const bool absent = structure == "none";
-                    const PosteriorShape shape = shape_for(
-                        K, d, lam, drift, structure_from(absent ? "diagonal" : structure), false);
+                    const PosteriorShape shape =
+                        shape_for(K, d, lam, drift, structure_from(structure), false);
                     std::unique_ptr<Readings<long>> readings;
                     if (shape.structure == Structure::full)
                         readings = std::make_unique<GafReadings<GafRule>>(
@@ -274,23 +275,25 @@ NB_MODULE(MIXABLE_MODULE, m) {
                         readings = std::make_unique<GafReadings<ClassGafRule>>(
                             ClassGafRule(K, beta, 1.0, mu, shape.structure == Structure::shared),
                             alphas);
-                    plans.push_back(
-                        {shape, std::move(readings), always_awake, view, awake, absent, true});
+                    plans.push_back({shape, std::move(readings), always_awake, view, awake});
                 }
                 if (!sleep) let_the_costly_tire(plans);
                 if (guard.size() == 3) {
-                    const auto [lam, beta, absent] =
-                        nb::cast<std::tuple<double, double, bool>>(guard);
+                    const auto [kind, first, second] =
+                        nb::cast<std::tuple<std::string, double, double>>(guard);
+                    PosteriorShape shape = shape_for(K, d, 1.0, 0.0, Structure::full);
                     std::unique_ptr<Readings<long>> readings;
-                    if (absent)
-                        readings = std::make_unique<FolkloreReadings<ClassFolkloreRule>>(
-                            ClassFolkloreRule(K, beta, true));
-                    else
-                        readings = std::make_unique<FolkloreReadings<FolkloreRule>>(
-                            FolkloreRule(K, beta));
-                    const Structure kept = absent ? Structure::diagonal : Structure::full;
-                    plans.push_back({shape_for(K, d, lam, 0.0, kept), std::move(readings), true, 0,
-                                     true, absent});
+                    if (kind == "gradient") {
+                        shape.structure = Structure::gradient;
+                        shape.radius = first;
+                        readings = std::make_unique<GuardReadings<OgdRule>>(
+                            OgdRule(K, second, false));
+                    } else {
+                        shape.lam = first;
+                        readings = std::make_unique<GuardReadings<FolkloreRule>>(
+                            FolkloreRule(K, second));
+                    }
+                    plans.push_back({shape, std::move(readings), true});
                 }
                 new (self)
                     AutoGafModel(d, scipy_blas(),
@@ -303,7 +306,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
             nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
             nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, "
                     "float, float, int, bool, bool, str]], alphas: list[float], "
-                    "guard: tuple[float, float, bool] | tuple[()], mu: float, scale: float, share: "
+                    "guard: tuple[str, float, float] | tuple[()], mu: float, scale: float, share: "
                     "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int) "
                     "-> None"));
     bind<AutoRidgeModel>(m, "AutoRidge", "See mixable.AutoRidge.")

@@ -201,6 +201,7 @@ class Model {
     }
 
     double scale() const { return forecaster_.scale(); }
+    double seconds() const { return forecaster_.seconds(); }
 
     /// Takes over what a smaller model of the same kind has learned.
     void adopt(Model& other) {

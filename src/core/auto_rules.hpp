@@ -6,6 +6,7 @@
 #include "ensemble.hpp"
 #include "folklore.hpp"
 #include "gaf.hpp"
+#include "gradient.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -28,10 +29,11 @@ class GafReadings : public Readings<long> {
     std::vector<double> alphas_;
 };
 
+/// A guard: one reading.
 template <class Rule>
-class FolkloreReadings : public Readings<long> {
+class GuardReadings : public Readings<long> {
    public:
-    explicit FolkloreReadings(Rule rule) : rule_(std::move(rule)) {}
+    explicit GuardReadings(Rule rule) : rule_(std::move(rule)) {}
     long count() const override { return 1; }
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
     void read(long, double* p) override { rule_.predict(p); }

@@ -110,6 +110,9 @@ inline void combine(long M, long N, long K, double sign, Strided A, const double
     const long n = pad(N);
     for (; j + tile_vectors * W <= n; j += tile_vectors * W)
         combine_columns<tile_vectors>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
+    if constexpr (tile_vectors > 2)
+        for (; j + 3 * W <= n; j += 3 * W)
+            combine_columns<3>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
     for (; j + 2 * W <= n; j += 2 * W)
         combine_columns<2>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
     for (; j < n; j += W) combine_columns<1>(M, K, sign, A, B + j, ldb, C + j, ldc, add);
@@ -162,6 +165,9 @@ inline void add_gram(long n, long d, long K, double sign, const double* U, long 
             columns(std::integral_constant<int, tile_vectors>{}, U + j, ldu);
         }
     }
+    if constexpr (tile_vectors > 2)
+        for (; j + 3 * W <= pad(n); j += 3 * W)
+            columns(std::integral_constant<int, 3>{}, U + j, ldu);
     for (; j < pad(n); j += W) columns(std::integral_constant<int, 1>{}, U + j, ldu);
 }
 

@@ -5,9 +5,7 @@
 // Drift reaches the features that are active only: variances of those never seen must not grow.
 #pragma once
 
-#include "shape.hpp"
-#include "state.hpp"
-#include "symmetric.hpp"
+#include "coordinates.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -91,25 +89,31 @@ class Diagonal final : public State {
             for (long c = 0; c < k; ++c) out[(l * k + c) * k + c] = S[c * dp + l];
     }
 
-    /// The other may have any structure, or be the full posterior of two classes. A new prediction
-    /// has the mean of the others.
+    /// The other may have any structure. A new prediction has the mean of the others.
     void adopt(const State& state, bool exchange = false) override {
-        const bool two_classes = state.sr > 0;  // full, in the one coordinate (z_0 - z_1) / sqrt 2
         const auto* other = dynamic_cast<const Diagonal*>(&state);
-        const long k0 = two_classes ? 2 : state.k, d0 = state.d;
+        const auto* full = dynamic_cast<const Posterior*>(&state);
+        const long d0 = state.d, k0 = full ? state.k + 1 : state.k;
+        Buffer means(k0 * d0), variances(k0 * d0);
+        if (full) {
+            const ClassView view = class_view(*full);
+            copy(view.mean, k0 * d0, means);
+            for (long i = 0; i < k0 * d0; ++i) variances[i] = view.covariance[i * d0 + i % d0];
+        } else {
+            Buffer each(d0 * k0 * k0);
+            state.mean(means);
+            state.feature_covariances(each);
+            for (long c = 0; c < k0; ++c)
+                for (long l = 0; l < d0; ++l)
+                    variances[c * d0 + l] = each[(l * k0 + c) * k0 + c];
+        }
         const double change = exchange && other ? shape_.lam - other->shape_.lam : 0.0;
-        Buffer theirs(state.k * d0), variances(d0 * state.k * state.k);
-        state.mean(theirs);
-        state.feature_covariances(variances);
         for (long c = 0; c < k0; ++c)
             for (long l = 0; l < d0; ++l) {
-                const long b = two_classes ? 0 : c;
-                double part = theirs[b * d0 + l];
-                if (two_classes) part *= c == 0 ? std::sqrt(0.5) : -std::sqrt(0.5);
-                const double before = variances[(l * state.k + b) * state.k + b],
-                    now = 1.0 / std::max(1.0 / before + change, shape_.lam);
+                const double before = variances[c * d0 + l],
+                             now = 1.0 / std::max(1.0 / before + change, shape_.lam);
                 S[c * dp + l] = change == 0 ? before : now;
-                V[c * dp + l] = part * (change == 0 ? 1.0 : now / before);
+                V[c * dp + l] = means[c * d0 + l] * (change == 0 ? 1.0 : now / before);
             }
         for (long c = k0; c < k; ++c)
             for (long l = 0; l < d0; ++l) {

@@ -36,7 +36,8 @@ class Ensemble {
           unit_(d, views, options.scale, options.sleep),
           roster_(std::move(plans), blas, options.share, Family::experts_may_rest),
           reading_(experts() * period * family_.width()),
-          z_(period * row) {
+          z_(period * row),
+          likelihood_(experts()) {
         start_over();
     }
 
@@ -51,8 +52,14 @@ class Ensemble {
     static constexpr double largest_square() { return 1e280; }
     double cost() const {
         double sum = 0;
-        for (const auto& member : roster_.members)
-            if (!member.absent) sum += member.shape.cost();
+        for (const auto& member : roster_.members) sum += member.shape.cost();
+        return sum;
+    }
+
+    /// About how long a step takes with everyone awake.
+    double seconds() const {
+        double sum = 0;
+        for (const auto& member : roster_.members) sum += member.shape.seconds();
         return sum;
     }
 
@@ -337,26 +344,28 @@ class Ensemble {
     }
 
     void reweigh(long row, Outcome y, double weight) {
+        const std::vector<long>& awake = roster_.weights.awake();
         double top = -std::numeric_limits<double>::infinity(), mixture = 0;
-        roster_.for_experts([&](long r) {
-            double* likelihood = reading(r, row);
-            *likelihood = std::max(family_.log_likelihood(likelihood, y), -1e300);
-            top = std::max(top, *likelihood);
-        });
-        std::vector<double> own(roster_.members.size());
-        for (std::size_t i = 0; i < own.size(); ++i) {
-            roster_.for_experts(roster_.members[i], [&](long r) {
-                own[i] += roster_.weights.trust(r) * std::exp(weight * (*reading(r, row) - top));
-            });
-            mixture += own[i];
+        for (const long r : awake) {
+            likelihood_[r] = std::max(family_.log_likelihood(reading(r, row), y), -1e300);
+            top = std::max(top, likelihood_[r]);
         }
-        for (std::size_t i = 0; i < own.size(); ++i) {
+        for (long r = 0; r < experts(); r += W)  // those asleep have some number, unused
+            store(likelihood_ + r, exp(weight * (load(likelihood_ + r) - top)));
+        own_.assign(roster_.members.size(), 0.0);
+        for (std::size_t i = 0; i < own_.size(); ++i) {
+            roster_.for_experts(roster_.members[i], [&](long r) {
+                own_[i] += roster_.weights.trust(r) * likelihood_[r];
+            });
+            mixture += own_[i];
+        }
+        for (std::size_t i = 0; i < own_.size(); ++i) {
             Member<Outcome>& member = roster_.members[i];
-            if (!member.awake) continue;
-            const double better = own[i] / roster_.trust(member) / mixture;
+            if (!member.awake || !member.tires) continue;
+            const double better = own_[i] / roster_.trust(member) / mixture;
             member.gain = (1 - 1.0 / memory) * member.gain + std::log(std::max(better, 1e-300));
         }
-        roster_.weights.learn([&](long r) { return *reading(r, row); }, weight);
+        roster_.weights.learn(likelihood_);
     }
 
     void review_if_due() {
@@ -371,6 +380,8 @@ class Ensemble {
     Roster<Outcome> roster_;
     long steps_ = 0;
     Buffer reading_, z_;
+    Buffer likelihood_;        // of the outcome, by each expert, over that of the best
+    std::vector<double> own_;  // the same by each member
     std::vector<double> last_;  // the input whose readings are at hand, if fresh_
     bool fresh_ = false;
 };

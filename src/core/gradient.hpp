@@ -55,10 +55,12 @@ class GradientState final : public State {
     }
     void covariance(double* out) const override { set_to_zero(out, k * d * k * d); }
     void feature_covariances(double* out) const override { set_to_zero(out, d * k * k); }
-    void adopt(const State& state, bool = false) override {
-        const auto& other = dynamic_cast<const GradientState&>(state);
-        for (long j = 0; j < other.k; ++j) copy(other.V + j * other.dp, other.d, V + j * dp);
-        steps_ = other.steps_;
+    /// The other may be any state in the same coordinates.
+    void adopt(const State& other, bool = false) override {
+        Buffer theirs(other.k * other.d);
+        other.mean(theirs);
+        for (long j = 0; j < other.k; ++j) copy(theirs + j * other.d, other.d, V + j * dp);
+        steps_ = other.steps();
     }
 
     void visit(Visitor& visitor) override {

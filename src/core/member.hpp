@@ -18,8 +18,7 @@ struct Plan {
     bool always_awake;
     long view = 0;      // which part of the input it sees
     bool awake = true;  // at the start; not so only where a state in which it sleeps is restored
-    bool absent = false;  // never awake: left out at this size, and kept for the order of experts
-    bool tires = true;    // whether it may be put to sleep
+    bool tires = true;  // whether it may be put to sleep
 };
 
 template <class Outcome>
@@ -28,8 +27,7 @@ struct Member {
         : shape(plan.shape),
           readings(std::move(plan.readings)),
           always_awake(plan.always_awake),
-          awake_at_first(plan.awake && !plan.absent),
-          absent(plan.absent),
+          awake_at_first(plan.awake),
           tires(plan.tires),
           offset(plan.view * plan.shape.d),
           first(first_expert),
@@ -37,7 +35,7 @@ struct Member {
 
     PosteriorShape shape;  // for inputs of unit 1
     std::unique_ptr<Readings<Outcome>> readings;
-    bool always_awake, awake_at_first, absent, tires;
+    bool always_awake, awake_at_first, tires;
     long offset;        // of its view in an input
     long first, count;  // its experts among all
     long awake = 1;

@@ -118,7 +118,6 @@ class Roster {
         if (jumped) wake_all_ = first_probation();
         if (wake_all_ > 0) {
             for (Member<Outcome>& member : members) {
-                if (member.absent) continue;
                 if (jumped && !stays(member, leader_before, unit)) {
                     start_afresh(member, unit);
                     member.copy_memory(leader_before);
@@ -146,7 +145,7 @@ class Roster {
         for (std::size_t i = 0; i < members.size(); ++i) {
             Member<Outcome>& mine = members[i];
             const Member<Outcome>& theirs = other.members[i];
-            mine.awake = theirs.awake && !mine.absent;
+            mine.awake = theirs.awake;
             mine.until = theirs.until;
             mine.led = theirs.led;
             mine.gain = theirs.gain;
@@ -188,8 +187,7 @@ class Roster {
             valid = valid && index >= 0 && index < long(members.size());
         bool someone = false;
         for (const Member<Outcome>& member : members) {
-            valid = valid && (member.awake == 0 || (member.awake == 1 && !member.absent)) &&
-                    member.led >= 0 &&
+            valid = valid && (member.awake == 0 || member.awake == 1) && member.led >= 0 &&
                     member.led <= step && std::fabs(member.gain) <= 1e6;
             valid = valid && Unit::is_unit(member.unit) && member.until >= 0 &&
                     member.until <= step + probation + longest_probation;
@@ -303,7 +301,7 @@ class Roster {
         for (std::size_t i = 0; i < members.size(); ++i) {
             Member<Outcome>& member = members[std::size_t(next_trial_)];
             next_trial_ = (next_trial_ + 1) % long(members.size());
-            if (!member.awake && !member.absent && wake(member, awake, step, unit)) return;
+            if (!member.awake && wake(member, awake, step, unit)) return;
         }
     }
 

@@ -14,8 +14,8 @@ struct Panel {
 };
 
 /// What is kept of A^-1: all of it; a d x d block for each prediction; one such block that serves
-/// them all; its diagonal.
-enum class Structure { full, blocks, shared, diagonal };
+/// them all; its diagonal; nothing, since only the mean is followed, by gradient descent.
+enum class Structure { full, blocks, shared, diagonal, gradient };
 
 struct PosteriorShape {
     long k, d, rank;    // linear predictions, features, columns of F (0 with structure)
@@ -23,6 +23,7 @@ struct PosteriorShape {
     long block = 0;     // steps in a block; 0 picks the size measured to be fastest
     long period = 0;    // steps between refreshes of A^-1; 0 means 4 D
     Structure structure = Structure::full;
+    double radius = 0;  // of the ball that gradient descent stays in
 
     long D() const { return k * d; }
     long ld() const { return pad_to(D(), 8); }
@@ -52,7 +53,7 @@ struct PosteriorShape {
     /// Multiplications of a step, roughly.
     double cost() const {
         const double n = double(d), K = double(k), small = K * (n + 100);
-        if (structure == Structure::diagonal) return 4 * small;
+        if (structure == Structure::diagonal || structure == Structure::gradient) return 4 * small;
         if (structure != Structure::full) return 4 * (double(matrices()) * n * n + small);
         return double(D()) * double(D()) * double(k + 3);
     }
@@ -71,6 +72,13 @@ struct PosteriorShape {
         const double small = rk * (rk + r * double(rank)) + 6.0 * double(k) * double(k);
         const double curvature = steps * (double(pad_to(d, 8)) + double(k) * double(k));
         return double(sizeof(double)) * (matrices + block + small + curvature);
+    }
+    /// About how long a step takes: its multiplications, or the memory it goes through once it no
+    /// longer fits in a cache.
+    double seconds() const {
+        const double passes = structure == Structure::diagonal ? 2.0 : 0.6;
+        const double memory = bytes() > 8e6 ? passes * bytes() / 8e9 : 0.0;
+        return std::max(cost() / 2e10, memory);
     }
     /// Inputs that a diagonal posterior keeps.
     static constexpr long diagonal_block = 16;

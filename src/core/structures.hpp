@@ -5,6 +5,7 @@
 
 #include "blocks.hpp"
 #include "diagonal.hpp"
+#include "gradient.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -14,6 +15,8 @@ inline std::unique_ptr<State> make_state(const PosteriorShape& shape, const Blas
             return std::make_unique<Posterior>(shape, blas);
         case Structure::diagonal:
             return std::make_unique<Diagonal>(shape);
+        case Structure::gradient:
+            return std::make_unique<GradientState>(shape.k, shape.d, shape.radius);
         default:
             return std::make_unique<Blocks>(shape, blas);
     }

@@ -17,12 +17,6 @@ inline void mirror(double* M, long stride, long first, long end) {
         for (long j = first; j < i; ++j) M[j * stride + i] = M[i * stride + j];
 }
 
-inline double squared_norm(const double* x, long n) {
-    double s = 0;
-    for (long i = 0; i < n; ++i) s += x[i] * x[i];
-    return s;
-}
-
 /// a . b, of any length.
 inline double plain_dot(const double* a, const double* b, long n) {
     vec sums{};
@@ -32,6 +26,8 @@ inline double plain_dot(const double* a, const double* b, long n) {
     for (; l < n; ++l) s += a[l] * b[l];
     return s;
 }
+
+inline double squared_norm(const double* x, long n) { return plain_dot(x, x, n); }
 
 /// The inverse of a positive definite matrix in place, lower triangle only, rows `ld` apart; false
 /// if it is not positive definite. For sizes at which LAPACK's threads cost more than the work.

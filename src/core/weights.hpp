@@ -57,30 +57,25 @@ class Weights {
         for (const long r : awake_) out[r] = (1 - std::min(std::max(asleep, 0.0), 1.0)) * trust_[r];
     }
 
-    /// Learns how likely each expert that is awake held an outcome of this weight to be.
-    /// `log_likelihood(r)` is at least -1e300. Returns the greatest of them.
-    template <class F>
-    double learn(F&& log_likelihood, double weight) {
-        double top = -std::numeric_limits<double>::infinity();
-        for (const long r : awake_) top = std::max(top, log_likelihood(r));
+    /// Learns how likely each expert that is awake held the outcome to be, relative to the best.
+    void learn(const double* likelihood) {
         double shared = 0, bayes = 0;
         for (const long r : awake_) {
-            const double likelihood = std::exp(weight * (log_likelihood(r) - top));
-            shared += shared_[r] *= likelihood;
-            bayes += bayes_[r] *= likelihood;
+            shared += shared_[r] *= likelihood[r];
+            bayes += bayes_[r] *= likelihood[r];
         }
         const double keep = (1 - share_) * shared_mass_ / shared,
-                     give = share_ * shared_mass_ / double(awake_.size());
+                     give = share_ * shared_mass_ / double(awake_.size()),
+                     rest = bayes_mass_ / bayes;
         for (const long r : awake_) {
             shared_[r] = std::max(keep * shared_[r] + give, smallest);
-            bayes_[r] = std::max(bayes_mass_ / bayes * bayes_[r], smallest);
+            bayes_[r] = std::max(rest * bayes_[r], smallest);
         }
         const double for_shared = judge_ * shared / shared_mass_,
                      for_bayes = (1 - judge_) * bayes / bayes_mass_;
         judge_ = for_shared / (for_shared + for_bayes);
         judge_ = std::min(std::max(judge_, least_judge), 1 - least_judge);
         weigh();
-        return top;
     }
 
     /// Takes over the weights of an ensemble of the same experts.
@@ -112,8 +107,8 @@ class Weights {
     void weigh() {
         shared_mass_ = bayes_mass_ = 0;
         for (const long r : awake_) shared_mass_ += shared_[r], bayes_mass_ += bayes_[r];
-        for (const long r : awake_)
-            trust_[r] = judge_ * shared_[r] / shared_mass_ + (1 - judge_) * bayes_[r] / bayes_mass_;
+        const double of_shared = judge_ / shared_mass_, of_bayes = (1 - judge_) / bayes_mass_;
+        for (const long r : awake_) trust_[r] = of_shared * shared_[r] + of_bayes * bayes_[r];
     }
 
     Buffer shared_, bayes_, trust_;

@@ -42,12 +42,14 @@ class _Estimator(NamedLearner):
     n_components: int
     gamma: float | None
     method: str
+    effort: str
 
     def _options(self) -> dict[str, Any]:
         return {
             "standardize": self.standardize,
             "intercept": self.fit_intercept,
             "kernel": KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method),
+            "effort": self.effort,
         }
 
 
@@ -68,6 +70,10 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         Hedge width, likewise.
     drift
         Process noise, likewise.
+    structure
+        What posteriors keep; None chooses by size. This and the next as in `mixable.GAFClassifier`.
+    effort
+        "low", "auto" or "high": how much time a forecast may take.
     forecaster
         Another multiclass forecaster class of the package to be used instead, with those of the
         four that are given.
@@ -103,6 +109,8 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         beta: float | None = None,
         alpha: float | None = None,
         drift: float | None = None,
+        structure: str | None = None,
+        effort: str = "auto",
         forecaster: type | None = None,
         standardize: bool = True,
         fit_intercept: bool = True,
@@ -115,6 +123,8 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         self.beta = beta
         self.alpha = alpha
         self.drift = drift
+        self.structure = structure
+        self.effort = effort
         self.forecaster = forecaster
         self.standardize = standardize
         self.fit_intercept = fit_intercept
@@ -130,7 +140,9 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return Design.for_classes(self.forecaster, fixed, **self._options())
+        return Design.for_classes(
+            self.forecaster, fixed, structure=self.structure, **self._options()
+        )
 
     def _labels(self) -> tuple[Hashable, ...]:
         return ()
@@ -169,6 +181,8 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         Regularisation; None mixes over it.
     drift
         Process noise; None mixes over it.
+    effort
+        "low", "auto" or "high": how much time a forecast may take.
     standardize
         Whether to scale each feature by its running mean and standard deviation.
     fit_intercept
@@ -199,6 +213,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         *,
         lam: float | None = None,
         drift: float | None = None,
+        effort: str = "auto",
         standardize: bool = True,
         fit_intercept: bool = True,
         kernel: str | None = None,
@@ -208,6 +223,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     ) -> None:
         self.lam = lam
         self.drift = drift
+        self.effort = effort
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.kernel = kernel

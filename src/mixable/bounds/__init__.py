@@ -15,7 +15,7 @@ logistic regression. NeurIPS.
 """
 
 from mixable.bounds.common import Bound
-from mixable.bounds.mixtures import adaptive, auto_gaf, doubling_radii
+from mixable.bounds.mixtures import adaptive, auto_gaf, auto_gaf_wide, doubling_radii
 from mixable.bounds.neighbours import aioli, folklore, foster, ogd, ons, vaw
 from mixable.bounds.table import Row, table1
 from mixable.bounds.theorem import (
@@ -37,6 +37,7 @@ __all__ = [
     "adaptive",
     "aioli",
     "auto_gaf",
+    "auto_gaf_wide",
     "corollary2",
     "dimension",
     "doubling_radii",

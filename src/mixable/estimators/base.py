@@ -32,6 +32,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
     n_components: int
     gamma: float | None
     method: str
+    effort: str
     n_features_in_: int
     learner_: Learner
 
@@ -45,6 +46,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             "intercept": self.fit_intercept,
             "threads": self._threads,
             "kernel": KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method),
+            "effort": self.effort,
         }
 
     @property

@@ -27,6 +27,12 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ----------
     lam, beta, alpha, drift
         As in `mixable.GAF`; with all four given it is GAF, else the mixture over the rest.
+    structure
+        What posteriors keep, as in `mixable.GAF`. None chooses by size what pays: mostly blocks, a
+        shared block where there are many features.
+    effort
+        How much time a forecast may take: "low" is one posterior with a shared block, "high" is the
+        whole mixture with full posteriors, all awake; see docs/performance.md.
     forecaster
         Another multiclass forecaster class of the package, say `mixable.ONS`, to be used instead,
         with those of the four that are given.
@@ -83,6 +89,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         beta: float | None = None,
         alpha: float | None = None,
         drift: float | None = None,
+        structure: str | None = None,
+        effort: str = "auto",
         forecaster: type | None = None,
         standardize: bool = True,
         fit_intercept: bool = True,
@@ -96,6 +104,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.beta = beta
         self.alpha = alpha
         self.drift = drift
+        self.structure = structure
+        self.effort = effort
         self.forecaster = forecaster
         self.standardize = standardize
         self.fit_intercept = fit_intercept
@@ -189,7 +199,9 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return Design.for_classes(self.forecaster, fixed, **self._options())
+        return Design.for_classes(
+            self.forecaster, fixed, structure=self.structure, **self._options()
+        )
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -27,6 +27,8 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     ----------
     lam, drift
         Regularisation and process noise, as in `mixable.AutoRidge`.
+    effort
+        How much time a forecast may take: "low" is one posterior, "high" keeps all awake.
     standardize, fit_intercept, n_jobs, kernel, n_components, gamma, method
         As in `GAFClassifier`.
 
@@ -58,6 +60,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         *,
         lam: float | None = None,
         drift: float | None = None,
+        effort: str = "auto",
         standardize: bool = True,
         fit_intercept: bool = True,
         n_jobs: int | None = None,
@@ -68,6 +71,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     ) -> None:
         self.lam = lam
         self.drift = drift
+        self.effort = effort
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs

@@ -175,7 +175,7 @@ def _trust(forecaster: AutoGAF) -> list[float]:
     """AutoGAF's trust by drift: none, each drift of the grid, the guard."""
     out = dict.fromkeys(trust_groups(), 0.0)
     for expert, trust in zip(forecaster.experts, forecaster.trust, strict=True):
-        out["guard" if expert.kind == "guard" else f"drift {expert.drift:g}"] += float(trust)
+        out["guard" if expert.kind != "GAF" else f"drift {expert.drift:g}"] += float(trust)
     return list(out.values())
 
 

@@ -159,16 +159,17 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")
         d, K = self.n_features, self.n_classes
         structures = self.structures
-        plan: tuple[float, float, bool] | tuple[()] = ()
         posteriors = [
             (in_mixture(each, K), drift)
             for i, (each, (*_, drift)) in enumerate(zip(structures, self.grid, strict=True))
-            if i not in self._asleep and each != "none"
+            if i not in self._asleep
         ]
-        if self.guard is not None:
-            beta = Logistic(K).constants(self._guarded, 1.0).beta
-            plan = (float(d), beta, not self.has_guard)
-            posteriors += [("full", 0.0)] if self.has_guard else []
+        plan: tuple[str, float, float] | tuple[()] = ()
+        if self.guard_kind == "folklore":
+            plan = ("folklore", float(d), self._guarding_beta)
+            posteriors.append(("full", 0.0))
+        elif self.guard_kind == "gradient":  # inputs of mean square 1 have a norm of sqrt(d)
+            plan = ("gradient", self._guarded / math.sqrt(d), self._guarded / (math.sqrt(2) * d))
         refuse_if_too_large(self, K, posteriors)
         self._claim_memory(K)
         ladder = integrals.ladder(integrator or integrals.Pairwise(), K, self.seed)
@@ -186,6 +187,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             ladder,
             self._n_views,
         )
+        self._say_if_slow()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         parameters = state["parameters"]
@@ -201,8 +203,10 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         sizes = parameters["n_features"], parameters["n_classes"]
         each = checked_structures(parameters["structure"], parameters["grid"], *sizes)
         kept = {f"{i}.": in_mixture(kind, sizes[1]) for i, kind in enumerate(each)}
+        gradient = parameters["guard"] == "auto" and settings.guard_kind(*sizes) == "gradient"
+        kept[f"{len(each)}."] = "none" if gradient else "full"
         members = super()._saved_posteriors(parameters, state)
-        return {member: kept.get(member, full) for member, full in members.items()}
+        return {member: kept[member] for member in members}
 
     @property
     def structures(self) -> tuple[str, ...]:
@@ -212,16 +216,23 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         return checked_structures(parameters["structure"], self.grid, *sizes)
 
     @property
-    def has_guard(self) -> bool:
-        """Whether there is a guard, and with it the bound `bounds.auto_gaf`."""
+    def guard_kind(self) -> str | None:
+        """Which forecaster guards it: "folklore" (`bounds.auto_gaf`), "gradient" or None.
+
+        "gradient" is online gradient descent; its bound is `bounds.auto_gaf_wide`.
+        """
         if self.guard == "auto":
-            return settings.is_small(self.n_features, self.n_classes)
-        return self.guard is not None
+            return settings.guard_kind(self.n_features, self.n_classes)
+        return None if self.guard is None else "folklore"
 
     @property
     def _guarded(self) -> float:
         """The product B R that the guard stands for."""
         return 10.0 if isinstance(self.guard, str) or self.guard is None else self.guard
+
+    @property
+    def _guarding_beta(self) -> float:
+        return Logistic(self.n_classes).constants(self._guarded, 1.0).beta
 
     @classmethod
     def from_theory(
@@ -281,9 +292,11 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     def experts(self) -> list[Expert]:
         """The experts, in the order of `weights`: each setting at each width, then the guard."""
         out = [Expert("GAF", *setting, alpha) for setting in self.grid for alpha in self.alphas]
-        if self.guard is not None:
-            beta = Logistic(self.n_classes).constants(self._guarded, 1.0).beta
-            out.append(Expert("guard", float(self.n_features), beta, 0.0, math.nan))
+        if self.guard_kind == "folklore":
+            guard = Expert("guard", float(self.n_features), self._guarding_beta, 0.0, math.nan)
+            out.append(guard)
+        elif self.guard_kind == "gradient":
+            out.append(Expert("guard by gradient descent", *4 * [math.nan]))
         return out
 
     def report(self) -> str:
@@ -299,7 +312,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         lines = self._head_of_report("log")
         trust, experts = self.trust, self.experts
         drifting = sum(w for w, expert in zip(trust, experts, strict=True) if expert.drift > 0)
-        guard = trust[-1] if self.has_guard else 0.0
+        guard = trust[-1] if self.guard_kind else 0.0
         bare = sum(w for w, expert in zip(trust, experts, strict=True) if expert.alpha == math.inf)
         verdict = "is undecided between standing still and changing"
         if drifting < 0.1:

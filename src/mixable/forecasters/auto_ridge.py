@@ -118,6 +118,7 @@ class AutoRidge(Ensemble):
             self.threads,
             self._n_views,
         )
+        self._say_if_slow()
 
     @property
     def experts(self) -> list[NoiseExpert]:

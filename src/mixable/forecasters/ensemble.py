@@ -9,6 +9,7 @@ specialize. STOC.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,9 @@ from mixable.forecasters.compiled import CompiledForecaster
 SENTINEL_DRIFT = 0.01
 """A posterior with this drift never sleeps: it notices when a stream begins to change."""
 
+
+SLOW = 0.01
+"""Seconds; a mixture that needs more for a step says so."""
 
 Compiled = _core.AutoGAF | _core.AutoRidge
 
@@ -67,6 +71,19 @@ class Ensemble(CompiledForecaster):
         numbers = 100.0 * self._row_length + 100.0 * n * width
         what = f"{type(self).__name__} with {self._n_views} views and {n} experts"
         _validate.claim(8 * numbers, what)
+
+    def _say_if_slow(self) -> None:
+        """Warn if a step will take more than 10 ms."""
+        seconds = self._core.seconds
+        if seconds > SLOW:
+            what = f"{type(self).__name__} with {self._n_views} x {self.n_features} features"
+            classes = self._parameters.get("n_classes")
+            what += f" and {classes} classes" if classes else ""
+            warnings.warn(
+                f"a step of {what} will take about {1e3 * seconds:.0f} ms: use fewer features or a "
+                'smaller grid, or structure="diagonal"; of the estimators, effort="low"',
+                stacklevel=3,
+            )
 
     @property
     def experts(self) -> Sequence[NamedTuple]:

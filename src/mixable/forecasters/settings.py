@@ -33,15 +33,14 @@ GRID = (
     (0.1, 0.3, 1e-3),
     (0.01, 1.0, 0.1),
     (1e-3, 1.0, 0.0),
-    (0.01, 1.0, 0.0),
 )
-"""(lam, beta, drift) of each posterior. The last two are full where that is cheap."""
-
-FULL = 2
-"""How many of the last settings of GRID are full, or left out."""
+"""(lam, beta, drift) of each posterior. The last is full where that is cheap."""
 
 MOST_FULL_WEIGHTS = 128
-"""The most weights (K - 1) d of which the full posterior costs no more than the rest together."""
+"""The most weights (K - 1) d of which one posterior of the mixture is full."""
+
+MOST_GUARDED_WEIGHTS = 32
+"""The most weights of which the guard, which never sleeps, has a full posterior."""
 
 MOST_IN_BLOCKS = 100_000
 """The most numbers K d^2 in the blocks of one posterior. Beyond, a shared one is as good."""
@@ -53,18 +52,25 @@ MOST_FEATURES_SHARED = 1000
 """The most features of which posteriors keep a matrix."""
 
 
-def is_small(n_features: int, n_classes: int) -> bool:
-    """Whether there is room for full posteriors in the mixture, among them the guard."""
+def _has_full(n_features: int, n_classes: int, most: int) -> bool:
     if n_classes == 2:  # then the full posterior is one block
         return n_features**2 <= MOST_IN_BLOCKS
-    return (n_classes - 1) * n_features <= MOST_FULL_WEIGHTS
+    return (n_classes - 1) * n_features <= most
 
 
-def structures(n_features: int, n_classes: int) -> tuple[str, ...]:
-    """The structure of each posterior of GRID.
+def guard_kind(n_features: int, n_classes: int) -> str:
+    """Which forecaster guards the mixture: "folklore", or "gradient" if that is too slow."""
+    full = _has_full(n_features, n_classes, MOST_GUARDED_WEIGHTS)
+    return "folklore" if full else "gradient"
 
-    >>> structures(18, 4)[0], structures(18, 4)[-1], structures(64, 10)[0], structures(64, 10)[-1]
-    ('blocks', 'full', 'blocks', 'none')
+
+def structures(
+    n_features: int, n_classes: int, grid: Sequence[tuple[float, ...]] = GRID
+) -> tuple[str, ...]:
+    """The structure of each posterior of a grid.
+
+    >>> structures(18, 4)[0], structures(18, 4)[-1], structures(64, 10)[-1]
+    ('blocks', 'full', 'blocks')
     >>> structures(784, 10)[0], structures(5000, 10)[0]
     ('shared', 'diagonal')
     """
@@ -75,8 +81,8 @@ def structures(n_features: int, n_classes: int) -> tuple[str, ...]:
         most = "diagonal"
     elif numbers <= MOST_IN_BLOCKS and K <= MOST_CLASSES_IN_BLOCKS:
         most = "blocks"
-    last = "full" if is_small(d, K) else "none"
-    return (most,) * (len(GRID) - FULL) + (last,) * FULL
+    full = _has_full(d, K, MOST_FULL_WEIGHTS)
+    return tuple("full" if full and setting == GRID[-1] else most for setting in grid)
 
 
 def as_given(structure: str | Iterable[str] | None) -> str | tuple[str, ...] | None:
@@ -87,17 +93,18 @@ def as_given(structure: str | Iterable[str] | None) -> str | tuple[str, ...] | N
 
 
 def checked_structures(
-    structure: str | Iterable[str] | None, grid: Sequence[object], n_features: int, n_classes: int
+    structure: str | Iterable[str] | None,
+    grid: Sequence[tuple[float, ...]],
+    n_features: int,
+    n_classes: int,
 ) -> tuple[str, ...]:
-    """The structure of each posterior of a grid; "none" leaves it out."""
-    chosen = structures(n_features, n_classes)
+    """The structure of each posterior of a grid; None chooses them by size."""
     if structure is None:
-        return chosen if grid == GRID else chosen[:1] * len(grid)
+        return structures(n_features, n_classes, grid)
     if isinstance(structure, str):
         return (checked_structure(structure),) * len(grid)
-    names = as_list(structure, "structure")
-    each = tuple(name if name == "none" else checked_structure(name) for name in names)
-    if len(each) != len(grid) or set(each) == {"none"}:
-        wanted = f"one entry for each of the {len(grid)} settings of the grid, not all 'none'"
+    each = tuple(map(checked_structure, as_list(structure, "structure")))
+    if len(each) != len(grid):
+        wanted = f"one entry for each of the {len(grid)} settings of the grid"
         raise ValueError(f"structure must have {wanted}, got {each!r:.80}")
     return each

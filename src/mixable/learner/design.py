@@ -8,6 +8,7 @@ from typing import Any
 from mixable import _validate
 from mixable.forecasters import GAF, AutoGAF, AutoRidge
 from mixable.forecasters.base import Forecaster, MulticlassForecaster
+from mixable.forecasters.structure import checked_structure
 from mixable.learner import grids
 from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs, KernelPlan
@@ -42,25 +43,34 @@ class Design:
         intercept: bool = True,
         threads: int = 1,
         kernel: KernelPlan | None = None,
+        structure: str | None = None,
+        effort: str = "auto",
     ) -> Design:
         """Mix over whatever is None of lam, beta, alpha, drift and the kernel's gamma.
 
         With nothing left to mix over, or another kind, take that forecaster; it sees one view, of
         bandwidth 1 if gamma is None.
         """
-        given = {name: value for name, value in fixed.items() if value is not None}
+        given: dict[str, Any] = {name: value for name, value in fixed.items() if value is not None}
+        grids.check_effort(effort)
+        if structure is not None:
+            checked_structure(structure)
         if kind is not None:
-            _check_kind(kind, given)
+            _check_kind(kind, given if structure is None else {**given, "structure": structure})
         everything = len(given) == len(fixed) and (kernel is None or kernel.gamma is not None)
         flags = {"standardize": standardize, "intercept": intercept}
         if kind is not None or everything:
+            if structure is not None:
+                given["structure"] = structure
             return cls(kind or GAF, given, kernel=kernel, **flags)
         names = ("lam", "beta", "drift")
-        kernel, parameters = _mixed(
-            AutoGAF.GRID, names, given, standardize=standardize, kernel=kernel
-        )
+        grid = grids.LOW_GRID if effort == "low" else AutoGAF.GRID
+        kernel, parameters = _mixed(grid, names, given, standardize=standardize, kernel=kernel)
         if kernel is not None:
-            parameters["guard"] = None
+            parameters.update(guard=None, structure="full")
+        parameters.update(grids.EFFORTS[effort])
+        if structure is not None:
+            parameters["structure"] = structure
         if "alpha" in given:
             parameters["alphas"] = (given["alpha"],)
         return cls(AutoGAF, {**parameters, "threads": threads}, kernel=kernel, **flags)
@@ -74,14 +84,15 @@ class Design:
         intercept: bool = True,
         threads: int = 1,
         kernel: KernelPlan | None = None,
+        effort: str = "auto",
     ) -> Design:
         """Mix over whatever is None of lam, drift and the kernel's gamma."""
         given = {name: value for name, value in fixed.items() if value is not None}
         names = ("lam", "drift")
-        kernel, parameters = _mixed(
-            AutoRidge.GRID, names, given, standardize=standardize, kernel=kernel
-        )
-        parameters["threads"] = threads
+        grids.check_effort(effort)
+        grid = grids.LOW_RIDGE_GRID if effort == "low" else AutoRidge.GRID
+        kernel, parameters = _mixed(grid, names, given, standardize=standardize, kernel=kernel)
+        parameters.update(threads=threads, sleep=effort != "high")
         flags = {"standardize": standardize, "intercept": intercept}
         return cls(AutoRidge, parameters, kernel=kernel, **flags)
 
@@ -134,7 +145,7 @@ class Design:
 def _mixed(
     grid: tuple[tuple[float, ...], ...],
     names: tuple[str, ...],
-    given: dict[str, float],
+    given: dict[str, Any],
     *,
     standardize: bool,
     kernel: KernelPlan | None,
@@ -149,7 +160,7 @@ def _is_multiclass(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, MulticlassForecaster)
 
 
-def _check_kind(kind: type, given: dict[str, float]) -> None:
+def _check_kind(kind: type, given: dict[str, Any]) -> None:
     """Refuse what is not a class of multiclass forecasters, or does not have the parameters."""
     if not _is_multiclass(kind):
         raise TypeError(

@@ -31,6 +31,27 @@ lost to it where a plane can separate the classes.
 """
 
 
+LOW_GRID = ((0.1, 1.0, 1e-4),)
+"""The one posterior of effort="low": the best of 35 settings, on average over 20 streams."""
+
+LOW_RIDGE_GRID = ((0.1, 1e-4),)
+"""The same for numbers."""
+
+EFFORTS: dict[str, dict[str, Any]] = {
+    "low": {"structure": "shared", "guard": None},
+    "auto": {},
+    "high": {"structure": "full", "sleep": False},
+}
+"""How much time a forecast may take, as parameters of AutoGAF."""
+
+
+def check_effort(effort: str) -> None:
+    """Refuse what is not a word for an effort."""
+    if not isinstance(effort, str) or effort not in EFFORTS:
+        words = ", ".join(map(repr, EFFORTS))
+        raise ValueError(f"effort must be one of {words}, got {effort!r:.80}")
+
+
 def linear(
     grid: Sequence[tuple[float, ...]],
     names: tuple[str, ...],

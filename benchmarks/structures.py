@@ -1,0 +1,181 @@
+"""How fast the structures of a posterior are, and what they lose: ratios in one run.
+
+    pip install ".[bench]" && python benchmarks/structures.py [speed] [peers] [loss] [growth]
+
+`speed`: one posterior of each structure, whole streams and one example at a time. `peers`: the
+default mixture beside Vowpal Wabbit with examples parsed before, and beside the same mixture with
+full posteriors. `loss`: the default over the full mixture on generated and embedded streams.
+`growth`: time and memory by size, and where the default says that it is slow.
+"""
+
+import os
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import resource
+import sys
+import time
+import warnings
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+import mixable as mx
+from mixable.forecasters.structure import STRUCTURES
+
+
+def made(n, d, K, seed=0):
+    """A stream of a linear model."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (X @ rng.normal(size=(d, K)) / d**0.5 * 3 + rng.gumbel(size=(n, K))).argmax(axis=1)
+
+
+def six():
+    """The peers' six streams: name, raw inputs, labels."""
+
+    def shuffled(X, y, n=None):
+        order = np.random.default_rng(0).permutation(len(y))[:n]
+        return np.asarray(X[order], dtype=float), y[order]
+
+    load = mx.datasets
+    yield "vehicle", *shuffled(*load.load_vehicle()[:2])
+    yield "segment", *shuffled(*load.load_segment()[:2])
+    yield "shuttle", *shuffled(*load.load_shuttle()[:2], 10_000)
+    digits = load_digits()
+    yield "digits", *shuffled(digits.data, digits.target)
+    yield "slow drift", *load.make_drift(5000, kind="slow")
+    yield "jumps", *load.make_drift(5000, kind="jump")
+
+
+def microseconds(run, n, repeats=3):
+    """The least time of an example."""
+    best = np.inf
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begin)
+    return 1e6 * best / n
+
+
+def one_by_one(model, X, labels):
+    """A loop of predict and learn."""
+    for x, y in zip(X, labels, strict=True):
+        model.predict(x)
+        model.learn(x, y)
+
+
+def speed():
+    """One posterior of each structure."""
+    print(f"{'d, K':>8} {'structure':>9} {'run us':>8} {'loop us':>8} {'bytes':>9} {'GB/s':>6}")
+    for d, K, n in ((18, 4, 20_000), (64, 10, 3000), (16, 26, 4000), (784, 10, 192), (2000, 3, 96)):
+        X, y = made(n, d, K)
+        for structure in STRUCTURES:
+            if structure == "full" and d * K > 700:
+                continue
+            make = lambda: mx.GAF(d, K, structure=structure)  # noqa: B023, E731
+            run = microseconds(lambda: make().run(X, y), n)  # noqa: B023
+            loop = microseconds(lambda: one_by_one(make(), X, y.tolist()), n)  # noqa: B023
+            k = K - 1 if structure == "full" else K
+            numbers = {"full": k * k * d * d, "blocks": K * d * d, "shared": d * d}
+            size = 8 * numbers.get(structure, 2 * K * d)
+            row = f"{run:8.2f} {loop:8.2f} {size:9.2g} {size / loop / 1e3:6.1f}"
+            print(f"{d:4},{K:3} {structure:>9} {row}", flush=True)
+    memory = np.ones(2**25)
+    best = microseconds(memory.sum, 1)
+    print(f"one pass over 268 MB by NumPy: {memory.nbytes / best / 1e3:.1f} GB/s")
+
+
+def vowpal_wabbit(X, y, K):
+    """Microseconds to predict and to learn an example that has been parsed, and the log loss."""
+    from vowpalwabbit import LabelType, Workspace
+
+    options = f"--oaa {K} --probabilities --loss_function logistic --quiet"
+    vw = Workspace(options)
+    texts = [
+        f"{label + 1} | " + " ".join(f"{i}:{value:.6g}" for i, value in enumerate(row) if value)
+        for row, label in zip(X, y, strict=True)
+    ]
+    examples = [vw.parse(text, LabelType.MULTICLASS) for text in texts]
+    loss, begin = 0.0, time.perf_counter()
+    for example, label in zip(examples, y.tolist(), strict=True):
+        p = vw.predict(example)
+        loss -= np.log(max(p[label], 1e-3 / K))
+        vw.learn(example)
+    seconds = time.perf_counter() - begin
+    for example in examples:
+        vw.finish_example(example)
+    return 1e6 * seconds / len(y), loss / len(y)
+
+
+def log_loss(p, y):
+    """The mean."""
+    return float(-np.log(p[np.arange(len(y)), y]).mean())
+
+
+def peers():
+    """The default beside Vowpal Wabbit, and beside full posteriors."""
+    print("us an example: tables, river's loop, VW, full mixture; then ratios; then log losses")
+    for name, X, y in six():
+        K = int(y.max()) + 1
+        scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        few = 400 if name == "digits" else 2000
+        losses, times = [], []
+        for options in ({}, {"structure": "full"}, {"effort": "low"}):
+            model = mx.GAFClassifier(**options)
+            begin = time.perf_counter()
+            p = model.prequential(X, y, classes=range(K))
+            times.append(1e6 * (time.perf_counter() - begin) / len(y))
+            losses.append(log_loss(p, y))
+        tables, full, low = times
+        rows = [dict(enumerate(row)) for row in X.tolist()]
+        model, begin = mx.river.GAFClassifier(), time.perf_counter()
+        for row, label in zip(rows[:few], y.tolist(), strict=False):
+            model.predict_proba_one(row)
+            model.learn_one(row, label)
+        river = 1e6 * (time.perf_counter() - begin) / min(few, len(y))
+        vw, vw_loss = min(vowpal_wabbit(scaled, y, K) for _ in range(2))
+        print(
+            f"{name:>10} ({X.shape[1]:3},{K:2}): {tables:7.1f} {river:7.1f} {vw:6.1f} {full:8.1f}; "
+            f"tables/VW {tables / vw:5.2f}, river/VW {river / vw:5.2f}, full/tables "
+            f"{full / tables:5.1f}; loss {losses[0]:.4f}, full {losses[1]:.4f} "
+            f"({losses[0] / losses[1]:.3f}), low {losses[2]:.4f} in {low:.1f} us, VW {vw_loss:.4f}",
+            flush=True,
+        )
+
+
+def loss():
+    """The default over the mixture with full posteriors."""
+    ratios = []
+    cases = [(d, K, seed) for seed, (d, K) in enumerate([(4, 3), (8, 5), (12, 8), (20, 4), (30, 3)])]
+    for d, K, seed in cases:
+        X, y = made(3000, d, K, seed)
+        pair = [
+            log_loss(mx.AutoGAF(d, K, structure=structure).run(X, y), y)
+            for structure in (None, "full")
+        ]
+        ratios.append(pair[0] / pair[1])
+        print(f"({d},{K}) {pair[0]:.4f} full {pair[1]:.4f} {ratios[-1]:.4f}", flush=True)
+    print(f"geometric mean {np.exp(np.log(ratios).mean()):.4f}, worst {max(ratios):.4f}")
+
+
+def growth():
+    """Time and memory of the default by size."""
+    for d, K in ((18, 4), (64, 10), (16, 26), (784, 10), (300, 2), (1000, 2), (5000, 2), (2, 1000)):
+        n = 64 if d * K > 3000 else 2000
+        X, y = made(n, d, K)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model = mx.AutoGAF(d, K)
+            us = microseconds(lambda: model.run(X, y), n, 1)  # noqa: B023
+        used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        words = "says so" if said else ""
+        print(f"({d:4},{K:4}) {model.structures[0]:>8} {us:9.1f} us {used:6.0f} MB more {words}")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ("speed", "peers", "loss", "growth"):
+        print(f"== {name}", flush=True)
+        globals()[name]()
