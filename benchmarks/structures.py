@@ -148,7 +148,9 @@ def peers():
 def loss():
     """The default over the mixture with full posteriors."""
     ratios = []
-    cases = [(d, K, seed) for seed, (d, K) in enumerate([(4, 3), (8, 5), (12, 8), (20, 4), (30, 3)])]
+    cases = [
+        (d, K, seed) for seed, (d, K) in enumerate([(4, 3), (8, 5), (12, 8), (20, 4), (30, 3)])
+    ]
     for d, K, seed in cases:
         X, y = made(3000, d, K, seed)
         pair = [

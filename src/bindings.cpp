@@ -200,9 +200,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
                 PosteriorShape shape = shape_for(K, d, lam, drift, structure_from(structure));
                 shape.block = block;
                 shape.period = period;
-                new (self)
-                    StructuredGafModel(make_state(shape, scipy_blas()), K, beta, alpha, mu,
-                                       shape.structure == Structure::shared);
+                new (self) StructuredGafModel(make_state(shape, scipy_blas()), K, beta, alpha, mu,
+                                              shape.structure == Structure::shared);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("structure"), nb::arg("lam"),
             nb::arg("beta"), nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"),
@@ -213,8 +212,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
             "__init__",
             [](StructuredFolkloreModel* self, long d, long K, const std::string& structure,
                double lam, double beta, double drift) {
-                const PosteriorShape shape =
-                    shape_for(K, d, lam, drift, structure_from(structure));
+                const PosteriorShape shape = shape_for(K, d, lam, drift, structure_from(structure));
                 new (self) StructuredFolkloreModel(make_state(shape, scipy_blas()), K, beta,
                                                    shape.structure == Structure::shared);
             },
@@ -246,8 +244,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "__init__",
             [](OgdModel* self, long d, long K, double rate, bool fixed, double radius) {
-                new (self) OgdModel(std::make_unique<GradientState>(K - 1, d, radius), K, rate,
-                                    fixed);
+                new (self)
+                    OgdModel(std::make_unique<GradientState>(K - 1, d, radius), K, rate, fixed);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"),
             nb::arg("radius"));
@@ -286,20 +284,19 @@ NB_MODULE(MIXABLE_MODULE, m) {
                     if (kind == "gradient") {
                         shape.structure = Structure::gradient;
                         shape.radius = first;
-                        readings = std::make_unique<GuardReadings<OgdRule>>(
-                            OgdRule(K, second, false));
+                        readings =
+                            std::make_unique<GuardReadings<OgdRule>>(OgdRule(K, second, false));
                     } else {
                         shape.lam = first;
-                        readings = std::make_unique<GuardReadings<FolkloreRule>>(
-                            FolkloreRule(K, second));
+                        readings =
+                            std::make_unique<GuardReadings<FolkloreRule>>(FolkloreRule(K, second));
                     }
                     plans.push_back({shape, std::move(readings), true});
                 }
-                new (self)
-                    AutoGafModel(d, scipy_blas(),
-                                 Ensemble<ClassFamily>::Options{scale, share, sleep.value_or(true),
-                                                                threads},
-                                 ClassFamily(K), std::move(plans), views);
+                new (self) AutoGafModel(
+                    d, scipy_blas(),
+                    Ensemble<ClassFamily>::Options{scale, share, sleep.value_or(true), threads},
+                    ClassFamily(K), std::move(plans), views);
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"),
             nb::arg("guard"), nb::arg("mu"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"),
@@ -323,10 +320,9 @@ NB_MODULE(MIXABLE_MODULE, m) {
                                      std::make_unique<RidgeReadings>(noises), always_awake, view,
                                      awake});
                 }
-                new (self)
-                    AutoRidgeModel(d, scipy_blas(),
-                                   Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
-                                   NormalFamily(), std::move(plans), views);
+                new (self) AutoRidgeModel(
+                    d, scipy_blas(), Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
+                    NormalFamily(), std::move(plans), views);
             },
             nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("scale"),
             nb::arg("share"), nb::arg("sleep"), nb::arg("threads"), nb::arg("views"),
@@ -424,8 +420,8 @@ NB_MODULE(MIXABLE_MODULE, m) {
             shape.structure = structure_from(structure);
             return shape.bytes();
         },
-        nb::arg("k"), nb::arg("d"), nb::arg("rank"), nb::arg("drift"), nb::arg("structure") = "full",
-        "Bytes that the matrices of a posterior of this size take.");
+        nb::arg("k"), nb::arg("d"), nb::arg("rank"), nb::arg("drift"),
+        nb::arg("structure") = "full", "Bytes that the matrices of a posterior of this size take.");
     m.def(
         "normal_points",
         [](std::uint64_t seed, std::uint64_t step, long k, long count) {

@@ -34,6 +34,20 @@ LABELS = {
     "GAF drifting": lambda: GAF(D, K, drift=1e-2, lam=1.0),
     "GAF Monte Carlo": lambda: GAF(D, K, integrator=MonteCarlo(20), seed=3),
     "GAF ladder": lambda: GAF(D, K, integrator=Ladder(1e-2)),
+    **{
+        f"GAF {structure}": lambda structure=structure: GAF(D, K, structure=structure)
+        for structure in ("blocks", "shared", "diagonal")
+    },
+    "GAF blocks, drifting": lambda: GAF(D, K, structure="blocks", drift=1e-2, lam=1.0),
+    "GAF diagonal, drifting": lambda: GAF(D, K, structure="diagonal", drift=1e-2, lam=1.0),
+    **{
+        f"Folklore {structure}": lambda structure=structure: Folklore(D, K, structure=structure)
+        for structure in ("blocks", "shared", "diagonal")
+    },
+    **{
+        f"AutoGAF {structure}": lambda structure=structure: AutoGAF(D, K, structure=structure)
+        for structure in ("full", "shared", "diagonal")
+    },
     "GAF from theory": lambda: GAF.from_theory(D, K, radius=3.0, bound=2.0, horizon=N),
     "GenericGAF": lambda: GenericGAF(Logistic(K), D, lam=0.1),
     "KernelGAF": lambda: KernelGAF(Logistic(K), D, lam=0.1, gamma=0.1),

@@ -7,12 +7,14 @@ from mixable import GAF
 from mixable.integrals import (
     Ladder,
     MonteCarlo,
+    Pairwise,
     Quadrature,
     Rung,
     Sobol,
     choose,
     expectation,
     helmert,
+    pairwise,
     softmax,
 )
 
@@ -133,9 +135,12 @@ def test_compiled_expectation_equals_its_numpy_twin_on_every_rung(core):
             MonteCarlo(33).rungs(k, 9),
             [Rung("taylor", np.inf)],
             Ladder(1e-2).rungs(k, 0),
+            Pairwise().rungs(k, 0),
+            Sobol(64, most=512).rungs(k, 0),
         ]
         for ladder in ladders:
             f = core.GAF(d, K, 5.0, 1.0, 1.0, 0.0, 0.0, ladder)
+            f.learn(rng.normal(size=d), 0)  # before that, forecasts are uniform
             for _ in range(3):
                 x = rng.normal(size=d)
                 Phi = np.kron(np.eye(k), x[:, None])
@@ -163,7 +168,8 @@ def test_forecaster_probabilities_agree_with_brute_force():
 
 def test_names_and_mistakes():
     assert choose(None, 2) == Quadrature()
-    assert choose(None, 3) == Sobol(128)
+    assert choose(None, 3) == Sobol(128, most=16384)
+    assert choose("pairwise", 3) == Pairwise()
     assert choose("ladder", 3) == Ladder()
     with pytest.raises(ValueError, match="integrator must be one of"):
         choose("simpson", 3)
@@ -191,3 +197,60 @@ def test_normal_quantile_against_the_distribution_function():
     z = _core.normal_quantile(u)
     back = np.array([0.5 * erfc(-value / sqrt(2)) for value in z])
     np.testing.assert_allclose(back, u, rtol=1e-12)
+
+
+@pytest.mark.parametrize("K", [2, 3, 4])
+@pytest.mark.parametrize(("width", "error"), [(0.01, 1e-3), (0.3, 0.02), (3.0, 0.15)])
+def test_the_closed_form_is_near_the_integral(K, width, error):
+    rng = np.random.default_rng(K)
+    for _ in range(5):
+        mean, L = rng.normal(size=K - 1), rng.normal(size=(K - 1, K - 1))
+        S = L @ L.T
+        S *= width / np.linalg.eigvalsh(S)[-1]
+        p = expectation(mean, S, Pairwise().rungs(K - 1, 0))
+        assert abs(p.sum() - 1) < 1e-12
+        assert np.abs(p - brute_force(mean, S)).max() < error
+
+
+def test_the_closed_form_treats_classes_alike_and_is_mackays_for_two():
+    rng = np.random.default_rng(0)
+    m, L = rng.normal(size=5), rng.normal(size=(5, 5))
+    order = rng.permutation(5)
+    p, q = pairwise(m, L @ L.T), pairwise(m[order], (L @ L.T)[np.ix_(order, order)])
+    np.testing.assert_allclose(q, p[order], rtol=1e-14)
+    v = 1.7
+    two = pairwise(np.array([0.4, -0.5]), np.diag([v / 2, v / 2]))
+    assert two[0] == pytest.approx(1 / (1 + np.exp(-0.9 / np.sqrt(1 + np.pi / 8 * v))), rel=1e-14)
+
+
+@pytest.mark.parametrize("integrator", [None, Sobol(128), MonteCarlo(20), "ladder", "pairwise"])
+@pytest.mark.parametrize("structure", ["full", "blocks", "shared", "diagonal"])
+def test_before_anything_is_learned_a_forecast_is_uniform(integrator, structure):
+    if structure != "full" and integrator not in (None, "pairwise"):
+        pytest.skip("with structure the expectation is in closed form")
+    f = GAF(3, 5, lam=0.01, integrator=integrator, structure=structure)
+    p = f.predict(np.array([1.0, -2.0, 0.5]))
+    np.testing.assert_allclose(p, 0.2, rtol=1e-14)
+
+
+def test_the_default_takes_more_points_while_the_posterior_is_wide():
+    """K = 5, lam = 0.01: 128 points alone are off by 0.1 nats after the first examples."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, 5, 40)
+
+    def off(integrator):
+        exact = GAF(3, 5, lam=0.01, mu=0.0, integrator=Sobol(2**16)).run(X, y)
+        p = GAF(3, 5, lam=0.01, mu=0.0, integrator=integrator).run(X, y)
+        return np.abs(np.log(p[1:]) - np.log(exact[1:]))[np.arange(39), y[1:]]
+
+    assert off(Sobol(128)).max() > 0.05
+    assert off(None).max() < 0.02
+    reaches = [rung.reach for rung in Sobol(128, most=16384).rungs(4, 0)]
+    assert [rung.m for rung in Sobol(128, most=16384).rungs(4, 0)] == [64, 512, 4096, 8192]
+    assert reaches == sorted(reaches)
+    assert reaches[-1] == np.inf
+
+
+def test_the_most_points_are_an_even_number():
+    with pytest.raises(ValueError, match="even"):
+        Sobol(128, most=1001)

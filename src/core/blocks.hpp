@@ -5,7 +5,8 @@
 //     V_c <- V_c - v_c P_c,   S_c <- S_c - w_c P_c P_c^T,   w_c = f_c / (1 + f_c g_c).
 // Updates of S are delayed: for up to r steps the rows sqrt(w_c) P_c are kept, and a reading
 // subtracts what they say. Then S_c is touched once, by matrix products. When the next inputs are
-// known, their products with S_c are taken together. With drift q, S_c is S_c + s q I after s steps.
+// known, their products with S_c are taken together. With drift q, S_c is S_c + s q I after s
+// steps.
 #pragma once
 
 #include "coordinates.hpp"

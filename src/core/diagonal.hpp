@@ -104,8 +104,7 @@ class Diagonal final : public State {
             state.mean(means);
             state.feature_covariances(each);
             for (long c = 0; c < k0; ++c)
-                for (long l = 0; l < d0; ++l)
-                    variances[c * d0 + l] = each[(l * k0 + c) * k0 + c];
+                for (long l = 0; l < d0; ++l) variances[c * d0 + l] = each[(l * k0 + c) * k0 + c];
         }
         const double change = exchange && other ? shape_.lam - other->shape_.lam : 0.0;
         for (long c = 0; c < k0; ++c)

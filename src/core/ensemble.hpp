@@ -168,7 +168,9 @@ class Ensemble {
             const double trust = roster_.trust(member);
             family_.mean(*member.state, one);
             family_.feature_covariances(*member.state, within);
-            const auto off = [&](long c, long l) { return unit * one[c * d + l] - centre[c * d + l]; };
+            const auto off = [&](long c, long l) {
+                return unit * one[c * d + l] - centre[c * d + l];
+            };
             for (long l = 0; l < d; ++l)
                 for (long i = 0; i < K; ++i)
                     for (long j = 0; j < K; ++j) {
@@ -380,8 +382,8 @@ class Ensemble {
     Roster<Outcome> roster_;
     long steps_ = 0;
     Buffer reading_, z_;
-    Buffer likelihood_;        // of the outcome, by each expert, over that of the best
-    std::vector<double> own_;  // the same by each member
+    Buffer likelihood_;         // of the outcome, by each expert, over that of the best
+    std::vector<double> own_;   // the same by each member
     std::vector<double> last_;  // the input whose readings are at hand, if fresh_
     bool fresh_ = false;
 };

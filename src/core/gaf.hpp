@@ -35,7 +35,10 @@ class GafRule {
     /// smooth_mu(E softmax(Q (m + w))), w ~ N(0, G / (2 alpha)); at alpha = infinity,
     /// smooth_mu(softmax(Q m)).
     void predict(double alpha, double* p) {
-        if (std::isinf(alpha)) {
+        const auto is_zero = [](double x) { return x == 0; };
+        if (step_ == 0 && std::all_of(m_, m_ + outputs - 1, is_zero)) {  // all classes are alike
+            for (long c = 0; c < outputs; ++c) p[c] = 1.0 / double(outputs);
+        } else if (std::isinf(alpha)) {
             softmax_.evaluate(m_);
             copy(softmax_.p, outputs, p);
         } else {

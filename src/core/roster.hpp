@@ -114,7 +114,10 @@ class Roster {
         doubts_ = faster && !changes ? 1 : 0;
         if (doubts_ == 0) leader_ = &leader - members.data();
         put_to_sleep(awake, step);
-        if (changes) wake_all_ = std::max(wake_all_, probation);
+        if (changes) {
+            wake_all_ = std::max(wake_all_, probation);
+            forget_what_is_stale(awake, unit);
+        }
         if (jumped) wake_all_ = first_probation();
         if (wake_all_ > 0) {
             for (Member<Outcome>& member : members) {
@@ -250,6 +253,16 @@ class Roster {
             if (experts_rest_ && settled) rest_experts(*member);
             if (step % trial_period == 0) wake_experts(*member);
         }
+    }
+
+    /// When the stream has changed, members that never sleep and have lost all trust start again
+    /// from what the leader has learned, as if they had slept. Those that know inputs of another
+    /// size are kept.
+    void forget_what_is_stale(const std::vector<Member<Outcome>*>& awake, double unit) {
+        for (Member<Outcome>* member : awake)
+            if (!member->tires && !member->always_awake && trust(*member) < negligible &&
+                Unit::is_near(unit, member->unit))
+                member->awake = 0;
     }
 
     void wake_experts(const Member<Outcome>& member) {

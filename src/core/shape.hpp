@@ -59,7 +59,7 @@ struct PosteriorShape {
     }
     double bytes() const {
         const double n = double(pad_to(d, 8)), K = double(k), s = double(matrices());
-        if (structure == Structure::diagonal)
+        if (structure == Structure::diagonal || structure == Structure::gradient)
             return double(sizeof(double)) * n * (2 * K + double(diagonal_block));
         if (structure != Structure::full) {
             const double squares = (drift == 0 ? 2 : 1) * s * double(d) * n;
@@ -78,7 +78,7 @@ struct PosteriorShape {
     double seconds() const {
         const double passes = structure == Structure::diagonal ? 2.0 : 0.6;
         const double memory = bytes() > 8e6 ? passes * bytes() / 8e9 : 0.0;
-        return std::max(cost() / 2e10, memory);
+        return std::max(cost() / (structure == Structure::full ? 2e10 : 4e9), memory);
     }
     /// Inputs that a diagonal posterior keeps.
     static constexpr long diagonal_block = 16;

@@ -68,7 +68,11 @@ class Diagonal:
         self.S = self.S / (1 + f[:, None] * P * x) + self.drift * (x != 0)
 
 
-STRUCTURES = {"blocks": Blocks, "shared": Shared, "diagonal": Diagonal}
+STRUCTURES: dict[str, type[Blocks | Diagonal]] = {
+    "blocks": Blocks,
+    "shared": Shared,
+    "diagonal": Diagonal,
+}
 
 
 class StructuredGAF:

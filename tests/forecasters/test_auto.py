@@ -1,32 +1,62 @@
 """AutoGAF: a mixture of its experts that nobody tunes."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from streams import drifting_stream, logistic_stream, mean_loss, shuffled, with_intercept
 
-from mixable import GAF, AutoGAF, Folklore, Mixture, bounds
+from mixable import GAF, OGD, AutoGAF, Folklore, Mixture, bounds
 from mixable.datasets import load_segment, load_shuttle, load_vehicle
+from mixable.forecasters.structure import in_mixture
 from mixable.losses import log_loss
 from mixable.regret import best_in_hindsight
 
 
 def separate(f, K):
     """AutoGAF's experts as forecasters of their own, for a scale of 1."""
-    return [
-        Folklore(f.n_features, K, lam=e.lam, beta=e.beta)
-        if e.kind == "guard"
-        else GAF(f.n_features, K, lam=e.lam, beta=e.beta, alpha=e.alpha, drift=e.drift)
-        for e in f.experts
+    d, width = f.n_features, len(f.alphas)
+    kinds = [in_mixture(each, K) for each in f.structures for _ in range(width)]
+    out = [
+        GAF(
+            d,
+            K,
+            lam=e.lam,
+            beta=e.beta,
+            alpha=e.alpha,
+            drift=e.drift,
+            structure=kind,
+            integrator="pairwise",
+        )
+        for e, kind in zip(f.experts, kinds, strict=False)
     ]
+    if f.guard_kind == "folklore":
+        out.append(Folklore(d, K, lam=f.experts[-1].lam, beta=f.experts[-1].beta))
+    if f.guard_kind == "gradient":
+        out.append(OGD(d, K, step=10 / (math.sqrt(2) * d), radius=10 / math.sqrt(d)))
+    return out
 
 
-@pytest.mark.parametrize("K", [2, 3, 8])
-def test_without_sleep_and_share_it_is_the_bayes_mixture_of_its_experts(K):
+@pytest.mark.parametrize(
+    ("K", "options"),
+    [
+        (2, {}),
+        (3, {}),
+        (8, {}),
+        (12, {}),
+        (3, {"structure": "full"}),
+        (4, {"structure": "shared"}),
+        (5, {"structure": "diagonal"}),
+        (4, {"structure": ["full", "blocks", "shared", "diagonal"] * 2 + ["blocks"]}),
+        (4, {"guard": 10.0}),
+        (4, {"guard": None}),
+    ],
+)
+def test_without_sleep_and_share_it_is_the_bayes_mixture_of_its_experts(K, options):
     X, y = logistic_stream(300, 4, K)
-    f = AutoGAF(4, K, share=0.0, sleep=False, scale=1.0)
+    f = AutoGAF(4, K, share=0.0, sleep=False, scale=1.0, **options)
     mixture = Mixture(separate(f, K))
     np.testing.assert_allclose(f.run(X, y), mixture.run(X, y), rtol=0, atol=1e-9)
     np.testing.assert_allclose(f.weights, mixture.weights, rtol=0, atol=1e-9)
@@ -89,13 +119,14 @@ def test_from_theory_adapts_to_a_norm_that_nobody_told_it(constants):
         assert radius > 8 or bound < uniform  # or the bound would say nothing
 
 
+@pytest.mark.parametrize("guard", ["auto", 10.0])
 @pytest.mark.parametrize("name", ["late", "jump"])
-def test_the_regret_to_the_guard_is_bounded_whoever_sleeps(name):
+def test_the_regret_to_the_guard_is_bounded_whoever_sleeps(name, guard):
     X, y = drifting_stream(name, n=6000)
-    f = AutoGAF(11, 4, scale=1.0)
+    f = AutoGAF(11, 4, scale=1.0, sleep=True, guard=guard)
     loss = log_loss(f.run(X, y), y).cumsum()
     guard = separate(f, 4)[-1]
-    allowed = log_loss(guard.run(X, y), y).cumsum() + np.log(2 * 41)
+    allowed = log_loss(guard.run(X, y), y).cumsum() + np.log(2 * len(f.experts))
     assert (loss <= allowed + 1e-6).all()
 
 
@@ -156,6 +187,28 @@ def test_the_bound_of_the_guard_holds():
     )
     with pytest.raises(ValueError, match="at most guard"):
         bounds.auto_gaf(2000, 3, 3, 11 / R, R, f.input_scale)
+
+
+def test_the_bound_of_the_gradient_guard_holds():
+    """On a stream that its experts other than the guard know nothing of, so that it matters."""
+    X, y = logistic_stream(4000, 12, 6)
+    R = float(np.linalg.norm(X, axis=1).max())
+    f = AutoGAF(12, 6, grid=[(1e10, 1.0, 0.0)], scale=1.0)
+    assert f.guard_kind == "gradient"
+    loss = log_loss(f.run(X, y), y).sum()
+    regret = loss - best_in_hindsight(X, y, 10 / math.sqrt(12)).loss
+    experts = len(f.experts)
+    assert regret <= bounds.auto_gaf_wide(4000, 12, R, f.input_scale, experts=experts)
+    assert loss < 0.8 * 4000 * np.log(6)
+
+
+def test_a_mixture_that_needs_more_than_10_ms_says_so():
+    with pytest.warns(UserWarning, match=r"a step of AutoGAF with 1 x 5000 .* about \d+ ms"):
+        AutoGAF(5000, 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AutoGAF(784, 10)
+        AutoGAF(500, 64)
 
 
 def test_two_threads_give_the_same_bits(long_stream):
@@ -254,7 +307,10 @@ def test_report_says_what_it_has_settled_on():
         ({"sleep": "no"}, TypeError, "sleep must be True or False"),
         ({"grid": [5]}, TypeError, "grid must be a list"),
         ({"alphas": 4.0}, TypeError, "alphas must be a list"),
-        ({"views": [0]}, ValueError, "views must have one entry for each of the 10"),
+        ({"views": [0]}, ValueError, "views must have one entry for each of the 9"),
+        ({"structure": "sparse"}, ValueError, "structure must be one of 'full'"),
+        ({"structure": ["full"]}, ValueError, "structure must have one entry for each of the 9"),
+        ({"structure": 3}, TypeError, "structure must be a list"),
         ({"scale": 0.0}, ValueError, "scale"),
         ({"guard": -1.0}, ValueError, "guard"),
         ({"mu": 0.7}, ValueError, "mu"),
@@ -267,4 +323,4 @@ def test_bad_parameters(arguments, error, message):
 
 def test_sizes_that_do_not_fit_in_memory_are_refused():
     with pytest.raises(MemoryError, match="AutoGAF with 100000 features"):
-        AutoGAF(100_000, 100)
+        AutoGAF(100_000, 100, structure="shared")

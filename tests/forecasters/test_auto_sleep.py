@@ -44,22 +44,22 @@ def test_drift_is_followed_as_well_as_by_the_best_expert_in_hindsight(kind, tole
 
 def test_sleepers_wake_when_a_stream_begins_to_drift():
     X, y = drifting_stream("late")
-    asleep, awake = AutoGAF(11, 4), AutoGAF(11, 4, sleep=False)
+    asleep, awake = AutoGAF(11, 4, sleep=True), AutoGAF(11, 4, sleep=False)
     after = slice(10_000, None)
     losses = [log_loss(f.run(X, y)[after], y[after]).mean() for f in (asleep, awake)]
     assert losses[0] <= 1.05 * losses[1]
-    stationary = AutoGAF(11, 4)
+    stationary = AutoGAF(11, 4, sleep=True)
     stationary.run(X[:9_000], y[:9_000])
     assert stationary.awake.sum() <= 12  # posteriors and read-outs sleep
     assert stationary.awake[-1]  # the guard does not
     assert any(
-        e.drift == 0.01 and on for e, on in zip(stationary.experts, stationary.awake, strict=True)
+        e.drift == 1e-3 and on for e, on in zip(stationary.experts, stationary.awake, strict=True)
     )  # nor the sentinel
 
 
 def test_run_equals_the_loop_through_sleep_and_waking(long_stream):
     X, y = long_stream
-    whole, one = AutoGAF(5, 3), AutoGAF(5, 3)
+    whole, one = AutoGAF(5, 3, sleep=True), AutoGAF(5, 3, sleep=True)
     p = whole.run(X, y)
     expected = []
     for x, label in zip(X, y.tolist(), strict=True):
@@ -68,13 +68,15 @@ def test_run_equals_the_loop_through_sleep_and_waking(long_stream):
     np.testing.assert_allclose(p, expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(whole.weights, one.weights, rtol=0, atol=1e-9)
     assert np.array_equal(whole.awake, one.awake)
-    assert whole.awake.sum() < 41
+    half = AutoGAF(5, 3, sleep=True)
+    half.run(X[:2560], y[:2560])
+    assert half.awake.sum() < len(half.experts)
 
 
 @pytest.mark.parametrize("at", [5, 600, 1000, 2500, 4200])
 def test_copies_go_on_with_the_same_bits_through_sleep(long_stream, at):
     X, y = long_stream
-    f = AutoGAF(5, 3)
+    f = AutoGAF(5, 3, sleep=True)
     f.run(X[:at], y[:at])
     twin = pickle.loads(pickle.dumps(f))
     assert np.array_equal(twin.run(X[at:], y[at:]), f.run(X[at:], y[at:]))
@@ -107,22 +109,37 @@ def mean(state, i):
 @pytest.mark.parametrize(("d", "K", "n"), [(32, 3, 1024), (16, 5, 1024), (43, 4, 2048)])
 def test_a_posterior_put_to_sleep_and_woken_at_one_review_is_whole(d, K, n):
     X, y = logistic_stream(n, d, K)
-    f = AutoGAF(d, K)
+    f = AutoGAF(d, K, structure="full", sleep=True)
     f.run(X, y)
     state = f._core.state()
-    for i in range(11):
+    for i in range(10):
         if state[f"{i}.awake"] and f"{i}.A" in state:
             residue = precision(state, i, d, K) @ covariance(state, i) - np.eye((K - 1) * d)
             assert np.abs(residue).max() < 1e-6, i
 
 
-def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own():
+def block(state, i, c, d):
+    """A, A^-1 and the weights of class c of posterior i, with what is still pending."""
+    rows, s = slice(c * d, c * d + d), len(state[f"{i}.S"]) // d
+    X, roots, P = (state[f"{i}.{name}"] for name in ("X", "roots", "P"))
+    A = symmetric(state[f"{i}.A"][rows]) + (X * roots[:, [c]] ** 2).T @ X
+    return A, state[f"{i}.S"][rows] - P[c::s].T @ P[c::s], state[f"{i}.V"][c]
+
+
+@pytest.mark.parametrize("structure", ["full", "blocks"])
+def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own(structure):
     """A - lam I and A times the mean, all that was learned, are the leader's; lam is not."""
     d, K = 4, 3
     X, y = logistic_stream(9000, d, K)
-    f = AutoGAF(d, K)
+    f = AutoGAF(d, K, structure=structure, sleep=True)
     lam = [lam for lam, _, _ in f.grid]
     still = [i for i, (_, _, drift) in enumerate(f.grid) if drift == 0]
+
+    def known(state, i):
+        if structure == "blocks":
+            return block(state, i, 1, d)
+        return precision(state, i, d, K), covariance(state, i), mean(state, i)
+
     asleep, woken = set(), {}
     for start in range(0, len(y), 64):  # from review to review
         f.run(X[start : start + 64], y[start : start + 64])
@@ -131,12 +148,26 @@ def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own():
         for i in still:
             if state[f"{i}.awake"] and i in asleep and leader in still:
                 woken[i] = leader
-                mine, its = precision(state, i, d, K), precision(state, leader, d, K)
+                (mine, inverse, weights), (its, _, theirs) = known(state, i), known(state, leader)
                 one = np.eye(len(its))
                 learned = its - lam[leader] * one
                 np.testing.assert_allclose(mine - lam[i] * one, learned, rtol=1e-9, atol=1e-9)
-                pull = its @ mean(state, leader)
-                np.testing.assert_allclose(mine @ mean(state, i), pull, rtol=1e-6, atol=1e-6)
-                assert np.abs(mine @ covariance(state, i) - one).max() < 1e-6
+                np.testing.assert_allclose(mine @ weights, its @ theirs, rtol=1e-6, atol=1e-6)
+                assert np.abs(mine @ inverse - one).max() < 1e-6
         asleep = {i for i in still if not state[f"{i}.awake"]}
     assert any(lam[i] != lam[leader] for i, leader in woken.items())
+
+
+def test_a_full_posterior_that_does_not_pay_sleeps_and_the_others_never():
+    """Beside cheap ones; it has no teacher of its kind, so it does not wake again."""
+    X, y = logistic_stream(6000, 8, 5, seed=1)
+    f = AutoGAF(8, 5)
+    assert f.structures == ("full", *["blocks"] * 7, "full")
+    awake = []
+    for start in range(0, 6000, 500):
+        f.run(X[start : start + 500], y[start : start + 500])
+        awake.append(f.awake.reshape(-1)[:27].reshape(9, 3).any(axis=1))
+    awake = np.array(awake)
+    assert awake[:, 1:8].all()
+    assert awake[0, [0, 8]].all()
+    assert not awake[-1, [0, 8]].any()

@@ -60,7 +60,7 @@ def test_parameters_can_be_read_and_not_changed():
     ) == (4, 3, 2.0, 1.0, np.inf, 1e-6, 0.0, None, 0)
     assert repr(f) == (
         "GAF(n_features=4, n_classes=3, lam=2.0, beta=1.0, alpha=inf, mu=1e-06, drift=0.0, "
-        "integrator=None, seed=0)"
+        "structure='full', integrator=None, seed=0)"
     )
     with pytest.raises(AttributeError, match="lam is fixed"):
         f.lam = 1.0

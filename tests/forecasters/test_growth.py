@@ -182,3 +182,62 @@ def test_those_who_keep_all_examples_are_as_if_they_had_always_been_larger(make)
     grown.learn([0.1, 0.2, 0.3], 2)
     with pytest.raises(ValueError, match="k must be at least 1"):
         grown.add_features(0)
+
+
+@pytest.mark.parametrize("structure", ["blocks", "shared", "diagonal"])
+def test_a_structured_posterior_keeps_its_logits_when_it_grows(structure):
+    X, y = logistic_stream(200, D, K)
+    f = GAF(D, K, structure=structure)
+    f.run(X, y)
+    before = f.coef
+    S = f._core.covariance()
+    f.add_class()
+    f.add_features(2)
+    grown = f.coef
+    differences = grown[:K, :D] - grown[0, :D]
+    np.testing.assert_allclose(differences, before - before[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(grown[K, :D], 0.0, atol=1e-12)  # the mean of the others
+    np.testing.assert_array_equal(grown[:, D:], 0.0)
+    larger = f._core.covariance()
+    if structure == "diagonal":
+        np.testing.assert_array_equal(larger[:K, :D], S)
+        np.testing.assert_array_equal(larger[K], 1 / f.lam)
+        return
+    blocks = larger.reshape(-1, D + 2, D + 2)
+    np.testing.assert_allclose(blocks[0, :D, :D], S[:D], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(blocks[-1, D:, D:], np.eye(2) / f.lam, rtol=1e-12)
+    if structure == "blocks":
+        np.testing.assert_allclose(blocks[K], np.eye(D + 2) / f.lam, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "grow"),
+    [
+        ((3, 2), [("class", 1), ("features", 4), ("class", 2)]),
+        ((2, 62), [("class", 3)]),  # blocks become shared
+        ((120, 2), [("class", 2)]),
+        ((310, 2), [("features", 10), ("class", 1)]),
+        ((990, 2), [("features", 20)]),  # diagonal
+        ((30, 5), [("features", 10)]),  # the full posterior becomes blocks
+        ((8, 5), [("features", 1)]),  # the guard goes down gradients
+    ],
+)
+def test_a_mixture_goes_on_well_when_its_structures_change(sizes, grow):
+    """Structures depend on the size. What was learned is carried over to the new ones."""
+    d, K = sizes
+    X, y = logistic_stream(150, d, K, scale=3.0 / d**0.5)
+    f = AutoGAF(d, K)
+    f.run(X, y)
+    before, kinds = f.predict(X), {f.structures, f.guard_kind}
+    for what, count in grow:
+        for _ in range(count if what == "class" else 1):
+            f.add_class() if what == "class" else f.add_features(count)
+        kinds |= {f.structures, f.guard_kind}
+    p = f.predict(np.hstack([X, np.zeros((len(X), f.n_features - d))]))
+    old = p[:, :K] / p[:, :K].sum(axis=1, keepdims=True)
+    assert np.abs(old - before).mean() < 0.12
+    assert len(kinds) > 2
+    rows = np.hstack([X, np.zeros((len(X), f.n_features - d))])
+    f.run(rows, y)
+    later = f.predict(rows)[np.arange(150), y] / f.predict(rows)[:, :K].sum(axis=1)
+    assert np.log(later).mean() > np.log(before[np.arange(150), y]).mean()

@@ -70,5 +70,5 @@ def test_what_the_table_says_of_it_is_true(entry):
     if entry.forecasts != "any":
         f = entry.kind(2) if entry.forecasts != "labels" else entry.kind(2, 3)
         assert hasattr(f, "n_classes") == (entry.forecasts != "numbers")
-        assert hasattr(getattr(f, "_core", None), "covariance") == entry.has_posterior
+        assert hasattr(getattr(f, "_core", None), "feature_covariances") == entry.has_posterior
         assert set(entry.searched) <= signature(entry.kind).parameters.keys()

@@ -143,13 +143,17 @@ def test_models_of_every_size_are_loaded():
         mx.OGD(10**5, 3),
         mx.FTRL(2000, 4),
         mx.AutoGAF(150, 2),
+        mx.AutoGAF(200, 10),
+        mx.AutoGAF(1500, 10),
+        mx.AutoGAF(2, 300),
+        *[mx.GAF(50, 9, structure=s) for s in ("blocks", "shared", "diagonal")],
         mx.AutoGAF(1, 60, integrator="ladder"),
         mx.AutoRidge(300),
         mx.GAF(2, 3, integrator=mx.integrals.MonteCarlo(2**16)),
         mx.AutoGAF(3, 3, integrator=mx.integrals.MonteCarlo(2**14), grid=many),
         mx.GAFClassifier(kernel="rbf", n_components=100, method="nystroem").fit(X[:50], y[:50]),
     ]
-    asleep = mx.AutoGAF(3, 3, grid=many)
+    asleep = mx.AutoGAF(3, 3, grid=many, sleep=True)
     asleep.run(X, y)
     assert asleep.awake.mean() < 0.5
     for model in (*models, asleep):

@@ -112,5 +112,7 @@ def auto_gaf_wide(
     unit = n_features * _validate.scale(scale, "scale")
     radius = _validate.scale(guard, "guard") / math.sqrt(unit)
     step = radius / math.sqrt(2 * unit)
-    descent = (2 * radius**2 / step + 2 * step * _validate.scale(bound, "bound") ** 2) * n**0.5
+    descent = (2 * radius**2 / step + 2 * step * _validate.scale(bound, "bound") ** 2) * math.sqrt(
+        n
+    )
     return descent + math.log(2 * experts) + 1e-10 * n

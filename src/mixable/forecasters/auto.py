@@ -22,7 +22,6 @@ from mixable.forecasters.settings import Expert, as_given, checked_structures
 from mixable.forecasters.structure import in_mixture, refuse_if_too_large
 from mixable.losses import Logistic
 
-
 Compiled = _core.AutoGAF
 
 
@@ -106,9 +105,9 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     >>> X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones(len(X))])[order]
     >>> f = AutoGAF(n_features=19, n_classes=4)
     >>> round(float(log_loss(f.run(X, y[order]), y[order]).mean()), 2)
-    0.53
+    0.52
     >>> f.experts[int(f.weights.argmax())].alpha
-    4.0
+    16.0
     """
 
     grid = Parameter["tuple[tuple[float, float, float], ...]"]()

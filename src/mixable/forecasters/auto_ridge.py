@@ -104,6 +104,7 @@ class AutoRidge(Ensemble):
             "noises": tuple(_validate.scale(each, "noises") for each in as_list(noises, "noises")),
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
         }
+        _validate.flag(sleep, "sleep")
         check_experts(self.grid, self.views, readouts=self.noises, name="noises")
         awake = [drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep]
         refuse_if_too_large(self, 2, [("full", drift) for drift in awake])
@@ -114,7 +115,7 @@ class AutoRidge(Ensemble):
             list(self.noises),
             self.scale or 0.0,
             self.share,
-            self.sleep,
+            bool(self.sleep),
             self.threads,
             self._n_views,
         )

@@ -47,7 +47,7 @@ class GAF(PosteriorForecaster):
         costs of the order of K d^2, d^2 + K d and K d operations. They have no bound.
     integrator
         How the mean of softmax is taken: an object or the name of a class of `mixable.integrals`.
-        None is `Quadrature()` for two classes and `Sobol(128, most=4096)` for more;
+        None is `Quadrature()` for two classes and `Sobol(128, most=16384)` for more;
         `MonteCarlo(m)` is the paper's. With structure it is `Pairwise()`.
     seed
         Seeds the integrator's points.
@@ -165,5 +165,13 @@ class GAF(PosteriorForecaster):
         if horizon is not None:
             mu = 1.0 / max(_validate.count(horizon, "horizon"), 2)
             lam = bounds.gaf(horizon, d, K, radius, bound, constants).lam
-        theory = {"lam": lam, "beta": values.beta, "alpha": values.alpha, "mu": mu}
-        return cls(d, K, **theory, integrator=integrator, seed=seed)
+        return cls(
+            d,
+            K,
+            lam=lam,
+            beta=values.beta,
+            alpha=values.alpha,
+            mu=mu,
+            integrator=integrator,
+            seed=seed,
+        )

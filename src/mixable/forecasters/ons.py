@@ -87,6 +87,8 @@ class ONS(PosteriorForecaster):
             )
         return cls(n_features, K, lam=1 / (beta * diameter) ** 2, beta=beta, radius=radius)
 
+    _core: _core.ONS
+
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
         self._core.learn(x, y, weight)

@@ -58,6 +58,7 @@ def softmax(z: Array) -> Array:
 def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 0) -> Array:
     """Eq. (6): E softmax(Q (mean + w)), w ~ N(0, covariance), mean (k,), covariance (k, k).
 
+    >>> from mixable.integrals import Quadrature
     >>> p = expectation(np.array([0.3]), np.array([[0.5]]), Quadrature().rungs(1, 0))
     >>> z = np.linspace(-9, 9, 20001)                  # the same by brute force
     >>> f = 1 / (1 + np.exp(-np.sqrt(2) * (0.3 + np.sqrt(0.5) * z))) * np.exp(-z * z / 2)
@@ -92,7 +93,7 @@ def pairwise(mean: Array, covariance: Array) -> Array:
     z_j - z_c. For two classes it is MacKay's approximation (1992). The classes are treated alike.
 
     >>> pairwise(np.array([1.0, 0.0, 0.0]), np.eye(3)).round(3)
-    array([0.516, 0.242, 0.242])
+    array([0.514, 0.243, 0.243])
     """
     own = np.diag(covariance)
     v = np.maximum(own[:, None] + own - 2 * covariance, 0.0)

@@ -41,7 +41,7 @@ class Sobol:
     They come in pairs w and -w, and have the identity as their covariance. Deterministic: they are
     made once from the seed. While the posterior is so wide that the stated error is above 0.01, 8
     times as many are taken, up to `most`. The default of GAF for three classes and more is
-    `Sobol(128, most=4096)`.
+    `Sobol(128, most=16384)`.
     """
 
     m: int = 128
@@ -148,10 +148,10 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
     """Return the integrator meant: None is the default, a name is that class at its defaults.
 
     >>> choose(None, 4), choose("montecarlo", 4)
-    (Sobol(m=128, most=4096), MonteCarlo(m=100))
+    (Sobol(m=128, most=16384), MonteCarlo(m=100))
     """
     if integrator is None:
-        return Quadrature() if n_classes == 2 else Sobol(128, most=4096)
+        return Quadrature() if n_classes == 2 else Sobol(128, most=16384)
     if isinstance(integrator, str):
         kinds = (Sobol, MonteCarlo, Ladder, Quadrature, Pairwise)
         names = {kind.__name__.lower(): kind for kind in kinds}

@@ -8,8 +8,8 @@ from typing import Any
 from mixable.learner.kernel_inputs import KernelPlan
 
 SQUASHED_LAMS = (0.1, 0.01)
-"""The settings without drift and with these lam stand in the mixture once more, for inputs that are
-squashed beyond one deviation."""
+"""Settings with these lam, beta 1 and no drift stand in the mixture besides, for inputs that are
+squashed beyond one deviation. Not beside a single posterior."""
 
 KERNEL_GRID = (
     (0.03, 1.0, 0.0, None),
@@ -70,8 +70,10 @@ def linear(
 
     plain = settings(grid)
     out: dict[str, Any] = {"grid": plain}
-    if standardize:
-        squashed = settings([row for row in grid if row[-1] == 0 and row[0] in SQUASHED_LAMS])
+    if standardize and len(grid) > 1:
+        plainest = {"beta": 1.0, "drift": 0.0}
+        rows = [tuple({**plainest, "lam": lam}[name] for name in names) for lam in SQUASHED_LAMS]
+        squashed = settings(rows)
         views = [0] * len(plain) + [1] * len(squashed)
         out = {"grid": plain + squashed, "views": views}
     if given:
