@@ -242,6 +242,11 @@ def regulariser(lam: Any) -> float:
     return real(lam, "lam", above=0, least=1 / LARGEST_LAM, most=LARGEST_LAM)
 
 
+def mixability(alpha: Any, name: str) -> float:
+    """An alpha whose inverse is finite; it may be infinite itself."""
+    return real(alpha, name, least=1 / LARGEST_LAM, infinite=True)
+
+
 def drift(value: Any, lam: float) -> float:
     """A drift that leaves A^-1 finite for long, in units of what it was at the start, 1 / lam."""
     most = min(LARGEST_SCALE / regulariser(lam), LARGEST_LAM)

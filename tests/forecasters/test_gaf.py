@@ -23,6 +23,7 @@ BAD_PARAMETERS = [
     ({"beta": -0.5}, ValueError, "beta"),
     ({"alpha": 0.0}, ValueError, "alpha"),
     ({"alpha": np.nan}, ValueError, "alpha"),
+    ({"alpha": 1e-320}, ValueError, "alpha must be at least 1e-300"),
     ({"mu": -0.1}, ValueError, "mu"),
     ({"mu": 0.6}, ValueError, "mu must be at least 0 and at most 0.5"),
     ({"drift": -1e-9}, ValueError, "drift"),
