@@ -180,8 +180,7 @@ class Blocks final : public State {
     }
     bool counters_are_valid() const override {
         return n_ >= 0 && n_ < r && steps_ >= n_ && steps_ <= most_steps && since_refresh_ >= 0 &&
-               since_refresh_ <= steps_ + period() + r && regulariser_ >= 0 &&
-               std::isfinite(regulariser_) && (is_kept() || regulariser_ == 0);
+               since_refresh_ <= steps_ + period() + r && shape_.may_have_regulariser(regulariser_);
     }
     bool contents_are_valid(double limit) const override {
         const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);

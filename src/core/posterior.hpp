@@ -240,8 +240,8 @@ class Posterior final : public State {
     bool counters_are_valid() const override {
         return n_ >= 0 && n_ < r && curvature_.counters_are_valid() && steps_ >= n_ &&
                steps_ <= most_steps && since_refresh_ >= 0 &&
-               since_refresh_ <= steps_ + shape_.refresh_period() + r && regulariser_ >= 0 &&
-               std::isfinite(regulariser_);
+               since_refresh_ <= steps_ + shape_.refresh_period() + r &&
+               shape_.may_have_regulariser(regulariser_);
     }
     /// A and A^-1 are positive definite (up to rounding) and can belong together.
     bool contents_are_valid(double limit) const override {
@@ -262,8 +262,6 @@ class Posterior final : public State {
             for (long i = 0; i < D; ++i)  // A is that multiple of I and more
                 if (!(regulariser_ <= 1.000001 * A[i * D + i])) return false;
             if (!is_definite(blas_, D, A, 1e308)) return false;
-        } else if (regulariser_ != 0) {
-            return false;
         }
         const double square = std::min(largest_square(), 1e280);
         if (!is_definite(blas_, D, S, limit / square)) return false;

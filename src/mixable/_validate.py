@@ -25,7 +25,7 @@ LARGEST_ESTIMATOR_TARGET = 1e99  # before it is centred
 LARGEST_WEIGHT = 1e12
 LARGEST_SCALE = 1e100  # of a radius or a bound, which are squared
 LARGEST_LAM = 1e300  # its inverse is finite, too
-MOST_STEPS = 2**53  # exact as float64
+MOST_STEPS = 2**53 - 1  # of a saved model: exact as float64, and so is the next
 
 
 def as_floats(x: Any, name: str) -> Array:

@@ -1,5 +1,7 @@
 """New classes and new features at run time lose nothing that was learned."""
 
+import copy
+
 import numpy as np
 import pytest
 from streams import logistic_stream
@@ -182,3 +184,12 @@ def test_those_who_keep_all_examples_are_as_if_they_had_always_been_larger(make)
     grown.learn([0.1, 0.2, 0.3], 2)
     with pytest.raises(ValueError, match="k must be at least 1"):
         grown.add_features(0)
+
+
+def test_a_mixture_that_has_grown_can_be_copied():
+    """The guard's lam is its number of features; what it has learned keeps the lam of before."""
+    f = AutoGAF(D, K)
+    f.run(X, Y)
+    f.add_features(3)
+    g = copy.deepcopy(f)
+    assert np.array_equal(g.predict(np.ones(D + 3)), f.predict(np.ones(D + 3)))
