@@ -113,7 +113,8 @@ class Posterior final : public State {
         if (!(check == 0 && (shape_.drift == 0 || gain < 1e14))) refuse_example();
         // Beyond, nothing is left of the other directions of A.
         const double curvature = squared_norm(F, k * sr) * squared_norm(X + n_ * dp, d);
-        if (!(curvature <= 1e15 * shape_.lam)) refuse_example();
+        const double most = rank < k ? 2e17 : 1e15;  // ONS squares the weight of an example
+        if (!(curvature <= most * shape_.lam)) refuse_example();
         if (c * k >= 512)
             blas_.gemm(false, false, k, c, cu, 1.0, B, lb, T, lt, 0.0, Z, lt);
         else
