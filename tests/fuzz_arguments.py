@@ -114,6 +114,20 @@ def loss(rng: Rng, K: int) -> Any:
     )
 
 
+def structure(rng: Rng) -> Any:
+    return pick(rng, *3 * ["blocks", "shared", "diagonal"], "full", "none", None)
+
+
+def structured_mixture(rng: Rng, d: int, K: int) -> Any:
+    """AutoGAF over a structure for each posterior, or one for all, read at any width."""
+    settings = grid(rng, 3)
+    n = len(settings.get("grid", mx.AutoGAF.GRID))
+    each = [structure(rng) for _ in range(n)] if rng.random() < 0.3 else structure(rng)
+    if rng.random() < 0.3:
+        settings["alphas"] = [parameter(rng, 1.0) for _ in range(rng.integers(1, 4))]
+    return mx.AutoGAF(d, K, **settings, structure=each, guard=pick(rng, "auto", 10.0, None))
+
+
 MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "GAF": lambda rng, d, K: mx.GAF(
         d,
@@ -160,6 +174,18 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
         **shared(rng, "lam", "drift"), **kernel(rng)
     ),
     "Scores": lambda rng, d, K: mx.metrics.Scores(pick(rng, 10, 1, 0, -1, "3")),
+    "GAF-structure": lambda rng, d, K: mx.GAF(
+        d,
+        K,
+        **shared(rng, "lam", "beta", "alpha", "drift"),
+        structure=structure(rng),
+        integrator=pick(rng, None, None, None, "Pairwise", "sobol"),
+        mu=pick(rng, 0.0, 1e-6, 0.5, 1.0),
+    ),
+    "Folklore-structure": lambda rng, d, K: mx.Folklore(
+        d, K, **shared(rng, "lam", "beta", "drift"), structure=structure(rng)
+    ),
+    "AutoGAF-structures": lambda rng, d, K: structured_mixture(rng, d, K),
 }
 KINDS = list(MAKERS)
 

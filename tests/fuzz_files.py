@@ -42,6 +42,7 @@ from mixable import persistence
 # integrator, nothing learned yet.
 RNG = np.random.default_rng(1)
 WIDE, LABELS = RNG.normal(size=(700, 3)), RNG.integers(0, 3, 700)
+STRUCTURED = [(0.1, 1.0, 0.0), (0.1, 1.0, 0.0), (0.1, 1.0, 1e-3), (1.0, 1.0, 0.0)]
 FRESH: dict[str, Callable[[], Any]] = {
     "GAF-drift": lambda: learned(
         mx.GAF(3, 3, drift=0.01, integrator=mx.integrals.MonteCarlo(20)), WIDE[:50], LABELS[:50]
@@ -72,6 +73,25 @@ FRESH: dict[str, Callable[[], Any]] = {
     "GAFRegressor-rbf": lambda: mx.GAFRegressor(
         kernel="rbf", n_components=4, method="nystroem"
     ).fit(WIDE[:40], WIDE[:40, 0]),
+    **{
+        f"{make.__name__}-{structure}{'-drift' if drift else ''}": (
+            lambda make=make, structure=structure, drift=drift: learned(
+                make(3, 3, structure=structure, drift=drift), WIDE[:43], LABELS[:43]
+            )
+        )
+        for make in (mx.GAF, mx.Folklore)
+        for structure in ("blocks", "shared", "diagonal")
+        for drift in (0.0, 0.01)
+    },
+    "AutoGAF-structures": lambda: learned(
+        mx.AutoGAF(3, 3, grid=STRUCTURED, structure=["full", "blocks", "shared", "diagonal"]),
+        WIDE[:43],
+        LABELS[:43],
+    ),
+    "AutoGAF-structures-asleep": lambda: learned(
+        mx.AutoGAF(3, 3, structure="shared"), WIDE, LABELS
+    ),
+    "AutoGAF-gradient": lambda: learned(mx.AutoGAF(3, 12), WIDE[:40], np.arange(40) % 12),
 }
 KINDS = [*MODELS, *FRESH]
 

@@ -113,5 +113,7 @@ def test_an_exact_forecaster_that_is_stopped_goes_on():
 def test_the_exact_forecaster_refuses_what_double_precision_or_memory_cannot_hold():
     with pytest.raises(ValueError, match="lam"):
         KernelGAF(Logistic(2), 2, lam=1e-9)
+    with pytest.raises(ValueError, match="beta"):
+        KernelGAF(Logistic(2), 2, beta=1e308)
     with pytest.raises(MemoryError, match="KernelGAF with 3000000 examples"):
         KernelGAF(Logistic(2), 1).run(np.zeros((3_000_000, 1)), np.zeros(3_000_000, dtype=int))

@@ -2,6 +2,9 @@
 forms.
 """
 
+import contextlib
+import copy
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -83,5 +86,20 @@ def test_generic_gaf_checks_its_arguments():
         GenericGAF(Squared(), 3, lam=0)
     with pytest.raises(ValueError, match="y must have shape"):
         GenericGAF(Squared(2), 3).learn([1.0, 2.0, 3.0], [1.0])
+    with pytest.raises(ValueError, match="alpha must be at least 1e-300"):
+        GenericGAF(Squared(), 3, alpha=1e-320)
+    with pytest.raises(ValueError, match="beta must be at least 1e-100 and at most 1e\\+100"):
+        GenericGAF(Squared(), 3, beta=1e308)
     with pytest.raises(MemoryError, match="bytes"):
         GenericGAF(Logistic(1000), 10_000)
+
+
+@pytest.mark.parametrize(("x", "weight"), [(-1.1e30, 1.0), (-1442.0, 1e200)])
+def test_a_model_that_has_seen_extremes_can_be_copied(x, weight):
+    """The Hessian is semidefinite where one class is certain, too."""
+    f = GenericGAF(Logistic(4), 1, beta=0.01)
+    with contextlib.suppress(ValueError):
+        f.learn([x], 2, weight)
+    g = copy.deepcopy(f)
+    assert np.array_equal(g.precision(), f.precision())
+    assert np.isfinite(g.predict([1.0])).all()

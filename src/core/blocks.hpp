@@ -77,7 +77,8 @@ class Blocks final : public State {
         if (!(check == 0 && gain <= (is_kept() ? 1e300 : 1e14))) refuse_example();
         const double* x = X + n_ * dp;
         // Beyond, nothing is left of the other directions of A.
-        if (!(most * squared_norm(x, d) <= 1e30 * shape_.lam)) refuse_example();
+        if (!(most * squared_norm(x, d) <= 1e15 * shape_.lam && most <= most_curvature))
+            refuse_example();
         for (long c = 0; c < k; ++c) {
             const double* p = P + (n_ * s + (s == 1 ? 0 : c)) * dp;
             double* mean = V + c * dp;
@@ -181,8 +182,7 @@ class Blocks final : public State {
     }
     bool counters_are_valid() const override {
         return n_ >= 0 && n_ < r && steps_ >= n_ && steps_ <= most_steps && since_refresh_ >= 0 &&
-               since_refresh_ <= steps_ + period() + r && regulariser_ >= 0 &&
-               std::isfinite(regulariser_) && (is_kept() || regulariser_ == 0);
+               since_refresh_ <= steps_ + period() + r && shape_.may_have_regulariser(regulariser_);
     }
     bool contents_are_valid(double limit) const override {
         const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
@@ -192,7 +192,7 @@ class Blocks final : public State {
         for (long i = 0; i < k * dp; ++i)
             if (!(reach * std::fabs(V[i]) <= limit)) return false;
         for (long i = 0; i < n_ * s; ++i) {
-            if (!(roots_[i] >= 0 && roots_[i] <= 1e75)) return false;
+            if (!(roots_[i] >= 0 && roots_[i] * roots_[i] <= 1.001 * most_curvature)) return false;
             for (long l = 0; l < d; ++l)
                 if (!(reach * std::fabs(P[i * dp + l]) <= std::sqrt(limit))) return false;
         }
@@ -216,6 +216,7 @@ class Blocks final : public State {
     }
 
    private:
+    static constexpr double most_curvature = 1e150;  // f, of an input that may be 0
     static constexpr long least_for_blas = 256;
     static constexpr long panel = 256;  // rows of A that BLAS updates together
 

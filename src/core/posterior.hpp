@@ -113,7 +113,8 @@ class Posterior final : public State {
         if (!(check == 0 && (shape_.drift == 0 || gain < 1e14))) refuse_example();
         // Beyond, nothing is left of the other directions of A.
         const double curvature = squared_norm(F, k * sr) * squared_norm(X + n_ * dp, d);
-        if (!(curvature <= 1e30 * shape_.lam)) refuse_example();
+        const double most = rank < k ? 2e17 : 1e15;  // ONS squares the weight of an example
+        if (!(curvature <= most * shape_.lam)) refuse_example();
         if (c * k >= 512)
             blas_.gemm(false, false, k, c, cu, 1.0, B, lb, T, lt, 0.0, Z, lt);
         else
@@ -240,8 +241,8 @@ class Posterior final : public State {
     bool counters_are_valid() const override {
         return n_ >= 0 && n_ < r && curvature_.counters_are_valid() && steps_ >= n_ &&
                steps_ <= most_steps && since_refresh_ >= 0 &&
-               since_refresh_ <= steps_ + shape_.refresh_period() + r && regulariser_ >= 0 &&
-               std::isfinite(regulariser_);
+               since_refresh_ <= steps_ + shape_.refresh_period() + r &&
+               shape_.may_have_regulariser(regulariser_);
     }
     /// A and A^-1 are positive definite (up to rounding) and can belong together.
     bool contents_are_valid(double limit) const override {
@@ -262,8 +263,6 @@ class Posterior final : public State {
             for (long i = 0; i < D; ++i)  // A is that multiple of I and more
                 if (!(regulariser_ <= 1.000001 * A[i * D + i])) return false;
             if (!is_definite(blas_, D, A, 1e308)) return false;
-        } else if (regulariser_ != 0) {
-            return false;
         }
         const double square = std::min(largest_square(), 1e280);
         if (!is_definite(blas_, D, S, limit / square)) return false;

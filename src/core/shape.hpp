@@ -84,6 +84,11 @@ struct PosteriorShape {
     static constexpr long diagonal_block = 16;
     /// The largest |x|^2 that can be learned from: beyond, A^-1 would lose all its digits.
     double largest_square() const { return 1e15 * lam; }
+    /// Whether a saved state can have this multiple of I in A: lam, or less if it was smaller at
+    /// the start (a guard's lam grows with its features); none is kept with drift.
+    bool may_have_regulariser(double value) const {
+        return drift == 0 ? value > 0 && value <= 1.000001 * lam : value == 0;
+    }
 };
 
 }  // namespace MIXABLE_ISA

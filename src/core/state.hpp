@@ -26,7 +26,7 @@ namespace MIXABLE_ISA {
         "are too large");
 }
 
-constexpr long most_steps = 1L << 53;  // that a saved state may have
+constexpr long most_steps = (1L << 53) - 1;  // that a saved state may have: one more is exact
 
 class State {
    public:

@@ -54,18 +54,18 @@ inline bool invert_small(long n, double* A, long ld) {
 }
 
 /// The inverse of a positive definite M, lower triangles only, rows `stride` apart. Should M be
-/// singular to working precision, the least multiple of I that helps is added.
+/// singular to working precision, the least multiple of its diagonal that helps is added: what M
+/// knows little about stays so.
 inline void invert_with_jitter(const Blas& blas, long n, const double* M, double* out,
                                long stride) {
-    double largest = 0, jitter = 0;
-    for (long i = 0; i < n; ++i) largest = std::max(largest, M[i * stride + i]);
-    for (int attempt = 0; attempt < 20 && jitter <= largest; ++attempt) {
+    double jitter = 0;
+    for (int attempt = 0; attempt < 20 && jitter <= 1; ++attempt) {
         for (long i = 0; i < n; ++i) {
             copy(M + i * stride, i + 1, out + i * stride);
-            out[i * stride + i] += jitter;
+            out[i * stride + i] += jitter * M[i * stride + i];
         }
         if (n <= 96 ? invert_small(n, out, stride) : blas.invert_spd(n, out, stride)) break;
-        jitter = std::max(10 * jitter, 1e-16 * largest);
+        jitter = std::max(10 * jitter, 1e-16);
     }
 }
 

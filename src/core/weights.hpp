@@ -92,10 +92,14 @@ class Weights {
     }
     /// Whether the numbers, as just read from a saved state, can be weights.
     bool sound() const {
-        const auto is_weight = [](double w) { return w > 0 && w <= 2; };
-        return judge_ >= least_judge && judge_ <= 1 - least_judge &&
-               std::all_of(shared_ + 0, shared_ + size(), is_weight) &&
-               std::all_of(bayes_ + 0, bayes_ + size(), is_weight);
+        const auto are_weights = [&](const double* w) {
+            double sum = 0;
+            for (long r = 0; r < size(); ++r) sum += w[r];
+            return std::all_of(w, w + size(), [](double each) { return each > 0; }) &&
+                   std::fabs(sum - 1) <= 1e-6;  // rounding: 1e-12 in 200,000 steps
+        };
+        return judge_ >= least_judge && judge_ <= 1 - least_judge && are_weights(shared_) &&
+               are_weights(bayes_);
     }
 
    private:

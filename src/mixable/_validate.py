@@ -25,7 +25,7 @@ LARGEST_ESTIMATOR_TARGET = 1e99  # before it is centred
 LARGEST_WEIGHT = 1e12
 LARGEST_SCALE = 1e100  # of a radius or a bound, which are squared
 LARGEST_LAM = 1e300  # its inverse is finite, too
-MOST_STEPS = 2**53  # exact as float64
+MOST_STEPS = 2**53 - 1  # of a saved model: exact as float64, and so is the next
 
 
 def as_floats(x: Any, name: str) -> Array:
@@ -240,6 +240,11 @@ def scale(value: Any, name: str) -> float:
 def regulariser(lam: Any) -> float:
     """A lam whose inverse is finite, too."""
     return real(lam, "lam", above=0, least=1 / LARGEST_LAM, most=LARGEST_LAM)
+
+
+def mixability(alpha: Any, name: str) -> float:
+    """An alpha whose inverse is finite; it may be infinite itself."""
+    return real(alpha, name, least=1 / LARGEST_LAM, infinite=True)
 
 
 def drift(value: Any, lam: float) -> float:

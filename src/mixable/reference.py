@@ -132,7 +132,7 @@ class SurrogateForecaster(Forecaster):
         for _ in range(100):
             z = m - G @ v / 2
             residual = weight * self.loss.gradient(z, y) - v
-            step = np.linalg.solve(eye + 0.5 * weight * self.loss.hessian(z, y) @ G, residual)
+            step = solve(eye + 0.5 * weight * self.loss.hessian(z, y) @ G, residual)
             slope = -0.5 * residual @ G @ step
             fraction, trial, slack = 1.0, objective(v + step), 1e-14 * abs(value)
             while trial > value + 1e-4 * fraction * slope + slack and fraction > 1e-12:
@@ -153,18 +153,26 @@ def surrogate_parameters(
         "loss": loss,
         "n_features": _validate.count(n_features, "n_features"),
         "lam": _validate.regulariser(lam),
-        "beta": _validate.real(beta, "beta", above=0),
-        "alpha": _validate.real(alpha, "alpha", above=0, infinite=True),
+        "beta": _validate.scale(beta, "beta"),
+        "alpha": _validate.mixability(alpha, "alpha"),
     }
+
+
+BEYOND = "this input or example is beyond double precision: it, or what was learned, is too large"
 
 
 def check_finite(*arrays: Array) -> None:
     """Refuse what is beyond double precision, before anything has changed."""
     if not all(np.isfinite(array).all() for array in arrays):
-        raise ValueError(
-            "this input or example is beyond double precision: it, or what was learned, is too "
-            "large"
-        )
+        raise ValueError(BEYOND)
+
+
+def solve(A: Array, b: Array) -> Array:
+    """A^-1 b; ValueError if A is singular in double precision."""
+    try:
+        return np.asarray(np.linalg.solve(A, b))
+    except np.linalg.LinAlgError:
+        raise ValueError(BEYOND) from None
 
 
 class GenericGAF(SurrogateForecaster):
@@ -257,7 +265,7 @@ class GenericGAF(SurrogateForecaster):
 
     def _project(self, x: Array) -> tuple[Array, Array, Any]:
         Phi = np.asarray(np.kron(np.eye(self.loss.n_outputs), x[:, None]))
-        P = np.asarray(np.linalg.solve(self._A, Phi))
+        P = solve(self._A, Phi)
         return Phi.T @ self._theta, Phi.T @ P, (Phi, P)
 
     def _absorb(self, x: Array, projected: Any, z: Array, g: Array, H: Array) -> None:

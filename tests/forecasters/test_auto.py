@@ -301,6 +301,7 @@ def test_report_says_what_it_has_settled_on():
         ({"grid": [(1.0, 1.0, -1.0)]}, ValueError, "drift"),
         ({"alphas": []}, ValueError, "alphas"),
         ({"alphas": [0.0]}, ValueError, "alphas"),
+        ({"alphas": [1e-320, 1.0]}, ValueError, "alphas must be at least 1e-300"),
         ({"share": 1.0}, ValueError, "share"),
         ({"threads": 0}, ValueError, "threads"),
         ({"threads": 1.5}, TypeError, "threads"),

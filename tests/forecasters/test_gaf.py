@@ -1,6 +1,7 @@
 """GAF: its parameters, its memory, what it refuses."""
 
 import contextlib
+import copy
 import re
 import subprocess
 import sys
@@ -23,6 +24,7 @@ BAD_PARAMETERS = [
     ({"beta": -0.5}, ValueError, "beta"),
     ({"alpha": 0.0}, ValueError, "alpha"),
     ({"alpha": np.nan}, ValueError, "alpha"),
+    ({"alpha": 1e-320}, ValueError, "alpha must be at least 1e-300"),
     ({"mu": -0.1}, ValueError, "mu"),
     ({"mu": 0.6}, ValueError, "mu must be at least 0 and at most 0.5"),
     ({"drift": -1e-9}, ValueError, "drift"),
@@ -142,6 +144,20 @@ def test_extremes_are_learned_or_refused_and_never_poison_the_model(parameters, 
         p = f.predict(x)
         assert abs(p.sum() - 1) < 1e-9
         assert np.isfinite(f.coef).all()
+
+
+@pytest.mark.parametrize("structure", ["full", "blocks", "shared", "diagonal"])
+@pytest.mark.parametrize(
+    ("x", "weight", "beta"), [([0.0, 0.015, 0.038], 1.0, 1e20), ([0.0, 0.0, 0.0], 1e100, 1e100)]
+)
+def test_a_model_that_has_seen_extremes_can_be_copied(structure, x, weight, beta):
+    f = GAF(3, 3, lam=1e-3, beta=beta, structure=structure)
+    with contextlib.suppress(ValueError):
+        f.learn(x, 0, weight)
+    f.learn([0.0, 0.0, 0.0], 1, 0.0)
+    for _ in range(2):
+        assert copy.deepcopy(f).steps == f.steps
+        f.add_features(1)
 
 
 def rungs_of(*rungs):

@@ -1,5 +1,7 @@
 """New classes and new features at run time lose nothing that was learned."""
 
+import copy
+
 import numpy as np
 import pytest
 from streams import logistic_stream
@@ -241,3 +243,12 @@ def test_a_mixture_goes_on_well_when_its_structures_change(sizes, grow):
     f.run(rows, y)
     later = f.predict(rows)[np.arange(150), y] / f.predict(rows)[:, :K].sum(axis=1)
     assert np.log(later).mean() > np.log(before[np.arange(150), y]).mean()
+
+
+def test_a_mixture_that_has_grown_can_be_copied():
+    """The guard's lam is its number of features; what it has learned keeps the lam of before."""
+    f = AutoGAF(D, K)
+    f.run(X, Y)
+    f.add_features(3)
+    g = copy.deepcopy(f)
+    assert np.array_equal(g.predict(np.ones(D + 3)), f.predict(np.ones(D + 3)))

@@ -1,5 +1,7 @@
 """ONS against a dense recomputation, and its projection."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -66,3 +68,25 @@ def test_ons_refuses_weights_and_radii_that_overflow():
         ONS.from_theory(2, 3, radius=300.0, bound=1.0)
     with pytest.raises(ValueError, match="bound"):
         GAF.from_theory(2, 3, radius=1.0, bound=1e-200)
+    with pytest.raises(ValueError, match="radius"):
+        ONS.from_theory(2, 3, radius=170.0, bound=1.0)
+    with pytest.raises(ValueError, match="beta must be at least 1e-100"):
+        ONS(1, 4, beta=1e-200)
+
+
+@pytest.mark.parametrize("lam", [1.0, 1e-300])
+def test_ons_with_the_least_beta_stays_in_the_ball(lam):
+    f = ONS(1, 4, lam=lam, beta=1e-100, radius=10.0)
+    for label in (0, 3):
+        f.learn([0.3 * lam**0.5], label)
+        assert np.linalg.norm(f.coef) <= 10.0 * (1 + 1e-9)
+        assert np.linalg.norm(f.coef) >= 9.9
+
+
+def test_a_weight_that_leaves_nothing_of_the_other_directions_is_refused():
+    f = ONS(2, 3)
+    f.learn([0.3, 1.0], 2, 1e7)
+    with pytest.raises(ValueError, match="double precision"):
+        f.learn([0.3, 1.0], 0, 1e12)
+    f.add_features(1)
+    assert copy.deepcopy(f).steps == 1

@@ -37,3 +37,13 @@ def test_smp_equals_its_definition():
             ]
         )
         np.testing.assert_allclose(f.predict(x), p / p.sum(), rtol=0, atol=1e-5)
+
+
+def test_smp_with_a_huge_weight_gives_probabilities():
+    """Each label has a probability that underflows, under the fit that has it added."""
+    f = SMP(2, 3, lam=1e-6)
+    f.learn([-410.0, -187.0], 1)
+    f.learn([-1982.0, -785.0], 1, 1e100)
+    p = f.predict([438.0, 2487.0])
+    assert (p > 0).all()
+    np.testing.assert_allclose(p.sum(), 1.0, atol=1e-12)

@@ -10,6 +10,15 @@ from mixable.integrals import softmax
 from mixable.losses import Logistic, check_assumptions, log_loss
 
 
+@pytest.mark.parametrize("gap", [0.0, 5.0, 50.0, 300.0])
+def test_the_hessian_is_semidefinite_when_one_class_is_certain(gap):
+    H = Logistic(3).hessian(np.array([gap, 0.0, 0.5]), 0)
+    scales = np.sqrt(np.diag(H))
+    assert (scales > 0).all()
+    assert np.linalg.eigvalsh(H / np.outer(scales, scales))[0] > -1e-12
+    np.testing.assert_allclose(H.sum(axis=0), 0, atol=1e-15 * H.max())
+
+
 def test_logistic_value_has_no_overflow_and_no_cancellation():
     loss = Logistic(3)
     assert loss.value(np.array([800.0, 0.0, 0.0]), 1) == pytest.approx(800.0)

@@ -62,6 +62,14 @@ def negate(ending):
     return change
 
 
+def scaled(ending, factor):
+    def change(model, tensors):
+        (name,) = [name for name in tensors if name.endswith(ending)]
+        tensors[name] *= factor
+
+    return change
+
+
 def huge(ending):
     return set_tensor(ending, ..., 1e308)
 
@@ -87,6 +95,11 @@ FORGED = {
     "a curvature of 1e308": ("Folklore", huge("curvature_c")),
     "a regulariser that is NaN": ("GAF", set_entry("regulariser", {"float": "nan"})),
     "a negative regulariser": ("GAF", set_entry("regulariser", -1.0)),
+    "a regulariser above lam": ("GAF", set_entry("regulariser", 0.11)),
+    "2^53 steps": ("GAF", set_entry("steps", {"int": hex(2**53)})),
+    "2^53 steps of gradients": ("OGD", set_entry("steps", {"int": hex(2**53)})),
+    "2^53 steps of an ensemble": ("AutoGAF", set_entry("steps", {"int": hex(2**53)})),
+    "2^53 steps in plain NumPy": ("GenericGAF", set_entry("steps", {"int": hex(2**53)})),
     "2^63 - 1 steps": ("GAF", set_entry("steps", {"int": hex(2**63 - 1)})),
     "2^63 - 1 steps of gradients": ("OGD", set_entry("steps", {"int": hex(2**63 - 1)})),
     "2^63 - 1 steps of an ensemble": ("AutoGAF", set_entry("steps", {"int": hex(2**63 - 1)})),
@@ -100,6 +113,7 @@ FORGED = {
     "a mixture's weights": ("Mixture", huge("_log_weights")),
     "a label that is kept": ("FTRL", set_tensor("_y", 0, 7)),
     "a weight that is kept": ("FTRL", set_tensor("_w", 0, -1.0)),
+    "weights of 1e308": ("FTRL", huge("_V")),
     "particles outside the ball": ("Foster", huge("_V")),
     "a loss for no classes": ("GenericGAF", set_entry("n_classes", -2)),
     "a theta that is not finite": ("GenericGAF", set_tensor("_theta", 0, np.nan)),
@@ -121,6 +135,37 @@ def test_a_forged_file_is_refused(what):
     persistence.from_bytes(
         forge(data, lambda model, tensors: None)
     )  # it is the change that is refused
+    with pytest.raises(persistence.DamagedFileError):
+        persistence.from_bytes(forge(data, change))
+
+
+X = np.random.default_rng(0).normal(size=(20, 3))
+MADE = {  # the same of models that no fixture has
+    "weights of experts that sum to 1.1": (mx.AutoGAF, {}, scaled("state.weight", 1.1)),
+    "Bayes' weights that sum to 1.1": (mx.AutoGAF, {}, scaled("state.bayes", 1.1)),
+    "Bayes' weights that sum to 0.9": (mx.AutoGAF, {}, scaled("state.bayes", 0.9)),
+    "a regulariser above lam": (mx.GAF, {}, set_entry("regulariser", 0.11)),
+    "a regulariser of blocks above lam": (
+        mx.GAF,
+        {"structure": "blocks"},
+        set_entry("regulariser", 0.11),
+    ),
+    "no regulariser of blocks": (mx.GAF, {"structure": "blocks"}, set_entry("regulariser", 0.0)),
+    "a regulariser with drift": (
+        mx.GAF,
+        {"structure": "shared", "drift": 0.1},
+        set_entry("regulariser", 0.1),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_a_forged_model_is_refused(what):
+    make, parameters, change = MADE[what]
+    model = make(3, 3, **parameters)
+    model.run(X, np.arange(20) % 3)
+    data = persistence.to_bytes(model)
+    persistence.from_bytes(forge(data, lambda model, tensors: None))
     with pytest.raises(persistence.DamagedFileError):
         persistence.from_bytes(forge(data, change))
 

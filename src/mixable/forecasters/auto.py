@@ -145,8 +145,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
             "grid": checked_grid(grid, ("lam", "beta", "drift")),
             "alphas": tuple(
-                _validate.real(alpha, "alphas", above=0, infinite=True)
-                for alpha in as_list(alphas, "alphas")
+                _validate.mixability(alpha, "alphas") for alpha in as_list(alphas, "alphas")
             ),
             "guard": guard if guard in (None, "auto") else _validate.scale(guard, "guard"),
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),

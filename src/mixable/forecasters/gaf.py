@@ -99,7 +99,7 @@ class GAF(PosteriorForecaster):
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
             "lam": _validate.regulariser(lam),
             "beta": _validate.real(beta, "beta", above=0),
-            "alpha": _validate.real(alpha, "alpha", above=0, infinite=True),
+            "alpha": _validate.mixability(alpha, "alpha"),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "drift": _validate.drift(drift, lam),
             "structure": checked_structure(structure),

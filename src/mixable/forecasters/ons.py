@@ -62,7 +62,7 @@ class ONS(PosteriorForecaster):
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
             "lam": _validate.regulariser(lam),
-            "beta": _validate.real(beta, "beta", above=0),
+            "beta": _validate.scale(beta, "beta"),
             "radius": None if radius is None else _validate.scale(radius, "radius"),
         }
         refuse_if_too_large(self, self.n_classes, [("full", 0.0)], rank=1)
@@ -80,7 +80,7 @@ class ONS(PosteriorForecaster):
         diameter = 2 * radius
         concavity = math.exp(-math.sqrt(2) * radius * bound) / (K - 1)
         beta = min(1 / (4 * math.sqrt(2) * bound * diameter), concavity) / 2
-        if beta * diameter < 1e-150:
+        if beta * min(diameter, 1.0) < 1 / _validate.LARGEST_SCALE:
             raise ValueError(
                 f"radius * bound = {radius * bound:g} is too large for ONS: its step size would be "
                 f"exp(-sqrt(2) * {radius * bound:g})"
@@ -94,7 +94,7 @@ class ONS(PosteriorForecaster):
         self._core.learn(x, y, weight)
         if self.radius is not None:
             V = self._core.mean()
-            if np.linalg.norm(V) > self.radius:
+            if norm(V) > self.radius:
                 inside = project(V.ravel(), self._core.precision(), self.radius)
                 self._core.set_mean(inside.reshape(V.shape))
 
@@ -122,8 +122,14 @@ def project(theta: Array, A: Array, radius: float) -> Array:
     # Newton on 1/|v| - 1/radius, which is concave in nu: it climbs to the root and never passes it.
     for _ in range(200):
         v = c / (eigenvalues + nu)
-        norm = float(np.linalg.norm(v))
-        if norm <= radius * (1 + 1e-14):
+        size = norm(v)
+        if size <= radius * (1 + 1e-14):
             break
-        nu += (norm / radius - 1) * norm**2 / float((v**2 / (eigenvalues + nu)).sum())
-    return np.ascontiguousarray(vectors @ v * min(1.0, radius / norm))
+        nu += (size / radius - 1) / float(((v / size) ** 2 / (eigenvalues + nu)).sum())
+    return np.ascontiguousarray(vectors @ v * min(1.0, radius / size))
+
+
+def norm(v: Array) -> float:
+    """|v|, also where its square would overflow."""
+    most = float(np.abs(v).max())
+    return most * float(np.linalg.norm(v / most)) if most > 0 else 0.0

@@ -31,8 +31,9 @@ class SMP(FTRL):
 
     def _forecast(self, x: Array) -> Array:
         Q = helmert(self.n_classes)
-        p = np.empty(self.n_classes)
+        p, tiny = np.empty(self.n_classes), np.finfo(float).tiny
         for label in range(self.n_classes):
             X, y, w = self._with(x, label, 1.0)
             p[label] = softmax(Q @ fit(X, y, w, self.lam, self._V) @ x)[label]
-        return np.asarray(np.maximum(p / p.sum(), np.finfo(float).tiny))
+        p = np.maximum(p, tiny)  # all may have underflowed
+        return np.asarray(np.maximum(p / p.sum(), tiny))

@@ -63,9 +63,12 @@ class Logistic:
         return p
 
     def hessian(self, z: Array, y: int) -> Array:
-        """``diag(p) - p p^T``."""
+        """``diag(p) - p p^T``, its diagonal without cancellation where a p is nearly 1."""
         p = integrals.softmax(z)
-        return np.asarray(np.diag(p) - np.outer(p, p))
+        H = -np.outer(p, p)
+        np.fill_diagonal(H, 0.0)
+        np.fill_diagonal(H, -H.sum(axis=1))
+        return H
 
     def constants(
         self, radius: float, bound: float, n_features: int = 1, kind: str = "paper"
