@@ -70,6 +70,15 @@ MODELS = {
     "Folklore": lambda: learned(mx.Folklore(2, 3), X3, Y3),
     "Foster": lambda: learned(mx.Foster(2, 2, m=5)),
     "GAF": lambda: learned(mx.GAF(2, 3, alpha=4.0, integrator=mx.integrals.Sobol(16)), X3, Y3),
+    **{
+        f"GAF-{structure}": lambda structure=structure: learned(
+            mx.GAF(2, 3, structure=structure, drift=0.01 if structure == "shared" else 0.0), X3, Y3
+        )
+        for structure in ("blocks", "shared", "diagonal")
+    },
+    "Folklore-blocks": lambda: learned(mx.Folklore(2, 3, structure="blocks"), X3, Y3),
+    "AutoGAF-structures": lambda: learned(mx.AutoGAF(2, 3), X3, Y3),
+    "GAFClassifier-low": lambda: classifier(effort="low"),
     "GenericGAF": lambda: learned(mx.GenericGAF(Logistic(2), 2)),
     "KernelGAF": lambda: learned(mx.KernelGAF(Logistic(2), 2)),
     "OGD": lambda: learned(mx.OGD(2, 2)),

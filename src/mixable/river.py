@@ -98,7 +98,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     >>> from river.evaluate import progressive_val_score
     >>> data, score = datasets.ImageSegments(), metrics.CrossEntropy()
     >>> progressive_val_score(data, GAFClassifier(), score)  # doctest: +ELLIPSIS
-    CrossEntropy: 0.22...
+    CrossEntropy: 0.21...
 
     """
 

@@ -96,6 +96,8 @@ class Logistic:
         """
         if math.isinf(alpha):
             return integrals.softmax(mean)
+        if step == 0 and not mean.any():  # nothing is known: all classes are alike
+            return np.full(self.n_classes, 1 / self.n_classes)
         Q = integrals.helmert(self.n_classes)
         rungs = integrals.ladder(self.integrator, self.n_classes, self.seed)
         return integrals.expectation(Q.T @ mean, Q.T @ covariance @ Q, rungs, step)
