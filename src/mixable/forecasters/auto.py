@@ -10,7 +10,7 @@ from mixable import _core, _validate, integrals
 from mixable.bounds import doubling_radii, theory_lam
 from mixable.forecasters import settings
 from mixable.forecasters.base import Array, Parameter
-from mixable.forecasters.compiled import CompiledMulticlassForecaster
+from mixable.forecasters.compiled import CompiledMulticlassForecaster, with_structure
 from mixable.forecasters.ensemble import (
     Ensemble,
     as_list,
@@ -18,7 +18,7 @@ from mixable.forecasters.ensemble import (
     checked_grid,
     checked_options,
 )
-from mixable.forecasters.settings import Expert, as_given, checked_structures
+from mixable.forecasters.settings import Expert, checked_structures
 from mixable.forecasters.structure import in_mixture, refuse_if_too_large
 from mixable.losses import Logistic
 
@@ -41,20 +41,24 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     grid
         The posteriors, (lam, beta, drift) each; lam in units of the inputs' mean square, drift in
         units of its inverse.
+    structure
+        What the posteriors keep, as in GAF: one word for all, or one for each of the grid. None
+        chooses by size, and again when it grows; see `structures` and docs/no-tuning.md.
     views
         Which view each posterior of the grid sees: inputs may consist of several descriptions of
         n_features numbers each, one after the other. None: there is one.
     alphas
         The hedge widths at which each posterior is read.
     guard
-        The product B R that the guard stands for: a Folklore expert with the constants of theory,
-        always awake, which gives AutoGAF the bound `bounds.auto_gaf`. None: no guard.
+        The product B R that the guard stands for: an expert with the constants of theory, always
+        awake, which gives AutoGAF its bound. A number is a Folklore expert, "auto" the same for
+        B R = 10, or gradient descent where that would be slow; see `guard_kind`. None: no guard.
     share
         The share of the weight that is spread evenly at each step, in the first of the two vectors
         of weights. With 0 they are equal.
     sleep
-        Whether experts with negligible trust are put to sleep, so that the cost falls to that of
-        the few that matter; see Notes.
+        Whether posteriors with negligible trust are put to sleep, to save time; see Notes. None:
+        only those that cost much.
     threads
         Threads that `run`, and `predict` on tables, may use. Single steps use one.
     scale
@@ -67,30 +71,31 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     Notes
     -----
-    *Sleep.* Nobody sleeps in the first 16 D steps, D = (K-1) d (at least 512, at most 2,048). Then,
-    every 64 steps, there is a review. Posteriors with less than 2% of the trust go to sleep unless
-    they have lately been catching up; so do, whatever their trust, all but four, and from step
-    4,096 on all but the leader. Three never sleep: the guard, the most trusted one that does not
-    drift, and a sentinel that does. Of a posterior's read-outs, all but the best two rest. Everyone
-    wakes when a posterior that drifts more takes the lead; besides, one sleeper in turn every 1,024
-    steps, for 512 steps, and all read-outs for 64. What a sleeper knew is forgotten: it starts from
-    what the leader has learned, with its own lam in place of the leader's.
+    *Sleep.* A posterior costs much if a step takes more than 100,000 multiplications, or if it is
+    full beside others. Nobody sleeps in the first 16 D steps, D the weights of a posterior (at
+    least 512, at most 2,048). Then there is a review every 64 steps. Posteriors with less than 2%
+    of the trust go to sleep unless they have lately been catching up; so do, whatever their trust,
+    all but four, and from step 4,096 on all but the leader. Three never sleep: the guard, the most
+    trusted one that does not drift, and a sentinel that does. Of a sleepy posterior's read-outs,
+    all but the best two rest. One sleeper in turn wakes every 1,024 steps, for 512 steps. It starts
+    from what the most trusted posterior of its kind has learned, with its own lam.
+
+    *Change.* When a posterior that drifts more leads at two reviews in a row, everyone wakes, and
+    those with less than 2% of the trust start again in the same way.
 
     *The guarantee.* A sleeper counts as predicting what the mixture predicts. So at every step the
-    loss in all is at most ln(2 N) above that of the best expert that never sleeps, whoever else
-    sleeps; with `sleep=False`, that is every expert. It is also at most ln 2 above that of the
-    weights with share, hence at most that of the best sequence of experts with k switches, plus
-    ln(2 N) + k ln(N / share) - (n - k - 1) ln(1 - share + share / N). The judge trusts either
+    loss in all is at most ln(2 N) above that of the best expert that never sleeps or starts again,
+    whoever else does; with `sleep=False`, that is every expert. It is also at most ln 2 above that
+    of the weights with share, hence at most that of the best sequence of experts with k switches,
+    plus ln(2 N) + k ln(N / share) - (n - k - 1) ln(1 - share + share / N). The judge trusts either
     vector to at least 1e-10, so that it can change quickly; that costs at most 1e-10 nats an
     example more. Examples of weight above 1, and those before a change of the scale, are outside
     these statements.
 
-    *Inputs that change their size.* If the median mean square of the inputs between two reviews is
-    10,000 times larger or smaller than before, it becomes the new unit: everyone wakes,
-    and all posteriors start afresh with lam and drift in that unit, except the guard, the leader,
-    and those that already measure by such a unit. A posterior does not learn an input whose mean
-    square is above a million times its unit, so what it knew is there when the inputs come back.
-    Not with `sleep=False` or a given `scale`.
+    *Inputs that change their size.* If they become 10,000 times larger or smaller in mean square,
+    all posteriors start afresh in the new unit, except the guard, the leader, and those that know
+    such inputs. One does not learn inputs a million times above its unit, so it still knows what it
+    knew when they come back. Not with `sleep=False` or a given `scale`.
 
     *Large inputs.* A posterior for which an example would use up double precision lets it pass; the
     others learn it.
@@ -149,7 +154,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             ),
             "guard": guard if guard in (None, "auto") else _validate.scale(guard, "guard"),
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
-            "structure": as_given(structure),
+            "structure": settings.as_given(structure),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
@@ -162,12 +167,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             for i, (each, (*_, drift)) in enumerate(zip(structures, self.grid, strict=True))
             if i not in self._asleep
         ]
-        plan: tuple[str, float, float] | tuple[()] = ()
         if self.guard_kind == "folklore":
-            plan = ("folklore", float(d), self._guarding_beta)
             posteriors.append(("full", 0.0))
-        elif self.guard_kind == "gradient":  # inputs of mean square 1 have a norm of sqrt(d)
-            plan = ("gradient", self._guarded / math.sqrt(d), self._guarded / (math.sqrt(2) * d))
         refuse_if_too_large(self, K, posteriors)
         self._claim_memory(K)
         ladder = integrals.ladder(integrator or integrals.Pairwise(), K, self.seed)
@@ -176,7 +177,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             K,
             [(*row, each) for row, each in zip(self._plans(self.grid), structures, strict=True)],
             list(self.alphas),
-            plan,
+            self._guard_plan,
             self.mu,
             self.scale or 0.0,
             self.share,
@@ -188,13 +189,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         self._say_if_slow()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parameters = state["parameters"]
-        if "structure" not in parameters:  # version 0.1.0 had other defaults
-            integrator = integrals.choose_as_in_0_1(
-                parameters["integrator"], parameters["n_classes"]
-            )
-            parameters = {**parameters, "structure": "full", "integrator": integrator}
-        super().__setstate__({**state, "parameters": parameters})
+        super().__setstate__(with_structure(state))
 
     @classmethod
     def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
@@ -224,13 +219,9 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         return None if self.guard is None else "folklore"
 
     @property
-    def _guarded(self) -> float:
-        """The product B R that the guard stands for."""
-        return 10.0 if isinstance(self.guard, str) or self.guard is None else self.guard
-
-    @property
-    def _guarding_beta(self) -> float:
-        return Logistic(self.n_classes).constants(self._guarded, 1.0).beta
+    def _guard_plan(self) -> tuple[str, float, float] | tuple[()]:
+        product = 10.0 if self.guard == "auto" else self.guard
+        return settings.guard_plan(self.guard_kind, product, self.n_features, self.n_classes)
 
     @classmethod
     def from_theory(
@@ -291,8 +282,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         """The experts, in the order of `weights`: each setting at each width, then the guard."""
         out = [Expert("GAF", *setting, alpha) for setting in self.grid for alpha in self.alphas]
         if self.guard_kind == "folklore":
-            guard = Expert("guard", float(self.n_features), self._guarding_beta, 0.0, math.nan)
-            out.append(guard)
+            _, lam, beta = self._guard_plan or ("", math.nan, math.nan)
+            out.append(Expert("guard", lam, beta, 0.0, math.nan))
         elif self.guard_kind == "gradient":
             out.append(Expert("guard by gradient descent", *4 * [math.nan]))
         return out
@@ -307,19 +298,5 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         AutoGAF after 600 examples of 2 features: ... experts are awake.
         ...
         """
-        lines = self._head_of_report("log")
-        trust, experts = self.trust, self.experts
-        drifting = sum(w for w, expert in zip(trust, experts, strict=True) if expert.drift > 0)
-        guard = trust[-1] if self.guard_kind else 0.0
-        bare = sum(w for w, expert in zip(trust, experts, strict=True) if expert.alpha == math.inf)
-        verdict = "is undecided between standing still and changing"
-        if drifting < 0.1:
-            verdict = "is stationary"
-        elif drifting > 0.9:
-            verdict = "behaves as if it changed"
-        lines.append(f"The stream {verdict}: {drifting:.0%} of the trust expects drift.")
-        lines.append(
-            f"Hedging: {bare:.0%} of the trust is in the plain plug-in, {guard:.0%} in the guard, "
-            "the rest in hedged forecasts."
-        )
+        lines = [*self._head_of_report("log"), *settings.verdict(self.experts, self.trust.tolist())]
         return "\n".join(lines)

@@ -87,6 +87,15 @@ class CompiledForecaster(Forecaster):
         return {"": parameters.get("structure", "full")}
 
 
+def with_structure(state: dict[str, Any]) -> dict[str, Any]:
+    """A saved state of GAF or AutoGAF; in version 0.1.0 all was full, and points were others."""
+    parameters = state["parameters"]
+    if "structure" in parameters:
+        return state
+    integrator = integrals.choose_as_in_0_1(parameters["integrator"], parameters["n_classes"])
+    return {**state, "parameters": {**parameters, "structure": "full", "integrator": integrator}}
+
+
 class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
     """A multiclass forecaster whose verbs are compiled."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mixable import _core, _validate, bounds, integrals
 from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import PosteriorForecaster
+from mixable.forecasters.compiled import PosteriorForecaster, with_structure
 from mixable.forecasters.structure import checked_structure, refuse_if_too_large
 from mixable.losses import Logistic
 
@@ -121,13 +121,7 @@ class GAF(PosteriorForecaster):
         self._core = _core.StructuredGAF(d, K, self.structure, *options)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parameters = state["parameters"]
-        if "structure" not in parameters:  # version 0.1.0 had another default
-            integrator = integrals.choose_as_in_0_1(
-                parameters["integrator"], parameters["n_classes"]
-            )
-            parameters = {**parameters, "structure": "full", "integrator": integrator}
-        super().__setstate__({**state, "parameters": parameters})
+        super().__setstate__(with_structure(state))
 
     @classmethod
     def from_theory(

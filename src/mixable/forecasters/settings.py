@@ -6,11 +6,13 @@ limits are where a structure becomes too slow or too large, as measured (docs/pe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mixable.forecasters.ensemble import as_list
 from mixable.forecasters.structure import checked_structure
+from mixable.losses import Logistic
 
 
 class Expert(NamedTuple):
@@ -69,6 +71,18 @@ def guard_kind(n_features: int, n_classes: int) -> str:
     return "folklore" if full else "gradient"
 
 
+def guard_plan(
+    kind: str | None, product: float | str | None, n_features: int, n_classes: int
+) -> tuple[str, float, float] | tuple[()]:
+    """Kind, lam and beta of a guard for B R = `product`; or kind, radius and step."""
+    if kind is None or not isinstance(product, float):
+        return ()
+    if kind == "folklore":
+        return kind, float(n_features), Logistic(n_classes).constants(product, 1.0).beta
+    # Inputs of mean square 1 have a norm of sqrt(d).
+    return kind, product / math.sqrt(n_features), product / (math.sqrt(2) * n_features)
+
+
 def structures(
     n_features: int, n_classes: int, grid: Sequence[tuple[float, ...]] = GRID
 ) -> tuple[str, ...]:
@@ -113,3 +127,21 @@ def checked_structures(
         wanted = f"one entry for each of the {len(grid)} settings of the grid"
         raise ValueError(f"structure must have {wanted}, got {each!r:.80}")
     return each
+
+
+def verdict(experts: Sequence[Expert], trust: Sequence[float]) -> list[str]:
+    """What the trust in the experts says of a stream, in words."""
+    pairs = list(zip(experts, trust, strict=True))
+    drifting = sum(w for expert, w in pairs if expert.drift > 0)
+    guard = sum(w for expert, w in pairs if expert.kind != "GAF")
+    bare = sum(w for expert, w in pairs if expert.alpha == math.inf)
+    words = "is undecided between standing still and changing"
+    if drifting < 0.1:
+        words = "is stationary"
+    elif drifting > 0.9:
+        words = "behaves as if it changed"
+    return [
+        f"The stream {words}: {drifting:.0%} of the trust expects drift.",
+        f"Hedging: {bare:.0%} of the trust is in the plain plug-in, {guard:.0%} in the guard, "
+        "the rest in hedged forecasts.",
+    ]

@@ -93,7 +93,8 @@ class Learner:
     def predict(self, X: Array) -> Any:
         """Probabilities by label, or means, of one row or of each row of a table."""
         if self._compiled and X.ndim == 1:
-            p = self.forecaster._core.predict_raw(self.inputs.scaler, X)  # type: ignore[attr-defined]
+            scaler = self.inputs.scaler  # type: ignore[attr-defined]  # then it has one
+            p = self.forecaster._core.predict_raw(scaler, X)
             return self.outcomes.forecast(p)
         return self.outcomes.forecast(self._in_parts(self.forecaster.predict, X))
 
@@ -118,7 +119,8 @@ class Learner:
         """Learn one row; of one of weight 0, no more than that there is such a label."""
         code = self._codes.get(y)
         if code is not None:
-            self.forecaster._core.learn_raw(self.inputs.scaler, x, code, weight)  # type: ignore[attr-defined]
+            scaler = self.inputs.scaler  # type: ignore[attr-defined]  # then it has one
+            self.forecaster._core.learn_raw(scaler, x, code, weight)
             return
         steps = self.forecaster.steps
         z, pending = self.inputs.stage(x)
