@@ -204,9 +204,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     @property
     def structures(self) -> tuple[str, ...]:
         """The structure of each posterior of the grid; "none" for those left out at this size."""
-        parameters = self._parameters
-        sizes = self.n_features, self.n_classes
-        return checked_structures(parameters["structure"], self.grid, *sizes)
+        return checked_structures(self.structure, self.grid, self.n_features, self.n_classes)
 
     @property
     def guard_kind(self) -> str | None:
