@@ -203,7 +203,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     @property
     def structures(self) -> tuple[str, ...]:
-        """The structure of each posterior of the grid; "none" for those left out at this size."""
+        """The structure of each posterior of the grid, as given or by size."""
         return checked_structures(self.structure, self.grid, self.n_features, self.n_classes)
 
     @property
