@@ -36,7 +36,7 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
                 np.array(["a", "b", "new"])[Y3] if name.startswith("GAFClassifier") else X3[:, 1],
             )
         elif hasattr(f, "learn"):
-            f.learn(X[0], 0.5 if BY_NAME[name].forecasts == "numbers" else 1)
+            f.learn(X[0], 0.5 if BY_NAME[name.partition("-")[0]].forecasts == "numbers" else 1)
         else:
             f.update([0.5, 0.5], 0)
     assert forecast(twin) == forecast(model)
