@@ -39,7 +39,7 @@ class Sobol:
     """`m` quasi-random points.
 
     They come in pairs w and -w, and have the identity as their covariance. Deterministic: they are
-    made once from the seed. While the posterior is so wide that the stated error is above 0.01, 8
+    made once from the seed. While the posterior is so wide that the stated error is above 0.03, 8
     times as many are taken, up to `most`. The default of GAF for three classes and more is
     `Sobol(128, most=16384)`.
     """
@@ -57,7 +57,7 @@ class Sobol:
         sizes = [self.m]
         while sizes[-1] < (self.most or self.m):
             sizes.append(min(8 * sizes[-1], self.most or self.m))
-        reaches = [(0.01 / Sobol(m).stated_error(1.0)) ** (1 / 1.6) for m in sizes[:-1]]
+        reaches = [(0.03 / Sobol(m).stated_error(1.0)) ** (1 / 1.6) for m in sizes[:-1]]
         steps = zip(sizes, [*reaches, np.inf], strict=True)
         return [_sobol_rung(k, m, seed, float(reach)) for m, reach in steps]
 
