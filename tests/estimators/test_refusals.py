@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from streams import logistic_stream
 
-from mixable import FTRL, GAFClassifier, GAFRegressor
+from mixable import FTRL, ONS, GAFClassifier, GAFRegressor
 from mixable.losses import log_loss
 
 
@@ -171,4 +171,19 @@ def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
     )
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)
+    assert not hasattr(model, "learner_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"effort": "max"}, ValueError, "effort must be one of 'low', 'auto', 'high'"),
+        ({"structure": "sparse"}, ValueError, "structure must be one of 'full'"),
+        ({"structure": "blocks", "forecaster": ONS}, TypeError, "ONS has no parameter structure"),
+    ],
+)
+def test_unknown_efforts_and_structures_are_refused_by_name(parameters, error, words):
+    model = GAFClassifier(**parameters)
+    with pytest.raises(error, match=words):
+        model.fit(np.eye(4), [0, 1, 2, 0])
     assert not hasattr(model, "learner_")
