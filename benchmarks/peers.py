@@ -36,9 +36,11 @@ import numpy as np
 import polars as pl
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from river import forest, linear_model, multiclass, naive_bayes, optim, tree
+from river import ensemble, forest, linear_model, multiclass, naive_bayes, neighbors, optim, tree
 from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import SGDClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
 
 import mixable as mx
@@ -123,22 +125,52 @@ def with_river(
     return begin
 
 
-def begin_sgd(stream: Stream, setting: Setting) -> tuple[list[Any], Callable[[Any], Any]]:
-    """scikit-learn's SGDClassifier, given the classes with the first row, before which it can only
-    say 1/K.
+def with_scikit_learn(make: Callable[[Setting], Any]) -> Callable[[Stream, Setting], Any]:
+    """A model of scikit-learn with `partial_fit`, given the classes with the first row, before
+    which it can only say 1/K.
     """
-    model, classes = SGDClassifier(loss="log_loss", random_state=0, **setting), np.arange(stream.K)
 
-    def step(event: tuple[NDArray[np.float64], NDArray[np.int_]]) -> Any:
-        p = (
-            model.predict_proba(event[0])[0]
-            if hasattr(model, "coef_")
-            else np.full(stream.K, 1 / stream.K)
-        )
-        model.partial_fit(*event, classes=classes)
-        return p
+    def begin(stream: Stream, setting: Setting) -> tuple[list[Any], Callable[[Any], Any]]:
+        model, classes = make(setting), np.arange(stream.K)
 
-    return [(stream.X[t : t + 1], stream.y[t : t + 1]) for t in range(len(stream.y))], step
+        def step(event: tuple[NDArray[np.float64], NDArray[np.int_]]) -> Any:
+            p = np.full(stream.K, 1 / stream.K)
+            if hasattr(model, "classes_"):
+                p = model.predict_proba(event[0])[0]
+            model.partial_fit(*event, classes=classes)
+            return p
+
+        return [(stream.X[t : t + 1], stream.y[t : t + 1]) for t in range(len(stream.y))], step
+
+    return begin
+
+
+def refitted(make: Callable[[Setting], Any]) -> Callable[[Stream, Setting], Any]:
+    """A batch model, fitted anew to all rows so far after 100, 200, 400, ... of them. Before the
+    first time it says the rates of the classes. Tables are forecast at once: an example costs less
+    than it would one by one.
+    """
+
+    def begin(stream: Stream, setting: Setting) -> tuple[list[Any], Callable[[Any], Any]]:
+        n, K = stream.X.shape[0], stream.K
+        ends = [100 * 2**i for i in range(20) if 100 * 2**i < n] + [n]
+        ready: list[Any] = []
+
+        def step(t: int) -> Any:
+            if t < ends[0]:
+                counts = np.bincount(stream.y[:t], minlength=K) + 1.0
+                return counts / counts.sum()
+            if t in ends:
+                model = make(setting).fit(stream.X[:t], stream.y[:t])
+                rows = stream.X[t : ends[ends.index(t) + 1]]
+                p = np.zeros((len(rows), K))
+                p[:, model.classes_] = model.predict_proba(rows)
+                ready[:] = list(p)
+            return ready.pop(0)
+
+        return list(range(n)), step
+
+    return begin
 
 
 def with_vw(reduction: str) -> Callable[[Stream, Setting], Any]:
@@ -171,6 +203,13 @@ def with_vw(reduction: str) -> Callable[[Stream, Setting], Any]:
     return begin
 
 
+def light_gbm(setting: Setting) -> Any:
+    """LightGBM's classifier on one thread."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_jobs=1, verbose=-1, random_state=0, **setting)
+
+
 def optimiser(setting: Setting) -> Any:
     """The optimiser of river that a setting names, with its rate; river's own choice if it names
     none.
@@ -196,9 +235,9 @@ MIXABLE = [
         [],
     ),
     Peer(
-        'mixable GAFClassifier(kernel="rbf")',
+        'mixable GAFClassifier(kernel="auto")',
         "mixable",
-        with_river(lambda _: mx.river.GAFClassifier(kernel="rbf")),
+        with_river(lambda _: mx.river.GAFClassifier(kernel="auto")),
         [],
     ),
 ]
@@ -229,11 +268,29 @@ PEERS = [
         with_river(lambda s: tree.HoeffdingAdaptiveTreeClassifier(seed=0, **s)),
         [{"grace_period": 50}, {"grace_period": 50, "delta": 1e-3}, {"leaf_prediction": "mc"}],
     ),
+    Peer(
+        "river AMFClassifier",
+        "river",
+        with_river(lambda s: forest.AMFClassifier(seed=0, **s)),
+        [{"n_estimators": 20}],
+    ),
+    Peer(
+        "river SRPClassifier",
+        "river",
+        with_river(lambda s: ensemble.SRPClassifier(seed=0, **s)),
+        [],
+    ),
+    Peer(
+        "river KNNClassifier",
+        "river",
+        with_river(lambda s: neighbors.KNNClassifier(**s)),
+        [{"n_neighbors": 10}, {"n_neighbors": 20}],
+    ),
     Peer("river GaussianNB", "river", with_river(lambda _: naive_bayes.GaussianNB()), []),
     Peer(
         "scikit-learn SGDClassifier(log_loss)",
         "scikit-learn",
-        begin_sgd,
+        with_scikit_learn(lambda s: SGDClassifier(loss="log_loss", random_state=0, **s)),
         [
             {"alpha": 1e-2},
             {"learning_rate": "constant", "eta0": 0.1},
@@ -245,6 +302,30 @@ PEERS = [
         "vowpalwabbit",
         with_vw(""),
         [{"learning_rate": rate} for rate in (0.1, 2, 5, 10, 20, 50)],
+    ),
+    Peer(
+        "scikit-learn MLPClassifier",
+        "scikit-learn",
+        with_scikit_learn(lambda s: MLPClassifier(random_state=0, **s)),
+        [{"learning_rate_init": rate} for rate in (0.003, 0.01)],
+    ),
+    Peer(
+        "refitted: random forest",
+        "scikit-learn",
+        refitted(lambda s: RandomForestClassifier(random_state=0, **s)),
+        [{"min_samples_leaf": 3}],
+    ),
+    Peer(
+        "refitted: LightGBM",
+        "lightgbm",
+        refitted(light_gbm),
+        [{"learning_rate": 0.05, "n_estimators": 50}],
+    ),
+    Peer(
+        "Vowpal Wabbit --oaa -q ::",
+        "vowpalwabbit",
+        with_vw("-q ::"),
+        [{"learning_rate": rate} for rate in (0.1, 2, 5)],
     ),
     Peer(
         "Vowpal Wabbit --oaa --coin",
@@ -422,16 +503,15 @@ def draw(table: pl.DataFrame, path: Path) -> None:
         "river": "#0072B2",
         "scikit-learn": "#D55E00",
         "Vowpal Wabbit": "#009E73",
+        "refitted": "#CC79A7",
     }
     contestants = list(dict.fromkeys(table["contestant"]))
-    shapes = dict(
-        zip((peer.name for peer in MIXABLE + PEERS), "*Pd" + "os^Dp" + "v" + "X<>", strict=True)
-    )
+    shapes = dict(zip((peer.name for peer in MIXABLE + PEERS), "*Pdos^DhH8pv1sDX<>4", strict=False))
     names = list(dict.fromkeys(table["stream"]))
     figure, panels = plt.subplots(
         -(-len(names) // 3),
         min(3, len(names)),
-        figsize=(10.5, 3.1 * -(-len(names) // 3) + 1.2),
+        figsize=(10.5, 3.1 * -(-len(names) // 3) + 1.9),
         squeeze=False,
     )
     for axes, stream in zip(panels.flat, names, strict=False):
@@ -474,7 +554,7 @@ def draw(table: pl.DataFrame, path: Path) -> None:
         for handle in panels[0, 0].lines
         if handle.get_marker() not in ("None", None, "")
     }
-    figure.tight_layout(rect=(0, 1.15 / figure.get_figheight(), 1, 1))
+    figure.tight_layout(rect=(0, 1.75 / figure.get_figheight(), 1, 1))
     title = "open: a peer's defaults; filled: the best of its grid, chosen in hindsight "
     title += "(mixable: its defaults)"
     figure.legend(

@@ -1,11 +1,12 @@
 """How fast the structures of a posterior are, and what they lose: ratios in one run.
 
-    pip install ".[bench]" && python benchmarks/structures.py [speed] [peers] [loss] [growth]
+    pip install ".[bench]"
+    python benchmarks/structures.py [speed] [peers] [loss] [growth] [sweep]
 
 `speed`: one posterior of each structure, whole streams and one example at a time. `peers`: the
 default mixture beside Vowpal Wabbit with examples parsed before, and beside the same mixture with
 full posteriors. `loss`: the default over the full mixture on generated and embedded streams.
-`growth`: time and memory by size, and where the default says that it is slow.
+`growth`: time and memory by size. `sweep`: whether sizes at which the default is slow say so.
 """
 
 import os
@@ -116,7 +117,7 @@ def log_loss(p, y):
 
 
 def peers():
-    """The default beside Vowpal Wabbit, and beside full posteriors."""
+    """The linear mixture beside Vowpal Wabbit, beside full posteriors, and the curved default."""
     print("us an example: tables, river's loop, VW, full mixture; then ratios; then log losses")
     mx.GAFClassifier().prequential(*made(100, 3, 3))  # imports are not to be counted
     for name, X, y in six():
@@ -124,13 +125,13 @@ def peers():
         scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
         few = 2000
         losses, times = [], []
-        for options in ({}, {"structure": "full"}, {"effort": "low"}):
+        for options in ({"kernel": None}, {"structure": "full"}, {"effort": "low"}, {}):
             model = mx.GAFClassifier(**options)
             begin = time.perf_counter()
             p = model.prequential(X, y, classes=range(K))
             times.append(1e6 * (time.perf_counter() - begin) / len(y))
             losses.append(log_loss(p, y))
-        tables, full, low = times
+        tables, full, low, curved = times
         rows = [dict(enumerate(row)) for row in X.tolist()]
         model, begin = mx.river.GAFClassifier(), time.perf_counter()
         for row, label in zip(rows[:few], y.tolist(), strict=False):
@@ -142,7 +143,8 @@ def peers():
             f"{name:>10} ({X.shape[1]:3},{K:2}): {tables:7.1f} {river:7.1f} {vw:6.1f} {full:8.1f}; "
             f"tables/VW {tables / vw:5.2f}, river/VW {river / vw:5.2f}, full/tables "
             f"{full / tables:5.1f}; loss {losses[0]:.4f}, full {losses[1]:.4f} "
-            f"({losses[0] / losses[1]:.3f}), low {losses[2]:.4f} in {low:.1f} us, VW {vw_loss:.4f}",
+            f"({losses[0] / losses[1]:.3f}), low {losses[2]:.4f} in {low:.1f} us, VW {vw_loss:.4f}"
+            f"; curved {losses[3]:.4f} in {curved:.1f} us, {curved / vw:.1f} times VW's",
             flush=True,
         )
 
@@ -177,6 +179,31 @@ def growth():
         used = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         words = "says so" if said else ""
         print(f"({d:4},{K:4}) {model.structures[0]:>8} {us:9.1f} us {used:6.0f} MB more {words}")
+
+
+def sweep():
+    """The default estimator by size, after 128 examples: which sizes take more than 10 ms and do
+    not say so.
+    """
+    silent = []
+    for K in (2, 10, 100, 1000):
+        for d in (1, 10, 100, 784, 2000, 5000):
+            n = 160
+            X, y = made(n, d, K)
+            for name, kernel in (("curved", "auto"), ("linear", None)):
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    model = mx.GAFClassifier(kernel=kernel)
+                    model.partial_fit(X[:128], y[:128], classes=range(K))
+                    begin = time.perf_counter()
+                    model.prequential(X[128:], y[128:])
+                    ms = 1e3 * (time.perf_counter() - begin) / (n - 128)
+                words = "says so" if said else ""
+                if ms > 10 and not said:
+                    words = "SAYS NOTHING"
+                    silent.append((d, K, name))
+                print(f"({d:4},{K:4}) {name} {ms:8.2f} ms {words}", flush=True)
+    print(f"slow without a word: {silent}")
 
 
 if __name__ == "__main__":

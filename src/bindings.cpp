@@ -10,6 +10,9 @@
 #include "events.hpp"
 #include "from_python.hpp"
 #include "model.hpp"
+#include "pooled_model.hpp"
+#include "records.hpp"
+#include "sparse_model.hpp"
 
 namespace {
 
@@ -20,7 +23,6 @@ using StructuredFolkloreModel = Model<Forecaster<ClassFolkloreRule, State>>;
 using OnsModel = Model<Forecaster<OnsRule>>;
 using AioliModel = Model<Forecaster<AioliRule>>;
 using VawModel = Model<Forecaster<VawRule>>;
-using AutoGafModel = Model<Ensemble<ClassFamily>>;
 using AutoRidgeModel = Model<Ensemble<NormalFamily>>;
 using OgdModel = Model<Forecaster<OgdRule, GradientState>>;
 
@@ -102,9 +104,69 @@ nb::class_<M> bind(nb::module_& m, const char* name, const char* doc) {
                  "weight.")
             .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
                          "The mean square that inputs are measured by; 0 before the first.")
+            .def_prop_ro("score", &M::score, nb::sig("def score(self, /) -> float"),
+                         "The log score of the example learned last, without 2 pi; 0 at first.")
             .def_prop_ro("seconds", &M::seconds, nb::sig("def seconds(self, /) -> float"),
                          "About how long a step takes.");
     return model;
+}
+
+void bind_sparse(nb::module_& m) {
+    using M = SparseModel;
+    nb::class_<M>(m, "Sparse", "See mixable.SparseGAF; rows are arrays of keys and values.")
+        .def(nb::init<long, const std::vector<std::tuple<double, double>>&,
+                      const std::vector<double>&, double, long>(),
+             nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"), nb::arg("share"),
+             nb::arg("max_features"),
+             nb::sig("def __init__(self, n_classes: int, grid: Sequence[tuple[float, "
+                     "float]], alphas: Sequence[float], share: float, max_features: int) -> None"))
+        .def("predict", &M::predict, nb::arg("keys"), nb::arg("values"),
+             nb::sig("def predict(self, keys: NDArray[np.uint64], values: NDArray[np.float64]) -> "
+                     "NDArray[np.float64]"),
+             "The forecast (K,) of one row.")
+        .def("predict_many", &M::predict_many, nb::arg("start"), nb::arg("keys"), nb::arg("values"),
+             nb::sig("def predict_many(self, start: NDArray[np.int_], keys: NDArray[np.uint64], "
+                     "values: NDArray[np.float64]) -> NDArray[np.float64]"),
+             "The forecasts (n, K) of n rows; row t has the entries start[t] to start[t + 1].")
+        .def("learn", &M::learn, nb::arg("keys"), nb::arg("values"), nb::arg("y"),
+             nb::arg("weight"),
+             nb::sig("def learn(self, keys: NDArray[np.uint64], values: NDArray[np.float64], y: "
+                     "int, weight: float) -> None"),
+             "Learns one example.")
+        .def("run", &M::run, nb::arg("start"), nb::arg("keys"), nb::arg("values"), nb::arg("y"),
+             nb::arg("weight").none(),
+             nb::sig("def run(self, start: NDArray[np.int_], keys: NDArray[np.uint64], values: "
+                     "NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | "
+                     "None) -> NDArray[np.float64]"),
+             "Predicts and learns row by row.")
+        .def("coefficients", &M::coefficients, nb::arg("keys"),
+             nb::sig("def coefficients(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]"),
+             "Means and standard deviations (2, n, K) of the weights of n keys.")
+        .def("intercept", &M::intercept, nb::sig("def intercept(self) -> NDArray[np.float64]"),
+             "Mean and standard deviation (2, K) of the intercept.")
+        .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
+             "The trust in each expert: the settings at the first width, then at the next.")
+        .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
+             "Takes over what a model of the same kind with fewer classes has learned.")
+        .def("keys", &M::keys, nb::sig("def keys(self) -> NDArray[np.uint64]"),
+             "The keys that have slots of their own, in the order in which they came.")
+        .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
+        .def_prop_ro("features", &M::features, nb::sig("def features(self, /) -> int"),
+                     "Keys that have slots of their own.")
+        .def_prop_ro("most_features", &M::most_features,
+                     nb::sig("def most_features(self, /) -> int"), "How many there can be.")
+        .def_prop_ro("collisions", &M::collisions, nb::sig("def collisions(self, /) -> int"),
+                     "How often a feature was learned in the slot of another.")
+        .def_prop_ro("bytes", &M::bytes, nb::sig("def bytes(self, /) -> float"),
+                     "Bytes that the slots, the keys and their table take.")
+        .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
+                     "The mean square that values are measured by; 0 before the first.")
+        .def("state", &M::state,
+             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
+             "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
+             "Takes over what state() of a model of the same shape returned.");
 }
 
 std::unique_ptr<Posterior> posterior(const PosteriorShape& shape) {
@@ -128,14 +190,16 @@ PosteriorShape shape_for(long K, long d, double lam, double drift, Structure str
     return {K, d, 0, lam, drift, 0, 0, structure};
 }
 
-/// Members that cost little never sleep; full ones beside others do, when they do not pay.
-void let_the_costly_tire(std::vector<Plan<long>>& plans) {
+/// If nothing is said, members that cost little never sleep; full ones beside others do, when they
+/// do not pay.
+void say_who_tires(std::vector<Plan<long>>& plans, std::optional<bool> sleep) {
     constexpr double much = 1e5;
     const bool mixed = std::any_of(plans.begin(), plans.end(), [](const Plan<long>& plan) {
         return plan.shape.structure != Structure::full;
     });
     for (Plan<long>& plan : plans)
-        plan.tires = plan.shape.cost() > much || (mixed && plan.shape.structure == Structure::full);
+        plan.tires = sleep.value_or(plan.shape.cost() > much ||
+                                    (mixed && plan.shape.structure == Structure::full));
 }
 
 /// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether
@@ -158,6 +222,22 @@ nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) 
     return out;
 }
 
+/// Features (n, m) of rows (n, d); rows that count may become landmarks, if that is said.
+nb::object features(Landmarks& map, nb::handle X, nb::handle counts) {
+    const double* x = checked(X, 2);
+    const long n = length(X);
+    if (length(X, 1) != map.d) throw nb::value_error("X has the wrong number of columns");
+    nb::object out = new_array({n, map.m});
+    if (counts.is_none()) {
+        map.transform_many(x, n, data(out));
+        return out;
+    }
+    if (!is_plain(counts, NPY_BOOL, 1) || length(counts) != n)
+        throw nb::type_error("expected a truth for each row");
+    map.learn_many(x, data<bool>(counts), n, data(out));
+    return out;
+}
+
 }  // namespace
 
 NB_MODULE(MIXABLE_MODULE, m) {
@@ -174,16 +254,19 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "__init__",
             [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu,
-               double drift, const nb::list& ladder, long block, long period) {
+               double drift, const nb::list& ladder, long block, long period, long surrogate,
+               const nb::list& averages) {
                 new (self) GafModel(posterior({K - 1, d, K - 1, lam, drift, block, period}), K,
-                                    beta, alpha, mu, ladder_from(ladder, K - 1));
+                                    beta, alpha, mu, ladder_from(ladder, K - 1),
+                                    Surrogate(surrogate), ladder_from(averages, K - 1));
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
             nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
-            nb::arg("block") = 0, nb::arg("period") = 0,
+            nb::arg("block") = 0, nb::arg("period") = 0, nb::arg("surrogate") = 0,
+            nb::arg("averages") = nb::list(),
             nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, "
-                    "alpha: float, mu: float, drift: float, "
-                    "ladder: list[Rung], block: int = 0, period: int = 0) -> None"));
+                    "alpha: float, mu: float, drift: float, ladder: list[Rung], block: int = 0, "
+                    "period: int = 0, surrogate: int = 0, averages: list[Rung] = []) -> None"));
     bind<FolkloreModel>(m, "Folklore", "See mixable.Folklore; in K - 1 coordinates.")
         .def(
             "__init__",
@@ -250,6 +333,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"),
             nb::arg("radius"));
 
+    bind_sparse(m);
     bind<AutoGafModel>(m, "AutoGAF", "See mixable.AutoGAF; in K - 1 coordinates.")
         .def(
             "__init__",
@@ -275,7 +359,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
                             alphas);
                     plans.push_back({shape, std::move(readings), always_awake, view, awake});
                 }
-                if (!sleep) let_the_costly_tire(plans);
+                say_who_tires(plans, sleep);
                 if (guard.size() == 3) {
                     const auto [kind, first, second] =
                         nb::cast<std::tuple<std::string, double, double>>(guard);
@@ -310,25 +394,141 @@ NB_MODULE(MIXABLE_MODULE, m) {
         .def(
             "__init__",
             [](AutoRidgeModel* self, long d, const nb::list& grid,
-               const std::vector<double>& noises, double scale, double share, bool sleep,
-               long threads, long views) {
+               const std::vector<double>& noises, const std::vector<double>& tails, double scale,
+               double share, bool sleep, long threads, long views) {
                 std::vector<Plan<double>> plans;
                 for (nb::handle item : grid) {
-                    const auto [lam, drift, view, always_awake, awake] =
-                        nb::cast<std::tuple<double, double, long, bool, bool>>(item);
-                    plans.push_back({PosteriorShape{1, d, 1, lam, drift},
-                                     std::make_unique<RidgeReadings>(noises), always_awake, view,
-                                     awake});
+                    const auto [lam, drift, robust, view, always_awake, awake] =
+                        nb::cast<std::tuple<double, double, bool, long, bool, bool>>(item);
+                    auto readings = std::make_unique<RidgeReadings>(noises, tails, robust);
+                    plans.push_back({PosteriorShape{1, d, 1, lam, drift}, std::move(readings),
+                                     always_awake, view, awake});
                 }
                 new (self) AutoRidgeModel(
                     d, scipy_blas(), Ensemble<NormalFamily>::Options{scale, share, sleep, threads},
                     NormalFamily(), std::move(plans), views);
             },
-            nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("scale"),
-            nb::arg("share"), nb::arg("sleep"), nb::arg("threads"), nb::arg("views"),
-            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, int, bool, "
-                    "bool]], noises: list[float], scale: float, share: float, "
+            nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("tails"),
+            nb::arg("scale"), nb::arg("share"), nb::arg("sleep"), nb::arg("threads"),
+            nb::arg("views"),
+            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, bool, int, "
+                    "bool, bool]], noises: list[float], tails: list[float], scale: float, share: "
+                    "float, "
                     "sleep: bool, threads: int, views: int) -> None"));
+
+    bind<JudgeModel>(m, "Judge", "See mixable.Pool; an input is the forecasts (N K) of N experts.")
+        .def(nb::init<long, long, double, double, double, double, double>(), nb::arg("n_experts"),
+             nb::arg("n_classes"), nb::arg("lam"), nb::arg("drift"), nb::arg("smoothing"),
+             nb::arg("share"), nb::arg("least_gain") = 0.005)
+        .def("trust", &JudgeModel::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
+             "The trust in two readings of each pool, then in the experts.")
+        .def(
+            "review",
+            [](JudgeModel& self) {
+                const JudgeModel::Use use(self);
+                self.core().rest().review();
+            },
+            "Decides whether all but the first expert rest; to be called every PERIOD steps.")
+        .def(
+            "add_alone",
+            [](JudgeModel& self, long steps) {
+                const JudgeModel::Use use(self);
+                self.core().rest().add_alone(steps);
+            },
+            nb::arg("steps"), "Counts steps of the first expert by itself.")
+        .def_prop_ro(
+            "is_resting", [](JudgeModel& self) { return self.core().rest().is_resting(); },
+            nb::sig("def is_resting(self, /) -> bool"), "Whether all but the first expert rest.");
+    m.attr("PERIOD") = Rest::period;
+
+    nb::class_<Landmarks>(m, "Landmarks", "Features by landmarks; see core/landmarks.hpp.")
+        .def(nb::init<long, long, double, double>(), nb::arg("n_features"), nb::arg("most"),
+             nb::arg("gamma"), nb::arg("tolerance"))
+        .def(
+            "transform",
+            [](Landmarks& self, nb::handle X) { return features(self, X, nb::none()); },
+            nb::arg("X"),
+            nb::sig("def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
+            "The features of each row, as if it were the next.")
+        .def(
+            "learn",
+            [](Landmarks& self, nb::handle X, nb::handle counts) {
+                return features(self, X, counts);
+            },
+            nb::arg("X"), nb::arg("counts"),
+            nb::sig("def learn(self, X: NDArray[np.float64], counts: NDArray[np.bool_]) -> "
+                    "NDArray[np.float64]"),
+            "The features of rows one after the other; those that count may become landmarks.")
+        .def(
+            "arrays",
+            [](const Landmarks& self) {
+                const long r = self.count();
+                nb::object landmarks = new_array({r, self.d}), factor = new_array({r, r});
+                self.write(data(landmarks), data(factor));
+                return nb::make_tuple(landmarks, factor);
+            },
+            nb::sig("def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]"),
+            "The landmarks (r, d) and the Cholesky factor (r, r) of their kernel matrix.")
+        .def(
+            "set",
+            [](Landmarks& self, nb::handle landmarks, nb::handle factor) {
+                const double *at = checked(landmarks, 2), *L = checked(factor, 2);
+                const long r = length(landmarks), d = length(landmarks, 1);
+                if (length(factor) != r || length(factor, 1) != r || r > self.m || d > self.d)
+                    throw nb::value_error("landmarks and factor do not fit");
+                self.set(at, L, r, d);
+            },
+            nb::arg("landmarks"), nb::arg("factor"),
+            nb::sig("def set(self, landmarks: NDArray[np.float64], factor: NDArray[np.float64]) "
+                    "-> None"),
+            "Takes over landmarks, perhaps of fewer features, and their factor.");
+
+    nb::class_<Shapes>(m, "Shapes", "Sparse features of numbers; see core/shapes.hpp.")
+        .def(nb::init<bool, bool, bool, std::vector<double>, long, long, long>(),
+             nb::arg("takes_features"), nb::arg("takes_crosses"), nb::arg("linear"),
+             nb::arg("bins"), nb::arg("trees"), nb::arg("depth"), nb::arg("numbers"),
+             nb::sig("def __init__(self, takes_features: bool, takes_crosses: bool, linear: bool, "
+                     "bins: list[float], trees: int, depth: int, numbers: int) -> None"))
+        .def(
+            "features",
+            [](const Shapes& self, nb::handle x, nb::handle z) {
+                const double *raw = checked(x, 1), *scaled = checked(z, 1);
+                if (length(x) != length(z)) throw nb::value_error("x and z do not go together");
+                std::vector<std::uint64_t> keys;
+                std::vector<double> values;
+                self.add(raw, scaled, length(x), keys, values);
+                return nb::make_tuple(keys, values);
+            },
+            nb::arg("x"), nb::arg("z"),
+            nb::sig("def features(self, x: NDArray[np.float64], z: NDArray[np.float64]) -> "
+                    "tuple[list[int], list[float]]"),
+            "Keys and values of a row of numbers x, scaled to z.");
+
+    nb::class_<PooledModel>(m, "Pooled", "A pool with its inputs; see core/pooled.hpp.")
+        .def(nb::init<const nb::list&, const nb::object&>(), nb::arg("experts"), nb::arg("judge"),
+             nb::sig("def __init__(self, experts: list[PoolExpert], judge: Judge) -> None"))
+        .def("predict", &PooledModel::predict, nb::arg("X"), nb::arg("features").none(),
+             nb::sig("def predict(self, X: NDArray[np.float64], features: tuple[SparseRows, "
+                     "SparseRows] | None) -> NDArray[np.float64]"),
+             "The forecasts of records: raw numbers, sparse features and their crosses.")
+        .def("learn", &PooledModel::learn, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
+             nb::arg("weight"),
+             nb::sig("def learn(self, X: NDArray[np.float64], features: tuple[SparseRows, "
+                     "SparseRows] | None, y: int, weight: float) -> None"),
+             "Learns one record.")
+        .def(
+            "run", &PooledModel::run, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
+            nb::arg("weight").none(),
+            nb::sig("def run(self, X: NDArray[np.float64], features: tuple[SparseRows, SparseRows] "
+                    "| None, y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> "
+                    "NDArray[np.float64]"),
+            "Predicts records and learns them.")
+        .def("follow", &PooledModel::follow, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
+             nb::sig("def follow(self, X: NDArray[np.float64], features: tuple[SparseRows, "
+                     "SparseRows] | None, y: NDArray[np.int_]) -> tuple[NDArray[np.float64], int, "
+                     "str | None]"),
+             "Predicts records one after the other, and learns those with a label >= 0; returns "
+             "forecasts, records done, why it stopped before the end.");
 
     nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/scaler.hpp.")
         .def(nb::init<long, bool, bool, long>(), nb::arg("n_features"), nb::arg("intercept"),
@@ -443,4 +643,5 @@ NB_MODULE(MIXABLE_MODULE, m) {
         },
         nb::arg("u"), nb::sig("def normal_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]"),
         "The standard normal quantile of each entry of (0, 1).");
+    bind_records(m);
 }

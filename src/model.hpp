@@ -2,27 +2,28 @@
 // at once. A step of plain arguments costs little more than its arithmetic.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <string>
-#include <thread>
 #include <type_traits>
 
 #include "core/follow.hpp"
 #include "core/forecaster.hpp"
 #include "saved.hpp"
+#include "use.hpp"
 
 namespace {  // one translation unit includes this
 
 /// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at
 /// once.
 template <class Core>
-class Model {
+class Model : public OneUser {
    public:
     using Outcome = typename Core::Outcome;
     static constexpr bool has_posterior = Core::has_posterior, is_full = Core::is_full,
                           is_ensemble = Core::is_ensemble;
+
+    /// To be used while a `Use` lives.
+    Core& core() { return forecaster_; }
 
     Model(const Model&) = delete;
     Model(Model&&) = delete;
@@ -75,7 +76,9 @@ class Model {
         if (!is_plain(y_, std::is_same_v<Outcome, long> ? NPY_LONG : NPY_DOUBLE, 1))
             throw nb::type_error("expected a C-contiguous array of outcomes");
         const Outcome* y = data<Outcome>(y_);
-        const long n = length(X_), K = forecaster_.outputs();
+        const long n = length(X_);
+        long K = forecaster_.outputs();
+        if constexpr (is_ensemble) K = forecaster_.columns();
         if (length(X_, 1) != d_ || length(y_) != n || (weight && length(weight_) != n))
             throw nb::value_error("X, y and weight do not go together");
         if constexpr (std::is_same_v<Outcome, long>)
@@ -200,7 +203,13 @@ class Model {
         return out;
     }
 
+    nb::object trust() {
+        Use use(*this);
+        return filled({forecaster_.judged()}, [&](double* out) { forecaster_.trust(out); });
+    }
+
     double scale() const { return forecaster_.scale(); }
+    double score() const { return forecaster_.score(); }
     double seconds() const { return forecaster_.seconds(); }
 
     /// Takes over what a smaller model of the same kind has learned.
@@ -239,36 +248,6 @@ class Model {
     }
 
    private:
-    enum class Job { predict, other };
-
-    /// Forecasts wait for each other; everything else needs the model to itself.
-    struct Use {
-        explicit Use(Model& model, Job job = Job::other) : model(model) {
-            const std::thread::id me = std::this_thread::get_id();
-            for (std::thread::id user;
-                 !model.user_.compare_exchange_strong(user, me, std::memory_order_acquire);
-                 user = {}) {
-                if (user == me)  // it would wait for itself
-                    throw std::runtime_error(
-                        "this model is being used by the call that is under way: neither its "
-                        "arguments nor a signal handler may use it");
-                if (job == Job::other || !model.predicts_ ||
-                    is_shutting_down())  // then the user may have been stopped for ever
-                    throw std::runtime_error(
-                        "this model is being used by another thread; it learns in one thread at a "
-                        "time, and predicts meanwhile in none");
-                {
-                    WithoutGil without_gil;
-                    std::this_thread::sleep_for(std::chrono::microseconds(20));
-                }
-                if (PyErr_CheckSignals()) throw nb::python_error();
-            }
-            model.predicts_ = job == Job::predict;
-        }
-        ~Use() { model.user_.store({}, std::memory_order_release); }
-        Model& model;
-    };
-
     nb::dict all() {
         nb::dict out;
         visit(Saving(out));
@@ -384,10 +363,8 @@ class Model {
     long d_;    // numbers in an input
     Buffer z_;  // a row that was scaled
     bool long_step_;
-    long slice_;                           // rows between two looks for Ctrl-C
-    double largest_;                       // of |x|^2
-    std::atomic<std::thread::id> user_{};  // the thread in a call of this model, if there is one
-    std::atomic<bool> predicts_{false};    // what it does
+    long slice_;      // rows between two looks for Ctrl-C
+    double largest_;  // of |x|^2
 };
 
 }  // namespace

@@ -46,11 +46,12 @@ class Subject:
                 if hasattr(model, "predict_proba_one") or hasattr(model, "predict_proba")
                 else None
             )
+        self.sparse = isinstance(model, mx.SparseGAF)
         self.scores = isinstance(model, mx.metrics.Scores)
 
     @property
     def width(self) -> int:
-        if self.dictionaries or self.estimator or self.scores:
+        if self.dictionaries or self.estimator or self.scores or self.sparse:
             return self.d
         return int(getattr(self.model, "_row_length", self.model.n_features))
 
@@ -67,7 +68,11 @@ class Subject:
                 return []
             rows = [x] if np.ndim(x) == 1 else x
             return m.predict_proba(rows) if self.K else m.predict(rows)
-        return m.predict(x)
+        return m.predict(self.given(x))
+
+    def given(self, x: Any) -> Any:
+        """A row as the model takes it."""
+        return dict(enumerate(x)) if self.sparse and hasattr(x, "__iter__") else x
 
     def learn(self, x: Any, y: Any, w: Any) -> Any:
         m = self.model
@@ -78,13 +83,13 @@ class Subject:
             return m.learn_one(dict(enumerate(x)) if hasattr(x, "__iter__") else x, y, w)
         if self.estimator:
             return m.partial_fit([x] if np.ndim(x) == 1 else x, [y], sample_weight=[w])
-        return m.learn(x, y, w)
+        return m.learn(self.given(x), y, w)
 
     def run(self, X: Any, y: Any, w: Any) -> Any:
         m = self.model
         if self.estimator:
             return m.prequential(X, y, sample_weight=w)
-        return m.run(X, y, w)
+        return m.run([self.given(x) for x in X] if self.sparse else X, y, w)
 
     def grow(self, rng: Rng) -> Any:
         m = self.model
@@ -250,7 +255,7 @@ def one_call(subject: Subject, rng: Rng) -> bool:
         accepted = together(subject, rng)
         changes = True
     changes = changes or isinstance(
-        subject.model, mx.Mixture
+        subject.model, (mx.Mixture, mx.Pool)
     )  # it says that experts may have learned what another refused
     if not changes and len(probe) == subject.width:
         after = forecast()

@@ -94,6 +94,18 @@ def grid(rng: Rng, n: int) -> dict[str, Any]:
     return out
 
 
+def sparse(rng: Rng) -> dict[str, Any]:
+    out: dict[str, Any] = {"max_features": pick(rng, None, None, 1, 2, 0, 2**40, "3")}
+    if rng.random() < 0.4:
+        n = rng.integers(1, 10)
+        out["grid"] = [(parameter(rng, 1.0), parameter(rng, 0.3)) for _ in range(n)]
+    if rng.random() < 0.3:
+        out["alphas"] = [parameter(rng, 16.0) for _ in range(rng.integers(1, 4))]
+    if rng.random() < 0.2:
+        out["share"] = parameter(rng, 1e-3)
+    return out
+
+
 def mixture(rng: Rng, d: int, K: int) -> Any:
     if rng.random() < 0.3:
         return mx.Mixture(
@@ -142,6 +154,7 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "OGD": lambda rng, d, K: mx.OGD(
         d, K, **shared(rng, "step", "radius"), fixed=bool(rng.integers(2))
     ),
+    "SparseGAF": lambda rng, d, K: mx.SparseGAF(K, **sparse(rng)),
     "VAW": lambda rng, d, K: mx.VAW(d, **shared(rng, "lam", "drift")),
     "FTRL": lambda rng, d, K: mx.FTRL(d, K, **shared(rng, "lam")),
     "SMP": lambda rng, d, K: mx.SMP(d, K, **shared(rng, "lam")),
@@ -163,6 +176,11 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
         loss(rng, K), d, **shared(rng, "lam", "beta", "alpha", "gamma")
     ),
     "Mixture": mixture,
+    "Pool": lambda rng, d, K: mx.Pool(
+        [mx.GAF(d, K), mx.OGD(d, pick(rng, K, K, K + 1)), mx.AutoGAF(d, K)],
+        **shared(rng, "lam"),
+        share=parameter(rng, 0.01),
+    ),
     "GAFClassifier": lambda rng, d, K: mx.GAFClassifier(
         **shared(rng, "lam", "beta", "alpha", "drift"), **kernel(rng)
     ),

@@ -27,9 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import fuzz_pools
+import fuzz_sparse
 from fuzz_loop import BYTES, FoundError, main
 from make_fixtures import FOLDER, MODELS, classifier, learned
 from safetensors.numpy import load as load_tensors
@@ -43,10 +46,19 @@ from mixable import persistence
 RNG = np.random.default_rng(1)
 WIDE, LABELS = RNG.normal(size=(700, 3)), RNG.integers(0, 3, 700)
 STRUCTURED = [(0.1, 1.0, 0.0), (0.1, 1.0, 0.0), (0.1, 1.0, 1e-3), (1.0, 1.0, 0.0)]
+
+
 FRESH: dict[str, Callable[[], Any]] = {
     "GAF-drift": lambda: learned(
         mx.GAF(3, 3, drift=0.01, integrator=mx.integrals.MonteCarlo(20)), WIDE[:50], LABELS[:50]
     ),
+    "AutoGAF-lanes": lambda: learned(
+        mx.AutoGAF(3, 3, grid=[*STRUCTURED, *STRUCTURED], structure="blocks"),
+        WIDE[:90],
+        LABELS[:90],
+    ),
+    **fuzz_pools.FRESH,
+    **fuzz_sparse.FRESH,
     "GAF-new": lambda: mx.GAF(3, 2, integrator="ladder"),
     "AutoGAF-asleep": lambda: learned(mx.AutoGAF(3, 3), WIDE, LABELS),
     "AutoGAF-early": lambda: learned(mx.AutoGAF(3, 3, integrator="ladder"), WIDE[:9], LABELS[:9]),
@@ -97,7 +109,6 @@ KINDS = [*MODELS, *FRESH]
 
 
 def _named() -> Any:
-    import pandas as pd
 
     return mx.GAFClassifier().fit(pd.DataFrame(WIDE[:60], columns=["a", "b", "c"]), LABELS[:60])
 
@@ -281,6 +292,8 @@ def use(model: Any) -> None:
         use_dictionaries(model)
     elif hasattr(model, "partial_fit"):
         use_estimator(model)
+    elif isinstance(model, mx.SparseGAF):
+        fuzz_sparse.use(model, attempt)
     else:
         use_forecaster(model)
 

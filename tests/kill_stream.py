@@ -1,7 +1,7 @@
 """Kills `mixable stream` at random moments, resumes it each time, and compares model, answers and
 rejects with a run that was left alone.
 
-python tests/kill_stream.py [KILL|TERM] [number of kills] [forecaster]
+python tests/kill_stream.py [KILL|TERM] [number of kills] [forecaster] [numbers|records]
 """
 
 import json
@@ -45,6 +45,31 @@ def write_events(path, n, seed=0):
                 elif chance < 0.3:
                     fields[int(rng.integers(6))] = ""
                 file.write(f"{t},{','.join(fields)},{label}\n")
+
+
+def write_records(path, n, seed=0):
+    """The same with categories, text, times, numbers that may be missing or words."""
+    rng = np.random.default_rng(seed)
+    words, waiting = ["red", "blue", "shoes", "hats", "for", "men"], []
+    with open(path, "w") as file:
+        file.write("id,user,price,query,at,kind\n")
+        for t in range(n):
+            chance, user = rng.random(), int(rng.zipf(1.3)) % 5000
+            label = "xyz"[(user + int(rng.random() < 0.2)) % 3]
+            query = " ".join(rng.choice(words, 1 + user % 4).tolist())
+            price = rng.choice(["", "unknown", f"{rng.exponential():.3f}"], p=[0.05, 0.05, 0.9])
+            at = f"2024-03-{1 + t % 28:02d} {t % 24:02d}:00"
+            record = f'{t},user {user},{price},"{query}, please",{at}'
+            if chance < 0.02:
+                file.write(f"{t},broken line {chance}\n")
+            elif chance < 0.12 and waiting:
+                old, old_label = waiting.pop(int(rng.integers(len(waiting))))
+                file.write(f"{old},,,,,{old_label}\n")
+            elif chance < 0.25:
+                waiting.append((t, label))
+                file.write(f"{record},\n")
+            else:
+                file.write(f"{record},{label}\n")
 
 
 def command(folder, source, *more):
@@ -97,7 +122,8 @@ def kill_and_resume(folder, source, kills, number, rng, *more):
         said = process.communicate()[1]
         assert process.returncode in (0, -number), said
         if number == signal.SIGKILL or "events:" in said:
-            hit += process.returncode == -number or json.loads(seen(folder)) < total(source)
+            stopped = process.returncode == -number or json.loads(seen(folder)) < total(source)
+            hit += 1 if stopped else 0
     done = subprocess.run(command(folder, source, *more), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return hit
@@ -115,11 +141,11 @@ def total(source):
     return len(source.read_bytes().splitlines()) - 1
 
 
-def main(name="KILL", kills=50, forecaster="auto"):
+def main(name="KILL", kills=50, forecaster="auto", kind="numbers"):
     rng = np.random.default_rng()
     with tempfile.TemporaryDirectory() as work:
         source = Path(work, "in.csv")
-        write_events(source, 20_000)
+        {"numbers": write_events, "records": write_records}[kind](source, 20_000)
         more = ("--every", 500, "--forecaster", forecaster)
         (alone := Path(work, "alone")).mkdir()
         subprocess.run(command(alone, source, *more), check=True)

@@ -17,6 +17,10 @@ import numpy as np
 import mixable as mx
 from mixable.learner import Design
 from mixable.losses import Logistic
+from mixable.records import Columns, Encoder
+from mixable.serving import ServedModel
+from mixable.serving.events import Event
+from mixable.serving.limits import ModelLimits
 from mixable.streaming import StreamModel
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -47,6 +51,20 @@ def counted():
     return scores
 
 
+def encoded():
+    """An encoder that has met something of each kind, and a value that has a place."""
+    columns = {"number": ["one"], "category": ["who"], "text": ["said"], "tags": ["tags"]}
+    encoder = Encoder(Columns(time=["at"], cross=[("who", "tags")], **columns))
+    for i in range(65):
+        record = {
+            "one": i / 4 if i % 9 else "none",
+            "who": "ab"[i % 2],
+            "tags": ["x", "y"][: i % 3],
+        }
+        encoder.learn({**record, "said": f"word {i % 5}", "at": f"2024-01-01T{i % 24:02d}:30"})
+    return encoder
+
+
 def streamed():
     """A model of `mixable stream` with events that wait for their label."""
     model = dictionaries(
@@ -61,6 +79,20 @@ def streamed():
         "rejects": None,
         "headed": 2,
     }
+    return model
+
+
+def served():
+    """A model of `mixable serve` with forecasts that wait for their label."""
+    model, limits = (
+        ServedModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})),
+        ModelLimits(),
+    )
+    for t, (x, y) in enumerate(zip(X, Y, strict=True)):
+        features = {"one": float(x[0]), "two": float(x[1])}
+        model.apply(Event(id=str(t), features=features, label="yes" if y else "no"), limits)
+    model.apply(Event(id="late", features={"one": 1.0, "two": None}, label=None), limits)
+    model.journal, model.place = "0123456789abcdef", 14
     return model
 
 
@@ -84,20 +116,26 @@ MODELS = {
     "OGD": lambda: learned(mx.OGD(2, 2)),
     "ONS": lambda: learned(mx.ONS(2, 2)),
     "SMP": lambda: learned(mx.SMP(2, 2)),
+    "SparseGAF": lambda: learned(mx.SparseGAF(3), [{0: 1.0, 1 + t % 4: 1.0} for t in range(9)], Y3),
     "VAW": lambda: learned(mx.VAW(2), X, X[:, 0]),
     "AutoGAF": lambda: learned(mx.AutoGAF(2, 2, grid=[(0.1, 1.0, 0.0), (0.1, 1.0, 0.01)])),
     "AutoRidge": lambda: learned(
         mx.AutoRidge(2, grid=[(0.1, 0.0)], noises=[0.01, 1.0]), X, X[:, 0]
     ),
     "Mixture": lambda: learned(mx.Mixture([mx.GAF(2, 2), mx.OGD(2, 2)], share=0.01, history=True)),
-    "GAFClassifier": classifier,
+    "Pool": lambda: learned(mx.Pool([mx.GAF(2, 2), mx.OGD(2, 2)])),
+    "GAFClassifier": lambda: classifier(kernel=None),
+    "GAFClassifier-auto": lambda: classifier(n_components=2),
     "GAFClassifier-fourier": lambda: classifier(kernel="rbf", n_components=2, lam=0.1),
     "GAFClassifier-nystroem": lambda: classifier(
         kernel="rbf", n_components=2, lam=0.1, method="nystroem"
     ),
     "GAFRegressor": lambda: mx.GAFRegressor(lam=0.1).fit(X, X[:, 0]),
+    "Encoder": encoded,
     "Scores": counted,
+    "Scores-classes": counted,
     "StreamModel": streamed,
+    "ServedModel": served,
     "river.GAFClassifier": lambda: dictionaries(
         mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]
     ),
@@ -109,6 +147,11 @@ def forecast(model):
     """Numbers that tell whether a model is the one it was."""
     if isinstance(model, mx.metrics.Scores):
         return [model.log_loss, model.brier, model.accuracy, model.calibration_error]
+    if isinstance(model, Encoder):
+        record = {"one": 2, "who": "a", "said": "a Word", "at": "2024-02-02", "tags": ["x"]}
+        row = model.encode(record)
+        keys = np.concatenate([row.keys, row.cross_keys]).tolist()
+        return [*row.dense.tolist(), *row.values.tolist(), *(key / 2**64 for key in keys)]
     if hasattr(model, "learn_one"):
         out = (
             model.predict_proba_one({"one": 0.3, "two": -0.2})
@@ -116,6 +159,8 @@ def forecast(model):
             else model.predict_one({"one": 0.3})
         )
         return list(out.values()) if isinstance(out, dict) else [out]
+    if isinstance(model, mx.SparseGAF):
+        return model.predict({0: 1.0, 2: 1.0, 9: 1.0}).tolist()
     row = [[0.3, -0.2]] if hasattr(model, "partial_fit") else [0.3, -0.2]
     return np.atleast_1d(getattr(model, "predict_proba", model.predict)(row)).ravel().tolist()
 

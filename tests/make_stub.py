@@ -17,13 +17,17 @@ STUB = Path(__file__).parent.parent / "src/mixable/_core/__init__.pyi"
 HEADER = '''\
 """The compiled core of mixable. tests/make_stub.py writes this from src/bindings.cpp."""
 
-from typing import SupportsIndex
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
 from mixable.integrals import Rung
+
+SparseRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]
+PoolExpert = tuple[Scaler, Landmarks | None, float, AutoGAF] | tuple[Scaler, Shapes, Sparse]
 '''
 
 

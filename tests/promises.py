@@ -20,6 +20,8 @@ from mixable import (
     GenericGAF,
     KernelGAF,
     Mixture,
+    Pool,
+    SparseGAF,
 )
 from mixable.forecasters.table import BY_NAME
 from mixable.integrals import Ladder, MonteCarlo
@@ -65,6 +67,13 @@ LABELS = {
     "AutoGAF, two threads": lambda: AutoGAF(D, K, threads=2),
     "AutoGAF from theory": lambda: AutoGAF.from_theory(D, K, bound=3.0, max_radius=4.0),
     "Mixture": lambda: Mixture([GAF(D, K), Folklore(D, K), OGD(D, K)], share=0.01),
+    "Pool": lambda: Pool([GAF(D, K), Folklore(D, K), AutoGAF(D, K)]),
+}
+SPARSE = {
+    "SparseGAF": lambda: SparseGAF(K),
+    "SparseGAF, two classes": lambda: SparseGAF(2),
+    "SparseGAF, shared weights": lambda: SparseGAF(K, max_features=3),
+    "SparseGAF, one expert": lambda: SparseGAF(K, grid=[(0.1, 0.3)], alphas=[np.inf], share=0.0),
 }
 NUMBERS = {
     "VAW": lambda: VAW(D, lam=0.5),

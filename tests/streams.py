@@ -17,6 +17,11 @@ def logistic_stream(
     return X, (X @ W.T + rng.gumbel(size=(n, K))).argmax(axis=1)
 
 
+def share(truths):
+    """How many of some truths are True, as a share of all."""
+    return np.count_nonzero(truths) / np.size(truths)
+
+
 def with_intercept(X):
     return np.column_stack([X, np.ones(len(X))])
 
@@ -68,3 +73,21 @@ def best_loss_in_ball(X, y, K, radius):
 
 def mean_loss(f, X, y):
     return float(log_loss(f.run(X, y), y).mean())
+
+
+LABELS = {
+    "adversary": lambda p, rng: int(p.argmin()),
+    "flattered": lambda p, rng: int(p.argmax()),
+    "drawn from the forecast": lambda p, rng: int(rng.choice(len(p), p=p / p.sum())),
+}
+
+
+def play(f, X, label, rng):
+    """Labels that depend on the forecasts, and what the forecasts cost."""
+    y, total = np.empty(len(X), dtype=int), 0.0
+    for t, x in enumerate(X):
+        p = f.predict(x)
+        y[t] = label(p, rng)
+        total -= np.log(p[y[t]])
+        f.learn(x, int(y[t]))
+    return y, total

@@ -70,7 +70,7 @@ def test_a_landmark_that_was_kept_room_for_is_as_good_as_one_that_add_features_m
     features, _ = Nystroem(2, 30, gamma=0.5).learn(X)
     reserved = mx.GAF(30, 2, lam=0.1).run(features, y)
     seen = (
-        np.maximum.accumulate((features != 0).cumsum(axis=1).argmax(axis=1)) + 1
+        np.maximum.accumulate(np.where(features != 0, 1, 0).cumsum(axis=1).argmax(axis=1)) + 1
     )  # landmarks at each row
     grown, p = mx.GAF(1, 2, lam=0.1), []
     for phi, label, r in zip(features, y, seen, strict=True):

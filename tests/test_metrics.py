@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
+from streams import share
 
 from mixable import GAFClassifier, metrics
 
@@ -54,11 +55,11 @@ def test_calibration_error_is_that_of_the_reliability_table(forecasts):
     assert metrics.calibration_error(p, y) == pytest.approx(by_hand, abs=1e-12)
     assert metrics.calibration_error(p, y) < 0.08  # labels were drawn from the forecasts
     sure = np.tile([0.0, 0.0, 1.0], (400, 1))
-    assert metrics.calibration_error(sure, y) == pytest.approx(1 - (y == 2).mean())
+    assert metrics.calibration_error(sure, y) == pytest.approx(1 - share(y == 2))
     for b in table:
         inside = (p.max(axis=1) >= b.low) & (p.max(axis=1) < b.high)
         assert b.confidence == pytest.approx(p.max(axis=1)[inside].mean())
-        assert b.accuracy == pytest.approx((p.argmax(axis=1) == y)[inside].mean())
+        assert b.accuracy == pytest.approx(share((p.argmax(axis=1) == y)[inside]))
 
 
 def test_a_class_never_met_costs_what_certainty_of_something_else_costs():
@@ -126,3 +127,18 @@ def test_the_bits_of_scores_do_not_depend_on_how_forecasts_arrive():
             stream.update_many(p[begin:end], y[begin:end])
         states.append((stream.log_loss, stream.brier, stream.accuracy, stream.calibration_error))
     assert len(set(states)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("_sure", 1e300), ("_right", 3.0), ("_binned_weight", 1e9), ("_weight", 7.0)],
+)
+def test_saved_scores_whose_bins_do_not_go_together_are_refused(name, value):
+    """A forged file gave an infinite calibration error."""
+    s = metrics.Scores(2)
+    s.update_many([[0.2, 0.8], [0.6, 0.4]], [1, 1])
+    state = s.__getstate__()
+    state[name] = np.full(2, value) if isinstance(state[name], np.ndarray) else value
+    with pytest.raises(ValueError, match="do not go with their weights"):
+        metrics.Scores.__new__(metrics.Scores).__setstate__(state)
+    metrics.Scores.__new__(metrics.Scores).__setstate__(s.__getstate__())

@@ -13,7 +13,7 @@
 
 namespace MIXABLE_ISA {
 
-class Blocks final : public State {
+class Blocks final : public State, public InBlocks {
    public:
     Blocks(const PosteriorShape& shape, const Blas& blas)
         : State(shape.k, shape.d, 0),
@@ -125,9 +125,10 @@ class Blocks final : public State {
 
     /// The other may be shared where this has blocks and the other way round, or full. A new
     /// prediction has the mean of the others.
-    void adopt(const State& state, bool exchange = false) override {
+    void adopt(const Knowledge& state, bool exchange = false) override {
         const auto* full = dynamic_cast<const Posterior*>(&state);
-        const ClassView view = full ? class_view(*full) : dynamic_cast<const Blocks&>(state).view();
+        const ClassView view =
+            full ? class_view(*full) : dynamic_cast<const InBlocks&>(state).view();
         const long d0 = view.d, k0 = view.k, s0 = view.matrices;
         const double regulariser = view.regulariser;
         const Buffer &theirs = view.mean, &all = view.covariance;
@@ -162,6 +163,13 @@ class Blocks final : public State {
         steps_ = state.steps();
         since_refresh_ = n_ = prepared_ = 0;
         read_ = -1;
+    }
+
+    ClassView view() const override {
+        ClassView out{k, d, s, regulariser_, Buffer(k * d), Buffer(s * d * d)};
+        mean(out.mean);
+        covariance(out.covariance);
+        return out;
     }
 
     void visit(Visitor& visitor) override {
@@ -215,23 +223,16 @@ class Blocks final : public State {
         return true;
     }
 
-   private:
     static constexpr double most_curvature = 1e150;  // f, of an input that may be 0
+
+   private:
+    friend class Lane;
     static constexpr long least_for_blas = 256;
     static constexpr long panel = 256;  // rows of A that BLAS updates together
 
-    ClassView view() const {
-        ClassView out{k, d, s, regulariser_, Buffer(k * d), Buffer(s * d * d)};
-        mean(out.mean);
-        covariance(out.covariance);
-        return out;
-    }
-
     bool is_kept() const { return shape_.drift == 0; }
     double added_drift() const { return double(n_) * shape_.drift; }
-    /// Steps between two refreshes. After a million ill-conditioned steps g is off by 1e-8 with
-    /// 4,096 of them, by 1e-6 without any.
-    long period() const { return shape_.period > 0 ? shape_.period : std::max(64 * d, 4096L); }
+    long period() const { return shape_.block_refresh_period(); }
 
     void start(long c) {
         double* block = S + c * d * dp;

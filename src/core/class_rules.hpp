@@ -38,6 +38,9 @@ class ClassGafRule {
 
     const long outputs;
 
+    double beta() const { return beta_; }
+    double mu() const { return mu_; }
+
     void begin(const double* m, const double* g, long) {
         m_ = m;
         g_ = g;

@@ -61,6 +61,26 @@ class CsvParser {
         return more ? wrong_count(-1) : true;
     }
 
+    /// NaN for what is missing; infinite or not, the value of what is a number; false for all that
+    /// cannot be used.
+    static bool number(std::string_view text, double& value) {
+        while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+            text.remove_prefix(1);
+        while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+        value = std::numeric_limits<double>::quiet_NaN();
+        if (text.empty()) return true;
+        if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        // Nan(...), -nan.
+        const bool other_nan = error == std::errc() && std::isnan(value) && text.size() > 3;
+        if (end != text.data() + text.size() || error == std::errc::invalid_argument || other_nan) {
+            value = 0;
+            return false;
+        }
+        if (error == std::errc::result_out_of_range) value = is_huge(text) ? HUGE_VAL : 0.0;
+        return !std::isinf(value);
+    }
+
    private:
     static constexpr std::size_t shown = 80;  // of a field in a reason
 
@@ -97,26 +117,6 @@ class CsvParser {
     void advance(std::size_t comma, bool& more) {
         more = comma != rest_.npos;
         rest_ = more ? rest_.substr(comma + 1) : std::string_view{};
-    }
-
-    /// NaN for what is missing; infinite or not, the value of what is a number; false for all that
-    /// cannot be used.
-    static bool number(std::string_view text, double& value) {
-        while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-            text.remove_prefix(1);
-        while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-        value = std::numeric_limits<double>::quiet_NaN();
-        if (text.empty()) return true;
-        if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        // Nan(...), -nan.
-        const bool other_nan = error == std::errc() && std::isnan(value) && text.size() > 3;
-        if (end != text.data() + text.size() || error == std::errc::invalid_argument || other_nan) {
-            value = 0;
-            return false;
-        }
-        if (error == std::errc::result_out_of_range) value = is_huge(text) ? HUGE_VAL : 0.0;
-        return !std::isinf(value);
     }
 
     /// Whether a decimal number that double precision has no place for is so because of its size:

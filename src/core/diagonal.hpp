@@ -90,7 +90,7 @@ class Diagonal final : public State {
     }
 
     /// The other may have any structure. A new prediction has the mean of the others.
-    void adopt(const State& state, bool exchange = false) override {
+    void adopt(const Knowledge& state, bool exchange = false) override {
         const auto* other = dynamic_cast<const Diagonal*>(&state);
         const auto* full = dynamic_cast<const Posterior*>(&state);
         const long d0 = state.d, k0 = full ? state.k + 1 : state.k;

@@ -3,16 +3,14 @@
 // unit.hpp what lam and drift are measured by.
 #pragma once
 
+#include <functional>
+
+#include "moments.hpp"
 #include "parallel.hpp"
-#include "roster.hpp"
 
 namespace MIXABLE_ISA {
 
-/// Family must have: Outcome, accepts(y), has(number) (whether a number from a file is an outcome
-/// that is accepted), width (numbers of a reading), outputs (numbers of the forecast),
-/// log_likelihood(reading, y), begin_mix, add, end_mix, experts_may_rest (whether experts may
-/// rest), trims (whether experts that live on the share alone are left out of the forecast); see
-/// auto_rules.hpp.
+/// What a Family must have is said in auto_rules.hpp.
 template <class Family>
 class Ensemble {
    public:
@@ -47,21 +45,17 @@ class Ensemble {
     long features() const { return d; }
     long row_length() const { return row; }
     long outputs() const { return family_.outputs(); }
+    /// Numbers of a row of what `run` returns: the forecast, and its log score.
+    long columns() const { return outputs() + (Family::scores ? 1 : 0); }
+    /// The log of the likelihood (of a density, without 2 pi) that the forecast gave to the outcome
+    /// learned last; 0 if that was too early to say.
+    double score() const { return score_; }
     long steps() const { return steps_; }
     long block() const { return period; }
     static constexpr double largest_square() { return 1e280; }
-    double cost() const {
-        double sum = 0;
-        for (const auto& member : roster_.members) sum += member.shape.cost();
-        return sum;
-    }
-
+    double cost() const { return total(&PosteriorShape::cost); }
     /// About how long a step takes with everyone awake.
-    double seconds() const {
-        double sum = 0;
-        for (const auto& member : roster_.members) sum += member.shape.seconds();
-        return sum;
-    }
+    double seconds() const { return total(&PosteriorShape::seconds); }
 
     void predict(const double* x, double* p) {
         read_input(x);
@@ -73,14 +67,7 @@ class Ensemble {
         for (long t = 0; t < n; t += period) {
             const long count = std::min(period, n - t);
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
-            in_each_member(count, [&](Member<Outcome>& member, long i, long end) {
-                while (i < end) {
-                    const long block = std::min(member.state->room(), end - i);
-                    member.state->prepare({z_ + i * row + member.offset, block, row}, false);
-                    for (long j = 0; j < block; ++j, ++i) read(member, i, j);
-                }
-                member.state->forget_prepared();
-            });
+            in_each_team(count, [&](auto& team, long i, long end) { read_rows(team, i, end); });
             for (long i = 0; i < count; ++i) mix(i, out + (t + i) * outputs());
         }
     }
@@ -88,6 +75,7 @@ class Ensemble {
     /// An example of weight 0 leaves no trace but in the number of steps.
     void learn(const double* x, Outcome y, double weight) {
         if (!is_acceptable(y, weight)) refuse();
+        score_ = 0;
         if (weight == 0) {
             forget_reading();
             ++steps_;
@@ -101,7 +89,7 @@ class Ensemble {
         }
         unit_.note(z_);
         fresh_ = false;
-        roster_.for_awake([&](Member<Outcome>& member) { learn(member, z_, y, weight); });
+        roster_.for_teams([&](auto& team) { learn(team, z_, y, weight); });
         ++steps_;
         review_if_due();
     }
@@ -111,27 +99,22 @@ class Ensemble {
         const auto weight = [&](long t) { return weights ? weights[t] : 1.0; };
         for (long t = 0; t < n;) {
             const long count = together(y + t, weights ? weights + t : nullptr, n - t);
+            double* p = out + t * columns();
             if (count == 1) {
-                predict(X + t * row, out + t * outputs());
+                predict(X + t * row, p);
                 learn(X + t * row, y[t], weight(t));
+                if (Family::scores) p[outputs()] = score_;
                 ++t;
                 continue;
             }
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
-            in_each_member(count, [&](Member<Outcome>& member, long i, long end) {
-                while (i < end) {
-                    const long block = std::min(member.state->room(), end - i);
-                    member.state->prepare({z_ + i * row + member.offset, block, row});
-                    do {
-                        read(member, i, 0);
-                        learn(member, z_ + i * row, y[t + i], weight(t + i));
-                        ++i;
-                    } while (member.state->has_prepared());
-                }
+            in_each_team(count, [&](auto& team, long i, long end) {
+                run_rows(team, i, end, [&](long j) { return std::pair(y[t + j], weight(t + j)); });
             });
-            for (long i = 0; i < count; ++i) {
-                mix(i, out + (t + i) * outputs());
+            for (long i = 0; i < count; ++i, p += columns()) {
+                mix(i, p);
                 reweigh(i, y[t + i], weight(t + i));
+                if (Family::scores) p[outputs()] = score_;
                 unit_.note(z_ + i * row);
             }
             t += count;
@@ -140,44 +123,12 @@ class Ensemble {
         }
     }
 
-    /// The mean of the weights under the mixture, for inputs as they come.
+    /// Mean of the weights, and covariances for each feature, for inputs as they come.
     void mean(double* out) const {
-        const long D = predictions() * d;
-        set_to_zero(out, D);
-        Buffer one(D);
-        roster_.for_awake([&](const Member<Outcome>& member) {
-            family_.mean(*member.state, one);
-            for (long i = 0; i < D; ++i) out[i] += roster_.trust(member) * one[i];
-        });
-        for (long i = 0; i < D; ++i) out[i] *= unit_.factor();
+        mixed_mean(roster_, family_, unit_.factor(), predictions() * d, out);
     }
-
-    /// The covariances of the weights of each feature under the mixture, for inputs as they come:
-    /// those of the posteriors, and of their means.
     void feature_covariances(double* out) const {
-        const long K = predictions(), D = K * d;
-        set_to_zero(out, D * K);
-        Buffer centre(D), one(D), within(D * K);
-        mean(centre);
-        const double unit = unit_.factor();
-        roster_.for_awake([&](const Member<Outcome>& member) {
-            double width = 0;
-            roster_.for_experts(member, [&](long r) {
-                width += roster_.weights.trust(r) * member.readings->width(r - member.first);
-            });
-            const double trust = roster_.trust(member);
-            family_.mean(*member.state, one);
-            family_.feature_covariances(*member.state, within);
-            const auto off = [&](long c, long l) {
-                return unit * one[c * d + l] - centre[c * d + l];
-            };
-            for (long l = 0; l < d; ++l)
-                for (long i = 0; i < K; ++i)
-                    for (long j = 0; j < K; ++j) {
-                        const long at = (l * K + i) * K + j;
-                        out[at] += unit * unit * width * within[at] + trust * off(i, l) * off(j, l);
-                    }
-        });
+        mixed_covariances(roster_, family_, unit_.factor(), predictions(), d, out);
     }
 
     long experts() const { return roster_.weights.size(); }
@@ -239,12 +190,14 @@ class Ensemble {
         forget_reading();
     }
     void clear() {
-        roster_.for_awake([](Member<Outcome>& member) { member.state->clear(); });
+        roster_.for_awake([](Member<Outcome>& member) { member.known->clear(); });
     }
     bool may_be_restored() const { return steps_ == 0; }
 
     void forget_reading() {
-        roster_.for_awake([](Member<Outcome>& member) { member.state->forget_prepared(); });
+        roster_.for_awake([](Member<Outcome>& member) {
+            if (member.state) member.state->forget_prepared();
+        });
         fresh_ = false;
     }
 
@@ -259,6 +212,11 @@ class Ensemble {
         return reading_ + (expert * period + row) * family_.width();
     }
 
+    double total(double (PosteriorShape::*of)() const) const {
+        double sum = 0;
+        for (const auto& member : roster_.members) sum += (member.shape.*of)();
+        return sum;
+    }
     bool is_acceptable(Outcome y, double weight) const {
         return weight <= most_weight && family_.accepts(y);
     }
@@ -297,10 +255,9 @@ class Ensemble {
         forget_reading();
         unit_.replay([&](const double* x, double y, double weight) {
             unit_.normalise(x, z_);
-            roster_.for_awake([&](Member<Outcome>& member) {
-                member.state->prepare(one_row(z_ + member.offset));
-                member.begin(0);
-                learn(member, z_, Outcome(y), weight);
+            roster_.for_teams([&](auto& team) {
+                read_one(team);
+                learn(team, z_, Outcome(y), weight);
             });
         });
     }
@@ -308,32 +265,86 @@ class Ensemble {
     void read_input(const double* x) {
         unit_.normalise(x, z_);
         if (fresh_ && one_row(z_).begins_with(last_.data(), row)) return;
-        roster_.for_awake([&](Member<Outcome>& member) {
-            member.state->prepare(one_row(z_ + member.offset));
-            read(member, 0, 0);
-        });
+        roster_.for_teams([&](auto& team) { read_one(team); });
         last_.assign(z_ + 0, z_ + row);
         fresh_ = true;
     }
+
+    void read_one(Member<Outcome>& member) {
+        member.state->prepare(one_row(z_ + member.offset));
+        read(member, 0, 0);
+    }
+    void read_one(Bank<Outcome>& bank) { read(bank, 0); }
 
     void read(Member<Outcome>& member, long row, long after) {
         member.begin(after);
         roster_.for_experts(
             member, [&](long r) { member.readings->read(r - member.first, reading(r, row)); });
     }
-
-    void learn(Member<Outcome>& member, const double* z, Outcome y, double weight) {
-        const bool everything = !unit_.follows() || member.is_guard();
-        member.learn(z, y, weight, everything ? HUGE_VAL : foreign * member.unit * double(d));
+    void read(Bank<Outcome>& bank, long i) {
+        bank.read(z_ + i * row, [&](long r, const double* numbers, long stride) {
+            double* out = reading(r, i);
+            for (long c = 0; c < family_.width(); ++c) out[c] = numbers[c * stride];
+        });
     }
 
-    /// f(member, first, end) on every member that is awake, over `count` rows.
+    /// Reads rows [i, end) of z_.
+    void read_rows(Member<Outcome>& member, long i, long end) {
+        while (i < end) {
+            const long block = std::min(member.state->room(), end - i);
+            member.state->prepare({z_ + i * row + member.offset, block, row}, false);
+            for (long j = 0; j < block; ++j, ++i) read(member, i, j);
+        }
+        member.state->forget_prepared();
+    }
+    void read_rows(Bank<Outcome>& bank, long i, long end) {
+        for (; i < end; ++i) read(bank, i);
+    }
+
+    /// Reads rows [i, end) of z_ and learns each in its turn; `example(i)` is outcome and weight.
     template <class F>
-    void in_each_member(long count, F&& f) {
-        std::vector<Member<Outcome>*> awake;
-        roster_.for_awake([&](Member<Outcome>& member) { awake.push_back(&member); });
-        in_parallel(options_.threads, awake.size(), count,
-                    [&](std::size_t i, long first, long end) { f(*awake[i], first, end); });
+    void run_rows(Member<Outcome>& member, long i, long end, F&& example) {
+        while (i < end) {
+            const long block = std::min(member.state->room(), end - i);
+            member.state->prepare({z_ + i * row + member.offset, block, row});
+            do {
+                read(member, i, 0);
+                const auto [y, weight] = example(i);
+                learn(member, z_ + i * row, y, weight);
+                ++i;
+            } while (member.state->has_prepared());
+        }
+    }
+    template <class F>
+    void run_rows(Bank<Outcome>& bank, long i, long end, F&& example) {
+        for (; i < end; ++i) {
+            read(bank, i);
+            const auto [y, weight] = example(i);
+            learn(bank, nullptr, y, weight);
+        }
+    }
+
+    /// The largest |z|^2 that a member learns.
+    double most_square(const Member<Outcome>& member) const {
+        const bool everything = !unit_.follows() || member.is_guard();
+        return everything ? HUGE_VAL : foreign * member.unit * double(d);
+    }
+    void learn(Member<Outcome>& member, const double* z, Outcome y, double weight) {
+        member.learn(z, y, weight, most_square(member));
+    }
+    void learn(Bank<Outcome>& bank, const double*, Outcome y, double weight) {
+        bank.learn(y, weight, [&](const Member<Outcome>& member) { return most_square(member); });
+    }
+
+    /// f(team, first, end) on all that are awake, over `count` rows.
+    template <class F>
+    void in_each_team(long count, F&& f) {
+        std::vector<std::function<void(long, long)>> work;
+        roster_.for_teams([&](auto& team) {
+            work.push_back([&f, &team](long first, long end) { f(team, first, end); });
+        });
+        in_parallel(options_.threads, work.size(), count,
+                    [&](std::size_t i, long first, long end) { work[i](first, end); });
     }
 
     void mix(long row, double* p) {
@@ -361,6 +372,7 @@ class Ensemble {
             });
             mixture += own_[i];
         }
+        score_ = top + std::log(mixture) / weight;
         for (std::size_t i = 0; i < own_.size(); ++i) {
             Member<Outcome>& member = roster_.members[i];
             if (!member.awake || !member.tires) continue;
@@ -381,6 +393,7 @@ class Ensemble {
     Unit unit_;
     Roster<Outcome> roster_;
     long steps_ = 0;
+    double score_ = 0;
     Buffer reading_, z_;
     Buffer likelihood_;         // of the outcome, by each expert, over that of the best
     std::vector<double> own_;   // the same by each member

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
-#include "expectation.hpp"
+#include "surrogates.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -14,13 +15,18 @@ class GafRule {
     using Outcome = long;
 
     GafRule(long classes, double beta, double alpha, double mu,
-            std::shared_ptr<const std::vector<Rung>> ladder)
+            std::shared_ptr<const std::vector<Rung>> ladder,
+            Surrogate surrogate = Surrogate::tangent,
+            std::shared_ptr<const std::vector<Rung>> averages = nullptr)
         : outputs(classes),
+          surrogate_(surrogate),
           beta_(beta),
           alpha_(alpha),
           mu_(mu),
           softmax_(classes),
-          expectation_(classes, std::move(ladder)) {}
+          expectation_(classes, std::move(ladder)) {
+        if (surrogate_ != Surrogate::tangent) averages_.emplace(classes, std::move(averages));
+    }
 
     const long outputs;
 
@@ -50,8 +56,9 @@ class GafRule {
     }
 
     /// theta_{t+1} by Eq. (2): v = (weight / 2) Q^T (p - e_y); surrogate curvature by Eq. (3): F
-    /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q.
+    /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q. Or another surrogate's (surrogates.hpp).
     void learn(long y, double weight, double* v, double* F) {
+        if (averages_) return averages_->learn(softmax_, surrogate_, m_, y, weight, beta_, v, F);
         softmax_.solve_step(m_, y, weight);
         softmax_.gradient(y, v);
         for (long j = 0; j < outputs - 1; ++j) v[j] *= 0.5 * weight;
@@ -59,11 +66,13 @@ class GafRule {
     }
 
    private:
+    Surrogate surrogate_;
     double beta_, alpha_, mu_;
     const double* m_ = nullptr;
     long step_ = 0;
     Softmax softmax_;
     Expectation expectation_;
+    std::optional<Averages> averages_;
 };
 
 }  // namespace MIXABLE_ISA

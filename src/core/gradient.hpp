@@ -56,7 +56,7 @@ class GradientState final : public State {
     void covariance(double* out) const override { set_to_zero(out, k * d * k * d); }
     void feature_covariances(double* out) const override { set_to_zero(out, d * k * k); }
     /// The other may be any state in the same coordinates.
-    void adopt(const State& other, bool = false) override {
+    void adopt(const Knowledge& other, bool = false) override {
         Buffer theirs(other.k * other.d);
         other.mean(theirs);
         for (long j = 0; j < other.k; ++j) copy(theirs + j * other.d, other.d, V + j * dp);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "lanes.hpp"
 #include "readings.hpp"
 #include "structures.hpp"
 
@@ -39,11 +40,14 @@ struct Member {
     long offset;        // of its view in an input
     long first, count;  // its experts among all
     long awake = 1;
-    long until = 0;                  // the step before which it is not put to sleep
-    long led = 0;                    // the last review at which it was the leader or the anchor
-    double gain = 0;                 // nats by which it has lately been better than the mixture
-    double unit = 1;                 // lam and drift are for inputs of this mean square
-    std::unique_ptr<State> state{};  // of those awake
+    long until = 0;                      // the step before which it is not put to sleep
+    long led = 0;                        // the last review at which it was the leader or the anchor
+    double gain = 0;                     // nats by which it has lately been better than the mixture
+    double unit = 1;                     // lam and drift are for inputs of this mean square
+    std::unique_ptr<Knowledge> known{};  // of those awake
+    State* state = nullptr;              // the same, unless it is in a bank
+    std::shared_ptr<Lanes> lanes{};      // of its bank, if it has one
+    long lane = 0;                       // of those
     Buffer v{}, F{};
 
     /// The guard stands for a bound: it learns everything, and never starts afresh.
@@ -65,10 +69,20 @@ struct Member {
         return kind(*this) == kind(other);
     }
     /// Whether there is a state, in the unit of this member.
-    bool has_state() const { return state && state_unit_ == unit; }
+    bool has_state() const { return known && state_unit_ == unit; }
+    void forget() {
+        known.reset();
+        state = nullptr;
+    }
     void make_state(const Blas& blas) {
-        state = MIXABLE_ISA::make_state(shape_in_unit(), blas);
         state_unit_ = unit;
+        if (lanes) {
+            known = std::make_unique<Lane>(lanes, lane, shape_in_unit());
+            return;
+        }
+        std::unique_ptr<State> made = MIXABLE_ISA::make_state(shape_in_unit(), blas);
+        state = made.get();
+        known = std::move(made);
         v = Buffer(state->sk);
         F = Buffer(state->f);
     }

@@ -145,7 +145,7 @@ class Posterior final : public State {
         for (long j = 0; j < k; ++j) copy(mean + j * d, d, V + j * dp);
     }
 
-    void adopt(const State& state, bool exchange = false) override {
+    void adopt(const Knowledge& state, bool exchange = false) override {
         const auto& other = dynamic_cast<const Posterior&>(state);
         const long D0 = other.D;
         const double change = exchange ? shape_.lam - other.regulariser_ : 0.0;

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "member.hpp"
+#include "bank.hpp"
 #include "unit.hpp"
 #include "weights.hpp"
 
@@ -28,11 +28,13 @@ class Roster {
             members.emplace_back(std::move(plan), experts);
             experts += members.back().count;
         }
+        banks = banks_of(members, blas_);
         weights = Weights(experts, share);
         active_ = Buffer(experts);
     }
 
     std::vector<Member<Outcome>> members;
+    std::vector<Bank<Outcome>> banks;
     Weights weights{0, 0};
 
     /// f on the experts of a member that do not rest; none if it sleeps.
@@ -55,6 +57,16 @@ class Roster {
     void for_awake(F&& f) const {
         for (const Member<Outcome>& member : members)
             if (member.awake) f(member);
+    }
+
+    /// f on those awake: on banks, and on the members that are in none.
+    template <class F>
+    void for_teams(F&& f) {
+        for (Bank<Outcome>& bank : banks)
+            if (bank.is_awake()) f(bank);
+        for_awake([&](Member<Outcome>& member) {
+            if (member.state) f(member);
+        });
     }
 
     double trust(const Member<Outcome>& member) const {
@@ -80,7 +92,7 @@ class Roster {
     /// Lets all that are awake know nothing.
     void restart() {
         for (Member<Outcome>& member : members) {
-            member.state.reset();
+            member.forget();
             member.clear_memory();
         }
         build();
@@ -90,7 +102,7 @@ class Roster {
     /// To be called when any of that has changed.
     void build() {
         for (Member<Outcome>& member : members) {
-            if (!member.awake) member.state.reset();
+            if (!member.awake) member.forget();
             if (member.awake && !member.has_state()) member.make_state(blas_);
         }
         std::vector<long> awake;
@@ -157,7 +169,7 @@ class Roster {
         }
         build();
         for (std::size_t i = 0; i < members.size(); ++i)
-            if (members[i].awake) members[i].state->adopt(*other.members[i].state);
+            if (members[i].awake) members[i].known->adopt(*other.members[i].known);
         wake_all_ = first_probation();
     }
 
@@ -178,9 +190,9 @@ class Roster {
         visitor("active", active_, 1L, active_.size(), active_.size());
         build();
         for (std::size_t i = 0; i < members.size(); ++i)
-            if (members[i].state) {
+            if (members[i].known) {
                 Prefixed prefixed(visitor, std::to_string(i) + ".");
-                members[i].state->visit(prefixed);
+                members[i].known->visit(prefixed);
             }
     }
     bool counters_are_valid(long step) const {
@@ -194,7 +206,7 @@ class Roster {
                     member.led <= step && std::fabs(member.gain) <= 1e6;
             valid = valid && Unit::is_unit(member.unit) && member.until >= 0 &&
                     member.until <= step + probation + longest_probation;
-            valid = valid && (!member.state || member.state->counters_are_valid()) &&
+            valid = valid && (!member.known || member.known->counters_are_valid()) &&
                     member.readings->memory_is_valid();
             someone = someone || member.awake;
         }
@@ -205,7 +217,7 @@ class Roster {
         for (long r = 0; r < active_.size(); ++r)
             valid = valid && (active_[r] == 0 || active_[r] == 1);
         for_awake([&](const Member<Outcome>& member) {
-            valid = valid && trust(member) > 0 && member.state->contents_are_valid(1e150);
+            valid = valid && trust(member) > 0 && member.known->contents_are_valid(1e150);
         });
         return valid;
     }
@@ -286,7 +298,7 @@ class Roster {
     bool wake(Member<Outcome>& member, const std::vector<Member<Outcome>*>& awake, long step,
               double unit) {
         const auto teacher = std::find_if(awake.begin(), awake.end(), [&](Member<Outcome>* other) {
-            return other->state && other != &member && member.can_learn_from(*other);
+            return other->known && other != &member && member.can_learn_from(*other);
         });
         if (teacher == awake.end()) return false;
         start_afresh(member, (*teacher)->unit);
@@ -294,7 +306,7 @@ class Roster {
         member.make_state(blas_);
         member.copy_memory(**teacher);
         try {
-            member.state->adopt(*(*teacher)->state, true);
+            member.known->adopt(*(*teacher)->known, true);
         } catch (const std::domain_error&) {  // the teacher has lost its digits
             start_afresh(member, unit);
         }
@@ -307,7 +319,7 @@ class Roster {
         wake_experts(member);
         member.gain = 0;
         member.unit = unit;
-        member.state.reset();
+        member.forget();
     }
 
     void try_a_sleeper(const std::vector<Member<Outcome>*>& awake, long step, double unit) {

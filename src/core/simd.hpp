@@ -103,4 +103,32 @@ inline vec exp(vec x) {
     return e * scale;
 }
 
+/// log of positive numbers that are not subnormal, within a few ulp of 1.
+inline vec log(vec x) {
+    ivec bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    ivec exponent = (bits >> 52) - 1023;
+    bits = (bits & ((std::int64_t{1} << 52) - 1)) | (std::int64_t{1023} << 52);
+    vec mantissa;
+    std::memcpy(&mantissa, &bits, sizeof mantissa);
+    const ivec large = mantissa > 0x1.6a09e667f3bcdp0;  // sqrt(2)
+    mantissa = large ? 0.5 * mantissa : mantissa;
+    exponent -= large;
+    exponent += std::int64_t{0x4338000000000000};  // the bits of 1.5 * 2^52
+    vec power;
+    std::memcpy(&power, &exponent, sizeof power);
+    power -= 0x1.8p52;
+    // log(m) = 2 artanh(s), |s| <= 0.1716: the terms left out are below 2e-17.
+    const vec s = (mantissa - 1.0) / (mantissa + 1.0), z = s * s;
+    vec series = splat(1.0 / 21);
+    for (int n = 19; n >= 1; n -= 2) series = series * z + 1.0 / n;
+    return power * 0x1.62e42fefa39efp-1 + 2.0 * s * series;
+}
+
+inline bool any(ivec mask) {
+    std::int64_t all = 0;
+    for (int i = 0; i < W; ++i) all |= mask[i];
+    return all != 0;
+}
+
 }  // namespace MIXABLE_ISA

@@ -28,24 +28,14 @@ namespace MIXABLE_ISA {
 
 constexpr long most_steps = (1L << 53) - 1;  // that a saved state may have: one more is exact
 
-class State {
+/// What has been learned of the weights of k linear predictions of d features.
+class Knowledge {
    public:
-    /// A `rank` of 0 means structure.
-    State(long predictions, long features, long rank)
-        : k(predictions),
-          d(features),
-          sk(pad_to(predictions, 8)),
-          sr(pad_to(rank, 8)),
-          f(rank > 0 ? predictions * sr : sk),
-          m(sk),
-          G(rank > 0 ? predictions * sk : sk) {}
-    State(State&&) = default;
-    virtual ~State() = default;
+    Knowledge(long predictions, long features) : k(predictions), d(features) {}
+    Knowledge(Knowledge&&) = default;
+    virtual ~Knowledge() = default;
 
-    const long k, d;    // linear predictions, features
-    const long sk, sr;  // row strides of k x k matrices and of F
-    const long f;       // numbers in F
-    Buffer m, G;        // the last reading
+    const long k, d;
 
     virtual long steps() const = 0;
     /// The largest |x|^2 that can be learned from.
@@ -53,6 +43,46 @@ class State {
     /// Multiplications of a step, roughly.
     virtual double cost() const = 0;
     virtual double bytes() const = 0;
+
+    /// V (k x d).
+    virtual void mean(double* out) const = 0;
+    /// A^-1 (k d x k d); with structure, the matrices that it consists of, one below the other.
+    virtual void covariance(double* out) const = 0;
+    /// The rows and columns of that.
+    virtual std::pair<long, long> covariance_size() const { return {k * d, k * d}; }
+    /// The covariances (d x k x k) of the k weights of each feature.
+    virtual void feature_covariances(double* out) const = 0;
+    /// Takes over what another of the same kind has learned, of at most this many predictions and
+    /// features. The newcomers have mean 0 and know nothing. The parameters stay; to `exchange` the
+    /// regulariser is to replace the other's lam by ours in what was learned.
+    virtual void adopt(const Knowledge& other, bool exchange = false) = 0;
+
+    /// Shows everything that was learned, in a fixed order, counters first.
+    virtual void visit(Visitor& visitor) = 0;
+    /// Forgets what is prepared or pending, before another state is read in.
+    virtual void clear() = 0;
+    /// Whether the counters, as just read from a file, make sense.
+    virtual bool counters_are_valid() const = 0;
+    /// Whether the arrays, as just read, can be some that learning made, and what is computed from
+    /// them for any input that is not too large stays below `limit`.
+    virtual bool contents_are_valid(double limit) const = 0;
+};
+
+/// Knowledge that is read and learned by itself. (lanes.hpp has several that go together.)
+class State : public Knowledge {
+   public:
+    /// A `rank` of 0 means structure.
+    State(long predictions, long features, long rank)
+        : Knowledge(predictions, features),
+          sk(pad_to(predictions, 8)),
+          sr(pad_to(rank, 8)),
+          f(rank > 0 ? predictions * sr : sk),
+          m(sk),
+          G(rank > 0 ? predictions * sk : sk) {}
+
+    const long sk, sr;  // row strides of k x k matrices and of F
+    const long f;       // numbers in F
+    Buffer m, G;        // the last reading
 
     /// How many inputs may be prepared at once, now.
     virtual long room() const = 0;
@@ -68,29 +98,6 @@ class State {
     /// Learns from the input last read: v (k), F, with zeros behind each row. Throws, and changes
     /// nothing, if that is beyond double precision.
     virtual void push(const double* v, const double* F) = 0;
-
-    /// V (k x d).
-    virtual void mean(double* out) const = 0;
-    /// A^-1 (k d x k d); with structure, the matrices that it consists of, one below the other.
-    virtual void covariance(double* out) const = 0;
-    /// The rows and columns of that.
-    virtual std::pair<long, long> covariance_size() const { return {k * d, k * d}; }
-    /// The covariances (d x k x k) of the k weights of each feature.
-    virtual void feature_covariances(double* out) const = 0;
-    /// Takes over what another state of the same kind has learned, of at most this many predictions
-    /// and features. The newcomers have mean 0 and know nothing. The parameters stay; to `exchange`
-    /// the regulariser is to replace the other's lam by ours in what was learned.
-    virtual void adopt(const State& other, bool exchange = false) = 0;
-
-    /// Shows everything that was learned, in a fixed order, counters first.
-    virtual void visit(Visitor& visitor) = 0;
-    /// Forgets what is prepared or pending, before another state is read in.
-    virtual void clear() = 0;
-    /// Whether the counters, as just read from a file, make sense.
-    virtual bool counters_are_valid() const = 0;
-    /// Whether the arrays, as just read, can be some that learning made, and what is computed from
-    /// them for any input that is not too large stays below `limit`.
-    virtual bool contents_are_valid(double limit) const = 0;
 };
 
 }  // namespace MIXABLE_ISA

@@ -20,16 +20,20 @@ from mixable.forecasters import (
     AutoRidge,
     Folklore,
     Foster,
+    SparseGAF,
 )
 from mixable.mixture import Mixture
-from mixable.persistence import load, save
+from mixable.persistence import dumps, load, loads, save
+from mixable.pool import Pool
 from mixable.reference import GenericGAF
 
 if TYPE_CHECKING:
-    from mixable import kernels, streaming
+    from mixable import engines, kernels, plots, records, streaming
     from mixable import river as river
+    from mixable.bank import Bank
     from mixable.estimators import GAFClassifier, GAFRegressor
     from mixable.kernel_gaf import KernelGAF
+    from mixable.merging import merge
 
 __all__ = [
     "AIOLI",
@@ -41,6 +45,7 @@ __all__ = [
     "VAW",
     "AutoGAF",
     "AutoRidge",
+    "Bank",
     "Folklore",
     "Foster",
     "GAFClassifier",
@@ -48,14 +53,22 @@ __all__ = [
     "GenericGAF",
     "KernelGAF",
     "Mixture",
+    "Pool",
+    "SparseGAF",
     "bounds",
     "datasets",
+    "dumps",
+    "engines",
     "integrals",
     "kernels",
     "load",
+    "loads",
     "losses",
+    "merge",
     "metrics",
     "online_to_batch",
+    "plots",
+    "records",
     "regret",
     "save",
     "show_config",
@@ -63,10 +76,15 @@ __all__ = [
 ]
 
 _LATE = {
+    "Bank": "mixable.bank",
     "GAFClassifier": "mixable.estimators",
     "GAFRegressor": "mixable.estimators",
     "KernelGAF": "mixable.kernel_gaf",
+    "engines": "mixable.engines",
     "kernels": "mixable.kernels",
+    "merge": "mixable.merging",
+    "plots": "mixable.plots",
+    "records": "mixable.records",
     "river": "mixable.river",
     "streaming": "mixable.streaming",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +11,17 @@ import numpy as np
 
 from mixable import _validate
 from mixable.forecasters.table import FORECASTERS
+
+LEARNER_PARTS = (
+    "Learner",
+    "Design",
+    "PooledDesign",
+    "ShapeDesign",
+    "KernelPlan",
+    "Blend",
+    "CurvedDesign",
+    "CurvedRidge",
+)
 
 # Where the classes are that a file may contain. Nothing else is ever made from one.
 HOMES = {
@@ -20,9 +32,13 @@ HOMES = {
         for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature", "Pairwise")
     },
     **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
-    **{name: "mixable.learner" for name in ("Learner", "Design", "KernelPlan")},
+    **{name: "mixable.learner" for name in LEARNER_PARTS},
+    "Columns": "mixable.records",
+    "Encoder": "mixable.records",
     "Scores": "mixable.metrics",
+    "SparseGAF": "mixable.forecasters",
     "StreamModel": "mixable.streaming",
+    "ServedModel": "mixable.serving",
     "river.GAFClassifier": "mixable.river",
     "river.GAFRegressor": "mixable.river",
 }
@@ -32,16 +48,19 @@ OLD_NAMES = {"Engine": "Learner"}
 
 # What is only ever part of a model.
 PARTS = {
-    "Learner",
-    "Design",
-    "KernelPlan",
+    *LEARNER_PARTS,
+    "Columns",
     *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses")),
 }
 
 
 def class_name(value: Any) -> str | None:
     """The name of a class in HOMES; None if it is not there."""
-    kind = value if isinstance(value, type) else type(value)
+    return _name_of(value if isinstance(value, type) else type(value))
+
+
+@cache
+def _name_of(kind: type) -> str | None:
     for name in (kind.__name__, f"river.{kind.__name__}"):
         home = HOMES.get(name)
         is_ours = home is not None and kind.__module__.partition(".")[0] == "mixable"
@@ -53,6 +72,8 @@ def class_name(value: Any) -> str | None:
 def encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
     """JSON for a value; what JSON cannot write is an object whose first key says what it is."""
     if value is None or isinstance(value, (bool, str)):
+        return value
+    if type(value) is float and math.isfinite(value):  # as most values are
         return value
     if isinstance(value, np.generic) and not isinstance(value, np.longdouble):
         return {"scalar": encode(value.item(), tensors, path), "dtype": value.dtype.str}
@@ -87,17 +108,24 @@ def encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
 
 def _state(value: Any) -> dict[str, Any]:
     """The attributes of an object, or what it wants to be remembered by."""
-    has_own = any("__getstate__" in vars(kind) for kind in type(value).__mro__[:-1])
-    state = value.__getstate__() if has_own else vars(value)
+    state = value.__getstate__() if _has_own_state(type(value).__mro__[:-1]) else vars(value)
     left_out = ("_sklearn_version", "_metadata_request")
     return {name: item for name, item in state.items() if name not in left_out}
 
 
+@cache
+def _has_own_state(kinds: tuple[type, ...]) -> bool:
+    return any("__getstate__" in vars(kind) for kind in kinds)
+
+
 def decode(value: Any, tensors: dict[str, Any]) -> Any:
-    if isinstance(value, list):
-        return [decode(item, tensors) for item in value]
     if not isinstance(value, dict):
-        return value
+        return [decode(item, tensors) for item in value] if isinstance(value, list) else value
+    if "dict" in value:
+        return {
+            key if isinstance(key, str) else decode(key, tensors): decode(item, tensors)
+            for key, item in value["dict"]
+        }
     if "scalar" in value:
         dtype, number = np.dtype(value["dtype"]), decode(value["scalar"], tensors)
         if dtype.kind not in "fiub" or not isinstance(number, (bool, int, float)):
@@ -109,8 +137,6 @@ def decode(value: Any, tensors: dict[str, Any]) -> Any:
         return float(value["float"])
     if "tuple" in value:
         return tuple(decode(item, tensors) for item in value["tuple"])
-    if "dict" in value:
-        return {decode(k, tensors): decode(v, tensors) for k, v in value["dict"]}
     if "tensor" in value:
         # Once: a file that names one often could use any amount of memory.
         return tensors.pop(value["tensor"]).copy()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,9 @@ from mixable._memory import allowance as allowance
 from mixable._memory import available_memory as available_memory
 from mixable._memory import claim as claim
 from mixable._memory import memory as memory
-from mixable._types import Array, Labels
+from mixable._types import Array, Labels, Truths
+
+T = TypeVar("T")
 
 # What double precision allows, with some room.
 LARGEST_TARGET = 1e100  # its square is finite
@@ -73,7 +76,7 @@ def row(x: ArrayLike, n_features: int, name: str = "x") -> Array:
     return values
 
 
-def refuse(bad: NDArray[np.bool_], values: NDArray[Any], name: str, why: str) -> None:
+def refuse(bad: Truths, values: NDArray[Any], name: str, why: str) -> None:
     """Raise ValueError for the first entry that is bad, or the number itself."""
     for place in np.argwhere(bad)[:1].tolist():
         raise ValueError(f"{name}{place or ''} is {values[tuple(place)]}; {why}")
@@ -225,6 +228,15 @@ def real(
     return number
 
 
+def optional(check: Callable[..., T]) -> Callable[..., T | None]:
+    """The same check, for what may be None."""
+
+    def checked(value: Any, name: str, **limits: float) -> T | None:
+        return None if value is None else check(value, name, **limits)
+
+    return checked
+
+
 def flag(value: Any, name: str) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
@@ -237,9 +249,9 @@ def scale(value: Any, name: str) -> float:
     return real(value, name, least=1 / LARGEST_SCALE, most=LARGEST_SCALE)
 
 
-def regulariser(lam: Any) -> float:
+def regulariser(lam: Any, name: str = "lam") -> float:
     """A lam whose inverse is finite, too."""
-    return real(lam, "lam", above=0, least=1 / LARGEST_LAM, most=LARGEST_LAM)
+    return real(lam, name, above=0, least=1 / LARGEST_LAM, most=LARGEST_LAM)
 
 
 def mixability(alpha: Any, name: str) -> float:

@@ -7,8 +7,9 @@ has sources and attribution.
 from __future__ import annotations
 
 import gzip
+from datetime import datetime, timedelta
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,14 @@ class Dataset(NamedTuple):
     X: Array
     y: Labels
     names: Names
+
+
+class Shop(NamedTuple):
+    """Events of a shop: records, the label of each, and after how many later events it is known."""
+
+    records: list[dict[str, Any]]
+    labels: list[str]
+    delays: Labels
 
 
 def load_vehicle() -> Dataset:
@@ -147,6 +156,99 @@ def make_separable(
         rows.append(X[best[:, -1] - best[:, -2] >= margin])
     X = np.vstack(rows)[:n]
     return X, (X @ W.T).argmax(axis=1)
+
+
+OUTCOMES = ("leave", "basket", "buy")
+RATES = np.array([0.784, 0.2, 0.016])
+
+
+def make_shop(n: int, seed: int = 0) -> Shop:
+    """Generate events of a shop: records with text, times and missing values, and late labels.
+
+    An event is a visit: `user` (by a power law: few come often, most once), `country`, `device`,
+    `price` (missing in a fifth of the events), `query` (up to four words, sometimes none), `time`
+    (ISO 8601, in order) and `tags` (a list). The visitor may "leave" (78%), put something in the
+    "basket" (20%) or "buy" (1.6%), by a softmax of effects of all columns and of the user, with one
+    of country and device together. Half-way all effects but those of the users are drawn anew. The
+    label of event t is known once event t + delays[t] has come: 50 events later on average, and 500
+    later for those that buy.
+
+    >>> records, labels, delays = make_shop(1000)
+    >>> sorted(records[0])
+    ['country', 'device', 'price', 'query', 'tags', 'time', 'user']
+    >>> sorted(set(labels))
+    ['basket', 'buy', 'leave']
+    """
+    n, rng = _validate.count(n, "n"), np.random.default_rng(seed)
+    countries, devices = (
+        ("DE", "FR", "IN", "JP", "NG", "PL", "UK", "US"),
+        ("app", "desktop", "phone"),
+    )
+    words = [f"{first}{last}" for first in _SYLLABLES for last in _SYLLABLES]
+    tags = ("bulk", "eco", "gift", "new", "sale", "sports", "toys", "used")
+    user = np.minimum(rng.zipf(1.3, n), 10 * n)
+    country, device = rng.choice(8, n, p=_falling(8)), rng.choice(3, n, p=_falling(3))
+    price, no_price = np.exp(rng.normal(3.0, 1.0, n)), rng.random(n) < 0.2
+    query = np.where(  # up to four words; -1 is none
+        rng.random((n, 4)) < 0.6, rng.choice(len(words), (n, 4), p=_falling(len(words))), -1
+    )
+    tagged = rng.random((n, len(tags))) < 0.2
+    seconds = np.cumsum(rng.exponential(40.0, n))
+    hour = seconds / 3600 % 24
+    users, owner = np.unique(user, return_inverse=True)
+    own = rng.normal(0, 0.8, (len(users), 3))[owner]
+    late = np.arange(n) >= n // 2
+    y = np.zeros(n, dtype=np.int_)
+    for part in (~late, late):
+        effect = {name: rng.normal(0, 0.7, (size, 3)) for name, size in _EFFECTS.items()}
+        of_words = np.concatenate([effect["word"], np.zeros((1, 3))])[query].sum(axis=1)
+        size = np.where(no_price, 0.0, np.log(price) - 3)[:, None]
+        clock = np.stack([np.sin(hour * np.pi / 12), np.cos(hour * np.pi / 12)], axis=1)
+        score = own + effect["country"][country] + effect["device"][device] + of_words
+        score = score + effect["pair"][3 * country + device] + tagged @ effect["tag"]
+        score = score + size * effect["price"][0] + clock @ effect["hour"]
+        score = score + np.where(no_price[:, None], effect["missing"][0], 0.0)
+        p = _with_rates(score[part]) if part.any() else np.zeros((0, 3))
+        y[part] = np.count_nonzero(
+            rng.random(len(p))[:, None] > np.cumsum(p, axis=1)[:, :2], axis=1
+        )
+    start = datetime(2024, 1, 1)
+    records: list[dict[str, Any]] = [
+        {
+            "user": f"u{user[t]}",
+            "country": countries[country[t]],
+            "device": devices[device[t]],
+            "price": None if no_price[t] else round(float(price[t]), 2),
+            "query": " ".join(words[word] for word in query[t] if word >= 0),
+            "time": (start + timedelta(seconds=int(seconds[t]))).isoformat(),
+            "tags": [tags[tag] for tag in np.flatnonzero(tagged[t])],
+        }
+        for t in range(n)
+    ]
+    delays = rng.exponential(np.where(y == 2, 500.0, 50.0)).astype(np.int_) + 1
+    return Shop(records, [OUTCOMES[label] for label in y], delays)
+
+
+_SYLLABLES = ("ba", "co", "di", "fu", "ga", "ke", "li", "mo", "na", "pe", "ro", "si", "tu", "ve")
+_EFFECTS = {"country": 8, "device": 3, "pair": 24, "word": 196, "tag": 8, "price": 1, "hour": 2}
+_EFFECTS["missing"] = 1
+
+
+def _falling(size: int) -> Array:
+    """Probabilities that fall as 1, 1/2, 1/3, ..."""
+    share: Array = 1 / np.arange(1.0, size + 1)
+    share /= share.sum()
+    return share
+
+
+def _with_rates(score: Array) -> Array:
+    """The softmax of scores (n, 3), shifted so that the mean of each class is its rate."""
+    shift = np.log(RATES)
+    for _ in range(50):
+        p: Array = np.exp(score + shift)
+        p /= p.sum(axis=1, keepdims=True)
+        shift = shift + np.log(RATES / p.mean(axis=0))
+    return p
 
 
 def _load(name: str) -> Dataset:

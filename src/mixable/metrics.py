@@ -18,13 +18,17 @@ never nothing.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate
-from mixable._types import Array, Labels, Stream
+from mixable._classwise import Bin as Bin
+from mixable._classwise import ClassScore as ClassScore
+from mixable._classwise import PerClass, bins_of
+from mixable._mergeable import Mergeable
+from mixable._types import Array, Labels, Stream, Truths
 
 Weights = ArrayLike | None  # (n,); None is 1 for each
 Classes = Sequence[Hashable] | None  # labels of the columns; None is 0..K-1
@@ -33,17 +37,7 @@ LEAST = float(np.finfo(np.float64).eps)
 """The least probability that a label is charged for."""
 
 
-class Bin(NamedTuple):
-    """One row of a reliability table: the forecasts that were between `low` and `high` sure."""
-
-    low: float
-    high: float
-    n: int
-    confidence: float
-    accuracy: float
-
-
-class Scores:
+class Scores(Mergeable):
     """Scores of a stream of probabilities, updated one forecast at a time, in constant memory.
 
     Parameters
@@ -58,6 +52,10 @@ class Scores:
         self._loss = self._square = self._weight = 0.0
         self._count = np.zeros(self.bins, dtype=np.int_)
         self._sure, self._right, self._binned_weight = np.zeros((3, self.bins))
+        self._classes = PerClass(self.bins)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_classes": self._classes.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         count = state["_count"]
@@ -75,6 +73,15 @@ class Scores:
             if (values < 0).any():
                 raise ValueError(f"the saved {name} must be at least 0")
             setattr(self, name, values)
+        # A forecast is at most certain, and right or not: no bin has more of either than weight.
+        most = 1.001 * self._binned_weight
+        with np.errstate(over="ignore"):
+            total = float(self._binned_weight.sum())
+        fits = (self._sure <= most).all() and (self._right <= most).all()
+        if not fits or abs(total - self._weight) > 1e-6 * self._weight:
+            raise ValueError("the saved scores of the bins do not go with their weights")
+        if "_classes" in state:  # the first scores that were saved did not tell classes apart
+            self._classes.restore(state["_classes"])
 
     def update(self, p: ArrayLike | Mapping[Any, float], y: Hashable, weight: float = 1.0) -> None:
         """Count one forecast: probabilities (K,) or by label, and the label.
@@ -82,6 +89,7 @@ class Scores:
         A label without a probability is one that the forecaster did not know.
         """
         weight = _validate.weight(weight)
+        labels: Sequence[Hashable]
         if isinstance(p, Mapping):
             labels = list(p)
             position = labels.index(y) if y in p else -1
@@ -90,13 +98,16 @@ class Scores:
             values = _validate.as_floats(p, "p")
             if values.ndim != 1:
                 raise ValueError(f"p must be one row of probabilities, got shape {values.shape}")
-            position = _validate.label(y, 2**62)
+            y = position = _validate.label(y, 2**62)
             position = position if position < len(values) else -1
+            labels = range(len(values))
         if not _are_probabilities(values[None, :])[0]:
             raise ValueError(
                 "p must be probabilities that sum to 1, or all 0 if no class was known"
             )
-        self._add(values[None, :], np.array([position]), np.array([weight]))
+        weights = np.array([weight])
+        self._add(values[None, :], np.array([position]), weights)
+        self._classes.add(values[None, :], weights, columns=labels, y=[y])
 
     def update_many(
         self, p: ArrayLike, y: ArrayLike, weight: Weights = None, *, classes: Classes = None
@@ -108,7 +119,10 @@ class Scores:
         """
         values, positions = _table(p, y, classes)
         weights = _validate.weights(weight, len(values))
-        self._add(values, positions, np.ones(len(values)) if weights is None else weights)
+        weights = np.ones(len(values)) if weights is None else weights
+        self._add(values, positions, weights)
+        columns = range(values.shape[1]) if classes is None else _plain(classes, "classes")
+        self._classes.add(values, weights, columns=columns, y=_plain(y, "y"))
 
     def _add(self, p: Array, y: Labels, weight: Array) -> None:
         n, K = p.shape
@@ -123,7 +137,7 @@ class Scores:
         bins = np.minimum((sure * self.bins).astype(np.int_), self.bins - 1)
         np.add.at(self._count, bins, 1)
         np.add.at(self._sure, bins, weight * sure)
-        np.add.at(self._right, bins, weight * right)
+        np.add.at(self._right, bins, np.where(right, weight, 0.0))
         np.add.at(self._binned_weight, bins, weight)
 
     @property
@@ -146,22 +160,39 @@ class Scores:
         """Mean distance between how sure the forecasts of a bin were and how often right."""
         return self._mean(float(np.abs(self._sure - self._right).sum()))
 
+    @property
+    def classwise_error(self) -> float:
+        """The calibration error of each class, averaged over the classes; NaN without any.
+
+        The class-wise expected calibration error of Kull and others (2019): every class counts the
+        same, and not only the most probable one of each forecast.
+        """
+        errors = [score.error for score in self.by_class()]
+        return sum(errors) / len(errors) if errors else float("nan")
+
+    @property
+    def worst_class(self) -> ClassScore | None:
+        """The class whose calibration error is largest for its size; of those that came 30 times.
+
+        None before the first forecast.
+        """
+        return self._classes.worst()
+
+    def by_class(self) -> list[ClassScore]:
+        """For each class, the mean forecast, the rate, and the calibration error."""
+        return self._classes.scores()
+
     def _mean(self, total: float) -> float:
         return total / self._weight if self._weight > 0 else float("nan")
 
     def reliability(self) -> list[Bin]:
         """The table behind `calibration_error`: a row for each bin that is not empty."""
-        edges = np.linspace(0, 1, self.bins + 1)
-        return [
-            Bin(
-                float(edges[b]),
-                float(edges[b + 1]),
-                int(self._count[b]),
-                float(self._sure[b] / self._binned_weight[b]),
-                float(self._right[b] / self._binned_weight[b]),
-            )
-            for b in np.flatnonzero(self._binned_weight > 0)
-        ]
+        return bins_of(self._count, self._binned_weight, sure=self._sure, right=self._right)
+
+    def reliability_of(self, label: Hashable) -> list[Bin]:
+        """The same for one class: the means of its forecasts, and how often it came."""
+        count, weight, forecast, outcome = self._classes.table(label)
+        return bins_of(count, weight, sure=forecast, right=outcome)
 
 
 def _added(total: float, values: Array) -> float:
@@ -204,6 +235,13 @@ def calibration_error(
     return scores(p, y, weight=weight, classes=classes, bins=bins).calibration_error
 
 
+def classwise_error(
+    p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
+) -> float:
+    """Class-wise expected calibration error."""
+    return scores(p, y, weight=weight, classes=classes, bins=bins).classwise_error
+
+
 def reliability(
     p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
 ) -> list[Bin]:
@@ -211,7 +249,7 @@ def reliability(
     return scores(p, y, weight=weight, classes=classes, bins=bins).reliability()
 
 
-def _are_probabilities(p: Array) -> NDArray[np.bool_]:
+def _are_probabilities(p: Array) -> Truths:
     """Which rows are at least 0 and sum to 1, or to 0 where no class was known."""
     total = p.sum(axis=1)
     is_total = (np.abs(total - 1) < 1e-6) | (total == 0)

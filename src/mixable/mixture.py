@@ -7,7 +7,6 @@ Herbster, M. and Warmuth, M. (1998). Tracking the best expert. Machine Learning 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +15,10 @@ from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array
+from mixable.experts import Experts, saved_experts
 
 
-class Mixture:
+class Mixture(Experts):
     """Experts with the same output, weighed by their past losses.
 
     N experts of probabilities are averaged, with weights proportional to exp(-their log loss): the
@@ -61,16 +61,9 @@ class Mixture:
         target_bound: float | None = None,
         history: bool = False,
     ) -> None:
-        self.experts = list(experts)
+        super().__init__(experts, "mixture")
         self.share = _validate.real(share, "share", least=0, most=0.5)
-        if not self.experts:
-            raise ValueError("a mixture needs at least one expert")
-        if len({id(expert) for expert in self.experts}) < len(self.experts):
-            raise ValueError("an expert appears twice: it would learn everything twice")
-        for name in ("n_classes", "n_features"):
-            sizes = [getattr(expert, name, None) for expert in self.experts]
-            if len(set(sizes)) > 1:
-                raise ValueError(f"experts must have the same {name}, got {sizes}")
+        self._check_same("n_classes", "n_features")
         if target_bound is not None:
             target_bound = _validate.scale(target_bound, "target_bound")
         self.target_bound = target_bound
@@ -83,10 +76,7 @@ class Mixture:
         self._steps = 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        experts, history = list(state["experts"]), state["_history"]
-        verbs = [getattr(each, verb, None) for each in experts for verb in ("predict", "learn")]
-        if not all(map(callable, verbs)):
-            raise TypeError("an expert of the saved mixture is not a forecaster")
+        experts, history = saved_experts(state, "mixture"), state["_history"]
         options = {"target_bound": state["target_bound"], "history": history is not None}
         self.__init__(experts, state["share"], **options)  # type: ignore[misc]
         N = len(experts)
@@ -103,16 +93,6 @@ class Mixture:
                 )
             self._history = list(history)
         self._log_weights, self._steps = log_weights, steps
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.experts[0].n_features)
-
-    @property
-    def n_classes(self) -> int | None:
-        """Number of classes; None if the experts predict numbers."""
-        return getattr(self.experts[0], "n_classes", None)
 
     @property
     def steps(self) -> int:
@@ -181,25 +161,6 @@ class Mixture:
             self.learn(x, outcomes[t], 1.0 if weights is None else float(weights[t]))
         return np.array(out)
 
-    def add_class(self) -> None:
-        """Add a class to every expert; if one refuses, to none."""
-        self._grow("add_class")
-
-    def add_features(self, k: int) -> None:
-        """Add features to every expert; if one refuses, to none."""
-        self._grow("add_features", k)
-
-    def _grow(self, how: str, *arguments: int) -> None:
-        grown = copy.deepcopy(self.experts)
-        for expert in grown:
-            if not hasattr(expert, how):
-                raise TypeError(f"{type(expert).__name__} has no {how}")
-            getattr(expert, how)(*arguments)
-        self.experts = grown
-
-    def __copy__(self) -> Mixture:
-        return copy.deepcopy(self)
-
     def __repr__(self) -> str:
         bound = "" if self.target_bound is None else f", target_bound={self.target_bound!r}"
         return f"Mixture({self.experts!r}, share={self.share!r}{bound})"
@@ -226,9 +187,6 @@ class Mixture:
     def _check_size(self, targets: Array) -> None:
         why = f"targets are at most target_bound = {self.target_bound:g} in size"
         _validate.refuse(np.abs(targets) > self.target_bound, targets, "y", why)
-
-    def _forecasts(self, x: Array) -> Array:
-        return np.array([expert.predict(x) for expert in self.experts])
 
     def _mix(self, forecasts: Array) -> Array:
         """One forecast from those of all experts (first axis).

@@ -22,7 +22,16 @@ from mixable._config import __version__
 from mixable._description import HOMES, PARTS, class_name, decode, encode
 from mixable._files import write_whole
 
-__all__ = ["HOMES", "PARTS", "DamagedFileError", "UnknownFormatError", "load", "save"]
+__all__ = [
+    "HOMES",
+    "PARTS",
+    "DamagedFileError",
+    "UnknownFormatError",
+    "dumps",
+    "load",
+    "loads",
+    "save",
+]
 
 FORMAT = 1
 
@@ -74,10 +83,30 @@ def load(path: str | os.PathLike[str]) -> Any:
         return from_bytes(file.read(), os.fspath(path))
 
 
+def dumps(model: Any) -> bytes:
+    """Return a model as bytes: what `save` writes to a file.
+
+    >>> from mixable import GAF
+    >>> f = GAF(2, 3)
+    >>> f.learn([1.0, 2.0], 1)
+    >>> loads(dumps(f)).steps
+    1
+    """
+    return to_bytes(model)
+
+
+def loads(data: bytes) -> Any:
+    """Return the model that `dumps` made bytes of; errors are those of `load`.
+
+    Nothing in the bytes is executed: they may come from anywhere.
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"data must be bytes, got {type(data).__name__}")
+    return from_bytes(bytes(data))
+
+
 def to_bytes(model: Any) -> bytes:
     """What `save` writes."""
-    from safetensors.numpy import save as save_tensors
-
     name = class_name(model)
     if name is None or name in PARTS:
         kind = type(model).__name__
@@ -86,15 +115,33 @@ def to_bytes(model: Any) -> bytes:
     text = json.dumps(encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
     metadata = {"format": str(FORMAT), "class": name, "library": __version__, "model": text}
     metadata["checksum"] = _checksum(metadata, tensors)
-    return _in_order(bytes(save_tensors(tensors, metadata)))
+    return _written(tensors, metadata)
 
 
-def _in_order(data: bytes) -> bytes:
-    """Sort the header, whose order is random in safetensors: equal models give equal files."""
-    end = 8 + int.from_bytes(data[:8], "little")
-    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
-    header += b" " * (-len(header) % 8)  # so that tensors are aligned
-    return len(header).to_bytes(8, "little") + header + data[end:]
+def _written(tensors: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str]) -> bytes:
+    """A safetensors file in a fixed order, which their own writer does not have.
+
+    So equal models give equal files. Large numbers come first, so that all are aligned.
+    """
+    header: dict[str, Any] = {"__metadata__": metadata}
+    pieces, end = [b"", b""], 0
+    for name in sorted(tensors, key=lambda name: (-tensors[name].itemsize, name)):
+        tensor, begin = tensors[name], end
+        pieces.append(tensor.tobytes())
+        end += len(pieces[-1])
+        header[name] = {
+            "dtype": _KINDS[tensor.dtype.str[1:]],
+            "shape": tensor.shape,
+            "data_offsets": (begin, end),
+        }
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    pieces[:2] = len(text).to_bytes(8, "little"), text
+    return b"".join(pieces)
+
+
+_KINDS = {"b1": "BOOL", **{f"{k}{n}": f"{k.upper()}{8 * n}" for k in "iu" for n in (1, 2, 4, 8)}}
+_KINDS.update({f"f{n}": f"F{8 * n}" for n in (2, 4, 8)})
 
 
 def from_bytes(data: bytes, where: str = "the data") -> Any:
@@ -105,7 +152,7 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     def damaged(what: str) -> DamagedFileError:
         return DamagedFileError(f"{where} {what}")
 
-    if data[:1] == b"\x80" and data[8:9] != b"{":
+    if data[:1] == b"\x80" and data[-1:] == b"." and data[8:9] != b"{":  # as pickles begin and end
         unopened = "it was not opened, since loading a pickle runs code"
         raise damaged(f"is a pickle, not a saved model; {unopened}")
     size = int.from_bytes(data[:8], "little")

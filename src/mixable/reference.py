@@ -14,23 +14,22 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mixable import _validate
+from mixable import _validate, bounds
+from mixable._types import Array
 from mixable.forecasters.base import Forecaster, Parameter, each
-from mixable.losses import Loss
+from mixable.losses import Logistic, Loss
 from mixable.losses.protocol import check_loss
-
-Array = NDArray[np.float64]
 
 
 class SurrogateForecaster(Forecaster):
     """What the forecasters for any loss share. Subclasses keep the Gaussian over the weights."""
 
-    loss = Parameter[Loss]()
-    lam = Parameter[float]()
-    beta = Parameter[float]()
-    alpha = Parameter[float]()
+    loss = Parameter(check_loss)
+    lam = Parameter(_validate.regulariser)
+    beta = Parameter(_validate.scale)
+    alpha = Parameter(_validate.mixability)
 
     _steps = 0
 
@@ -108,6 +107,34 @@ class SurrogateForecaster(Forecaster):
             self.learn(x, outcomes[t], 1.0 if w is None else w[t])
         return np.array(forecasts)
 
+    def certificate(self, bound: float) -> bounds.Certificate:
+        """What this run has proved of its own regret: `mixable.GAF.certificate`.
+
+        For the logistic loss, alpha <= 1 and no drift. `bound` limits sqrt(k(x, x)) for a kernel k,
+        which is 1 for the Gaussian kernel.
+        """
+        loss, drift = self.loss, self._parameters.get("drift", 0.0)
+        if not isinstance(loss, Logistic) or drift > 0 or self.alpha > 1:
+            raise ValueError(
+                "a certificate needs the logistic loss, drift = 0 and alpha <= 1, got "
+                f"{loss!r:.80}, drift = {drift:g}, alpha = {self.alpha:g}"
+            )
+        return bounds.Certificate(
+            n_classes=loss.n_classes,
+            lam=self.lam,
+            beta=self.beta,
+            alpha=self.alpha,
+            mu=0.0,
+            steps=self.steps,
+            bound=_validate.scale(bound, "bound"),
+            log_determinant=self._log_determinant(),
+            is_exact=loss.n_classes == 2 and loss.integrator is None,
+        )
+
+    def _log_determinant(self) -> float:
+        """``log(|A| / |lam I|)``."""
+        raise NotImplementedError
+
     def _project(self, x: Array) -> tuple[Array, Array, Any]:
         """Mean m and width G (over 2 alpha) of z = Theta x, and what `_absorb` needs of x."""
         raise NotImplementedError
@@ -142,20 +169,6 @@ class SurrogateForecaster(Forecaster):
             if np.abs(step).max() <= 1e-13 * np.abs(v).max():
                 break
         return np.asarray(m - G @ v / 2)
-
-
-def surrogate_parameters(
-    loss: Loss, n_features: int, *, lam: float, beta: float, alpha: float
-) -> dict[str, Any]:
-    """The checked parameters that forecasters for any loss share."""
-    check_loss(loss)
-    return {
-        "loss": loss,
-        "n_features": _validate.count(n_features, "n_features"),
-        "lam": _validate.regulariser(lam),
-        "beta": _validate.scale(beta, "beta"),
-        "alpha": _validate.mixability(alpha, "alpha"),
-    }
 
 
 BEYOND = "this input or example is beyond double precision: it, or what was learned, is too large"
@@ -203,7 +216,7 @@ class GenericGAF(SurrogateForecaster):
     array([0.66666667])
     """
 
-    drift = Parameter[float]()
+    drift = Parameter(_validate.real, least=0)
 
     def __init__(
         self,
@@ -215,8 +228,8 @@ class GenericGAF(SurrogateForecaster):
         alpha: float = 1.0,
         drift: float = 0.0,
     ) -> None:
-        shared = surrogate_parameters(loss, n_features, lam=lam, beta=beta, alpha=alpha)
-        self._parameters = {**shared, "drift": _validate.drift(drift, lam)}
+        self._keep(locals())
+        _validate.drift(self.drift, self.lam)
         dim = self.n_features * loss.n_outputs
         _validate.memory(4 * 8.0 * dim * dim, f"GenericGAF with {dim} weights")
         self._A = self.lam * np.eye(dim)
@@ -258,6 +271,9 @@ class GenericGAF(SurrogateForecaster):
     def precision(self) -> Array:
         """A_t: half the Hessian of the surrogate objective."""
         return self._A.copy()
+
+    def _log_determinant(self) -> float:
+        return float(np.linalg.slogdet(self._A / self.lam)[1])
 
     def linear_term(self) -> Array:
         """b_t of the surrogate objective theta^T A theta + b^T theta + const: 2 A theta + b = 0."""

@@ -221,4 +221,5 @@ def curve(
     found = [best_in_hindsight(*each, radius, loss=loss, n_classes=K) for each in prefixes]
     best = np.array([model.loss for model in found])
     regret = np.asarray(np.cumsum(incurred)[chosen - 1] - best)
-    return Curve(chosen, regret, best, np.array([model.gap for model in found]))
+    gap = np.array([model.gap for model in found])
+    return Curve(times=chosen, regret=regret, best=best, gap=gap)

@@ -26,8 +26,8 @@ except ModuleNotFoundError as error:
         'mixable.river needs river: pip install "mixable[river]"', name="river"
     ) from None
 
-from mixable import _validate
-from mixable.learner import Design, KernelPlan, NamedLearner, label
+from mixable import _validate, records
+from mixable.learner import Design, NamedLearner, design_of_classes, design_of_numbers, label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,17 +48,22 @@ class _Estimator(NamedLearner):
         return {
             "standardize": self.standardize,
             "intercept": self.fit_intercept,
-            "kernel": KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method),
             "effort": self.effort,
         }
+
+    @property
+    def _features(self) -> tuple[Any, Any, Any]:
+        """The kernel's features: how many, of which width, by which method."""
+        return self.n_components, self.gamma, self.method
 
 
 class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     """Probabilities you can bet on, one dictionary at a time; nothing to tune.
 
-    Parameters left at None are mixed over (`mixable.AutoGAF`); given ones are fixed. Features are
-    scaled as they come, so that no `preprocessing.StandardScaler` is needed. A missing feature
-    counts as its running mean; new features and new classes are added.
+    A pool of linear and curved forecasters (`mixable.Pool`). If lam, beta, alpha or drift is given
+    it is linear, and mixes over the others (`mixable.AutoGAF`). Features are scaled as they come,
+    so that no `preprocessing.StandardScaler` is needed. A missing feature counts as its running
+    mean; new features and new classes are added.
 
     Parameters
     ----------
@@ -82,8 +87,8 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     fit_intercept
         Whether to add a constant feature.
     kernel
-        None for a linear model, "rbf" for kernel features beside the linear ones; this and the next
-        three as in `mixable.GAFClassifier`.
+        "auto" pools linear and curved forecasters, None is linear, "rbf" is one mixture with kernel
+        features; this and the next three as in `mixable.GAFClassifier`.
     n_components
         Number of kernel features.
     gamma
@@ -91,6 +96,10 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         columns of the first row.
     method
         "fourier" or "nystroem".
+    columns
+        What is declared of the columns of records: `mixable.records.Columns`. The kinds of the
+        others are guessed. Text, categories, lists and times need no declaration if the first
+        record has some.
 
     Examples
     --------
@@ -98,7 +107,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     >>> from river.evaluate import progressive_val_score
     >>> data, score = datasets.ImageSegments(), metrics.CrossEntropy()
     >>> progressive_val_score(data, GAFClassifier(), score)  # doctest: +ELLIPSIS
-    CrossEntropy: 0.21...
+    CrossEntropy: 0.15...
 
     """
 
@@ -114,10 +123,11 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         forecaster: type | None = None,
         standardize: bool = True,
         fit_intercept: bool = True,
-        kernel: str | None = None,
+        kernel: str | None = "auto",
         n_components: int = 200,
         gamma: float | None = None,
         method: str = "fourier",
+        columns: records.Columns | None = None,
     ) -> None:
         self.lam = lam
         self.beta = beta
@@ -132,6 +142,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         self.n_components = n_components
         self.gamma = gamma
         self.method = method
+        self.columns = columns
         self._begin()
 
     @property
@@ -140,12 +151,20 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return Design.for_classes(
-            self.forecaster, fixed, structure=self.structure, **self._options()
+        return design_of_classes(
+            self.forecaster,
+            fixed,
+            kernel=self.kernel,
+            features=self._features,
+            structure=self.structure,
+            **self._options(),
         )
 
     def _labels(self) -> tuple[Hashable, ...]:
         return ()
+
+    def _declared(self) -> records.Columns | None:
+        return self.columns
 
     def learn_one(self, x: dict[Hashable, Any], y: Hashable, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
@@ -170,7 +189,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
 
 class GAFRegressor(_Estimator, base.MiniBatchRegressor):
-    """Linear regression with intervals, one dictionary at a time; nothing to tune.
+    """Regression with intervals, curved by default, one dictionary at a time; nothing to tune.
 
     `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their
     running mean, new ones are added.
@@ -188,15 +207,15 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     fit_intercept
         Whether to add a constant feature.
     kernel
-        None for a linear model, "rbf" for kernel features beside the linear ones; this and the next
-        three as in `mixable.GAFRegressor`.
+        "auto" for linear and curved posteriors, None for a linear model, "rbf" for kernel features
+        beside the linear ones; this and the next three as in `mixable.GAFRegressor`.
     n_components
-        Number of kernel features.
+        Number of kernel features of each width.
     gamma
-        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of
-        columns of the first row.
+        Of "rbf": the kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the
+        number of columns of the first row.
     method
-        "fourier" or "nystroem".
+        Of "rbf": "fourier" or "nystroem".
 
     Examples
     --------
@@ -204,7 +223,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     >>> from river.evaluate import progressive_val_score
     >>> data, score = datasets.TrumpApproval(), metrics.MAE()
     >>> progressive_val_score(data, GAFRegressor(), score)  # doctest: +ELLIPSIS
-    MAE: 0.229...
+    MAE: 0.22...
 
     """
 
@@ -216,7 +235,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         effort: str = "auto",
         standardize: bool = True,
         fit_intercept: bool = True,
-        kernel: str | None = None,
+        kernel: str | None = "auto",
         n_components: int = 200,
         gamma: float | None = None,
         method: str = "fourier",
@@ -233,7 +252,10 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         self._begin()
 
     def _design(self) -> Design:
-        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, **self._options())
+        fixed = {"lam": self.lam, "drift": self.drift}
+        return design_of_numbers(
+            fixed, kernel=self.kernel, features=self._features, **self._options()
+        )
 
     def _labels(self) -> None:
         return None

@@ -10,11 +10,9 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixable._types import Array
 from mixable.integrals import pairwise, softmax
-
-Array = NDArray[np.float64]
 
 
 class Structure(Protocol):
@@ -27,19 +25,17 @@ class Structure(Protocol):
         """A_c += f_c x x^T, given P = read(x) and f (K,); then add the drift."""
 
 
-class Blocks:
+class Blocks(Structure):
     """A block S_c (d, d) for each class."""
 
-    def __init__(self, d: int, K: int, lam: float, drift: float) -> None:
+    def __init__(self, d: int, K: int, *, lam: float, drift: float) -> None:
         self.S = np.stack([np.eye(d) / lam] * K)
         self.drift = drift * np.eye(d)
 
     def read(self, x: Array) -> Array:
-        """S_c x (K, d) of each class c."""
         return self.S @ x
 
     def learn(self, x: Array, P: Array, f: Array) -> None:
-        """A_c += f_c x x^T, given P = read(x) and f (K,); then add the drift."""
         w = f / (1 + f * (P @ x))
         self.S += self.drift - np.einsum("c,ci,cj->cij", w, P, P)
 
@@ -52,20 +48,18 @@ class Shared(Blocks):
         super().learn(x, P, np.full_like(f, f.mean()))
 
 
-class Diagonal:
+class Diagonal(Structure):
     """A variance s_cj for each weight. Drift reaches only the features that are not 0."""
 
-    def __init__(self, d: int, K: int, lam: float, drift: float) -> None:
+    def __init__(self, d: int, K: int, *, lam: float, drift: float) -> None:
         self.S = np.full((K, d), 1 / lam)
         self.drift = drift
 
     def read(self, x: Array) -> Array:
-        """S_c x (K, d) of each class c."""
         return self.S * x
 
     def learn(self, x: Array, P: Array, f: Array) -> None:
-        """A_c += f_c x x^T, given P = read(x) and f (K,); then add the drift."""
-        self.S = self.S / (1 + f[:, None] * P * x) + self.drift * (x != 0)
+        self.S = self.S / (1 + f[:, None] * P * x) + np.where(x != 0, self.drift, 0.0)
 
 
 STRUCTURES: dict[str, type[Blocks | Diagonal]] = {
@@ -89,7 +83,7 @@ class StructuredGAF:
         alpha: float = 1.0,
         drift: float = 0.0,
     ) -> None:
-        self.posterior: Structure = STRUCTURES[structure](d, K, lam, drift)
+        self.posterior: Structure = STRUCTURES[structure](d, K, lam=lam, drift=drift)
         self.W = np.zeros((K, d))
         self.beta, self.alpha = beta, alpha
 

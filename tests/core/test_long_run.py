@@ -106,6 +106,18 @@ def test_structured_widths_after_a_million_steps_are_those_of_the_sum(kind, stru
     assert structured_error(S[:D_FEATURES], A, X[::50_000]) < 2e-7
 
 
+@pytest.mark.parametrize("kind", ["rotated", "duplicated"])
+def test_so_are_those_of_posteriors_in_lanes(core, kind):
+    X, y = ill_conditioned(kind, 300_000)
+    grid = [(LAM, 1.0, 0.0, 0, False, True, "blocks")] * 5
+    f = core.AutoGAF(D_FEATURES, K, grid, [np.inf], (), 0.0, 1.0, 0.0, False, 1, [], 1)
+    assert np.isfinite(f.run(X, y.astype(np.int_), None)).all()
+    state = f.state()
+    S, A = state["0.S"][:D_FEATURES], np.tril(state["0.A"][:D_FEATURES])
+    assert np.linalg.eigvalsh(S).min() > 0
+    assert structured_error(S, A + np.tril(A, -1).T, X[::20_000]) < 5e-8
+
+
 def structured_error(S, A, inputs):
     """The largest relative error of the widths x S x, against A inverted in 40 digits."""
     errors = []

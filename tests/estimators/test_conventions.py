@@ -15,9 +15,10 @@ from mixable import AIOLI, FTRL, GAF, OGD, ONS, VAW, AutoGAF, Folklore, GAFClass
 
 # What scikit-learn's own SGDClassifier and SGDRegressor declare.
 NOT_FOR_STREAMS = {
-    "check_sample_weight_equivalence_on_dense_data": (
+    f"check_sample_weight_equivalence_on_{kind}_data": (
         "sample_weight is not equivalent to removing or repeating samples"
     )
+    for kind in ("dense", "sparse")
 }
 
 

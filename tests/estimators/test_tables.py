@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from mixable import GAFClassifier
+from mixable import GAFClassifier, GAFRegressor
 
 
 def tables(X, names):
@@ -61,5 +61,7 @@ def test_tables_of_truth_and_other_things(iris):
     with pytest.raises(TypeError, match="collect"):
         GAFClassifier().fit(pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1])
     dates = pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 1, 2), eager=True)
+    frame = pl.DataFrame({"a": [1.0, 2.0], "when": dates})
+    assert GAFClassifier().fit(frame, [0, 1]).predict_proba(frame).shape == (2, 2)
     with pytest.raises(TypeError, match="'when' holds dates"):
-        GAFClassifier().fit(pl.DataFrame({"a": [1.0, 2.0], "when": dates}), [0, 1])
+        GAFRegressor().fit(frame, [0, 1])

@@ -37,19 +37,39 @@ def test_a_race_runs_what_the_estimator_runs():
     order = np.random.default_rng(3).permutation(len(y))
     for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
         result = runs.run(
-            runs.Task("vehicle", layout, name, (("n_components", 10.0),), 3, "causal")
+            runs.Task(
+                data="vehicle",
+                layout=layout,
+                forecaster=name,
+                setting=(("n_components", 10.0),),
+                seed=3,
+                scale="causal",
+            )
         )
         p = small(method).prequential(X[order], y[order], classes=range(4))
         assert result["log_loss"] == pytest.approx(log_loss(p, y[order]).mean(), abs=1e-9)
     for value in (0.0, 20.9, np.inf, np.nan):
         with pytest.raises(sources.BadDataError, match="n_components must be"):
-            runs.Task("vehicle", layout, "kernel", (("n_components", value),), 3, "causal").make()
+            runs.Task(
+                data="vehicle",
+                layout=layout,
+                forecaster="kernel",
+                setting=(("n_components", value),),
+                seed=3,
+                scale="causal",
+            ).make()
     for name, parameter in (("nystroem", "method"), ("kernel", "standardize")):
         with pytest.raises(
-            sources.BadDataError,
-            match=f"no parameter '{parameter}'; there are n_components and gamma",
+            sources.BadDataError, match=f"no parameter '{parameter}'; there are n_components, gamma"
         ):
-            runs.Task("vehicle", layout, name, ((parameter, 0.0),), 3, "causal").make()
+            runs.Task(
+                data="vehicle",
+                layout=layout,
+                forecaster=name,
+                setting=((parameter, 0.0),),
+                seed=3,
+                scale="causal",
+            ).make()
 
 
 @pytest.mark.parametrize("seed", [None, 3])
@@ -68,7 +88,14 @@ def test_a_race_with_missing_entries_too(seed, tmp_path, rng):
     order = np.arange(200) if seed is None else np.random.default_rng(seed).permutation(200)
     for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
         result = runs.run(
-            runs.Task("some", layout, name, (("n_components", 10.0),), seed, "causal")
+            runs.Task(
+                data="some",
+                layout=layout,
+                forecaster=name,
+                setting=(("n_components", 10.0),),
+                seed=seed,
+                scale="causal",
+            )
         )
         kernel = KernelPlan.of("rbf", 10, None, method)
         learner = Learner(Design.for_classes(None, {"lam": None}, kernel=kernel), 2, range(2))

@@ -215,7 +215,9 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
         assert "the same command goes on" in errors
     layout = sources.survey("shuttle", None)
     tasks = [
-        runs.Task("shuttle", layout, name, (), seed, "causal")
+        runs.Task(
+            data="shuttle", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
+        )
         for seed in range(2)
         for name in ("folklore", "ogd")
     ]
@@ -286,12 +288,14 @@ def test_dask_gives_the_same_numbers_though_a_worker_is_killed(tmp_path):
 
     layout = sources.survey("segment", None)
     tasks = [
-        runs.Task("segment", layout, name, (), seed, "causal")
+        runs.Task(
+            data="segment", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
+        )
         for seed in range(4)
         for name in ("auto", "ogd")
     ]
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
         victim = next(iter(cluster.workers.values())).pid
         got = {}

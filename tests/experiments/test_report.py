@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from command_line import in_process
 
-from mixable.experiments import figures, sources
+from mixable.experiments import sources
 
 STRANGE = [
     "[/b]",
@@ -77,16 +77,3 @@ def test_names_of_files_are_no_patterns(tmp_path, name):
     layout = sources.survey(str(tmp_path / name), None)
     assert (layout.rows, layout.n_features, layout.numeric) == (100, 11, tuple(STRANGE[1:]))
     assert len(sources.table(layout)[1]) == 100
-
-
-def test_a_long_name_has_its_own_line_above_a_panel():
-    from matplotlib.figure import Figure
-
-    axes = Figure().subplots()
-    for name, title in (
-        ("short", "short: 5"),
-        ("x" * 54, f"{'x' * 54}\n5"),
-        ("x" * 300 + "end", f"…{'x' * 51}end\n5"),
-    ):
-        figures.entitle(axes, name, ": 5")
-        assert axes.get_title() == title

@@ -65,6 +65,23 @@ def test_the_best_model_in_hindsight_is_skipped_for_large_data(tmp_path, monkeyp
     monkeypatch.setattr(race, "MOST_ROWS_IN_HINDSIGHT", 100)
     layout = sources.survey("vehicle", None)
     assert race.hindsight(layout, race.Store(tmp_path)) is None
-    task = runs.Task("vehicle", layout, "ogd", (), 0, "causal")
+    task = runs.Task(
+        data="vehicle", layout=layout, forecaster="ogd", setting=(), seed=0, scale="causal"
+    )
     (row,) = race.standings([runs.run(task)], {"vehicle": None})
     assert row.regret is None
+
+
+@pytest.mark.parametrize("parameter", ["lamb", "n_features", "n_classes"])
+def test_a_parameter_that_a_forecaster_does_not_have_is_refused_with_those_it_has(parameter):
+    task = runs.Task(
+        data="vehicle",
+        layout=sources.survey("vehicle", None),
+        forecaster="ons",
+        setting=((parameter, 1.0),),
+        seed=0,
+        scale="causal",
+    )
+    known = f"no parameter '{parameter}'; there are lam, beta, radius$"
+    with pytest.raises(sources.BadDataError, match=known):
+        task.make()

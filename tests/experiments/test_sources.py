@@ -22,7 +22,9 @@ def write_table(path):
     rng = np.random.default_rng(0)
     size, weight = rng.normal(size=ROWS).round(3), rng.normal(size=ROWS).round(3)
     colour = rng.choice(["red", "green", "blue"], ROWS)
-    kind = np.where(size + (colour == "red") + 0.3 * rng.normal(size=ROWS) > 0.3, "big", "small")
+    kind = np.where(
+        size + np.where(colour == "red", 1, 0) + 0.3 * rng.normal(size=ROWS) > 0.3, "big", "small"
+    )
     frame = pl.DataFrame({"size": size, "weight": weight, "colour": colour, "kind": kind})
     frame = frame.with_columns(
         pl.when(pl.arange(0, ROWS) % 50 == 7).then(None).otherwise(pl.col("weight")).alias("weight")
@@ -51,7 +53,7 @@ def write_table(path):
     else:
         path.write_text(
             "".join(
-                f"{int(k == 'big')} 1:{s} 2:{w}\n"
+                f"{1 if k == 'big' else 0} 1:{s} 2:{w}\n"
                 for s, w, k in zip(size, weight, kind, strict=True)
             )
         )
@@ -89,7 +91,7 @@ def test_files_of_every_kind_are_the_same_data(tmp_path, name):
     np.testing.assert_array_equal(X, reference[0])
     np.testing.assert_array_equal(y, reference[1])
     assert any("colour" in remark for remark in layout.remarks)
-    assert np.isnan(X).sum() == 8
+    assert np.count_nonzero(np.isnan(X)) == 8
 
 
 def test_racing_a_file_says_what_was_done(tmp_path):
@@ -183,7 +185,9 @@ def test_chunks_are_read_in_order_and_make_the_same_run(tmp_path):
     parts = list(sources.chunks(layout, size=37))
     assert len(parts) > 5
     np.testing.assert_array_equal(np.vstack([X for X, _ in parts]), sources.table(layout)[0])
-    kept = runs.run(runs.Task("t", layout, "gaf", (), None, "causal"))
+    kept = runs.run(
+        runs.Task(data="t", layout=layout, forecaster="gaf", setting=(), seed=None, scale="causal")
+    )
     assert kept["n"] == ROWS
 
 
@@ -208,7 +212,8 @@ def test_a_large_csv_does_not_need_more_memory(tmp_path):
 import resource, sys
 from mixable.experiments import runs, sources
 layout = sources.survey(sys.argv[1], None)
-n = runs.run(runs.Task("t", layout, "ogd", (), None, "causal"))["n"]
+task = dict(data="t", layout=layout, forecaster="ogd", setting=(), seed=None, scale="causal")
+n = runs.run(runs.Task(**task))["n"]
 print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
     peaks = []

@@ -5,9 +5,11 @@ import pickle
 import numpy as np
 import pytest
 from scipy import stats
-from streams import with_intercept
+from streams import share, with_intercept
 
 from mixable import AutoRidge
+
+NORMAL = {"tails": [np.inf], "robust": []}
 
 
 def stream(n=800, noise=0.5, seed=0):
@@ -29,7 +31,7 @@ def closed_form(X, y, lam):
 
 def test_one_expert_is_bayesian_linear_regression():
     X, y = stream(100)
-    f = AutoRidge(4, grid=[(0.3, 0.0)], noises=[0.5], scale=1.0)
+    f = AutoRidge(4, grid=[(0.3, 0.0)], noises=[0.5], **NORMAL, scale=1.0)
     mean, std = f.run_with_std(X, y)
     expected, G, size = closed_form(X, y, 0.3).T
     np.testing.assert_allclose(mean, expected, rtol=1e-9)
@@ -46,7 +48,13 @@ def test_it_is_bayes_rule_over_its_experts():
     """
     X, y = stream(60)
     f = AutoRidge(
-        4, grid=[(0.3, 0.0), (5.0, 0.0)], noises=[0.5, 2.0], share=0.0, sleep=False, scale=1.0
+        4,
+        grid=[(0.3, 0.0), (5.0, 0.0)],
+        noises=[0.5, 2.0],
+        **NORMAL,
+        share=0.0,
+        sleep=False,
+        scale=1.0,
     )
     forms = [closed_form(X, y, lam) for lam in (0.3, 5.0)]
     logs = np.zeros(4)
@@ -80,7 +88,7 @@ def test_intervals_do_not_hang_on_single_targets(name, change):
     f = AutoRidge(4)
     f.run(X[:1000], y[:1000])
     low, high = f.interval(X[1000:], level=0.9)
-    coverage = ((low <= y[1000:]) & (y[1000:] <= high)).mean()
+    coverage = share((low <= y[1000:]) & (y[1000:] <= high))
     assert 0.84 < coverage < 0.98, name
     assert np.median(high - low) < 4 * 1.645 * 0.5
 
@@ -122,7 +130,7 @@ def test_intervals_cover_and_are_as_narrow_as_the_noise():
         hits.append(low <= target <= high)
         widths.append(high - low)
         f.learn(x, target)
-    assert abs(np.mean(hits) - 0.8) < 0.03
+    assert abs(share(hits) - 0.8) < 0.03
     assert np.mean(widths) == pytest.approx(2 * 1.2816 * 0.5, rel=0.1)
     assert f.std(X[0]) == pytest.approx(0.5, rel=0.1)
 
@@ -133,10 +141,12 @@ def test_interval_is_the_mixtures_quantile():
     f.run(X, y)
     low, high = f.interval(X[:5], level=0.9)
     for x, a, b in zip(X, low, high, strict=False):
-        w, m, variance = f._core.components(x).T
-        s = np.sqrt(variance)
-        assert (w * stats.norm(m, s).cdf(a)).sum() == pytest.approx(0.05, abs=1e-9)
-        assert (w * stats.norm(m, s).cdf(b)).sum() == pytest.approx(0.95, abs=1e-9)
+        w, m, square, _, thin = f._core.components(x).T
+        s, t = np.sqrt(square), thin > 0
+        for end, below in ((a, 0.05), (b, 0.95)):
+            cdf = np.where(t, stats.t(3.0, m, s).cdf(end), stats.norm(m, s).cdf(end))
+            assert (w * cdf).sum() == pytest.approx(below, abs=1e-9)
+        s = np.where(t, np.sqrt(3), 1.0) * s
         w = np.maximum(
             w - 2 * f.share / len(w), 0
         )  # what the share alone gives is left out of the moments
@@ -165,7 +175,7 @@ def test_drift_and_a_change_of_noise_are_followed():
     W = np.cumsum(0.02 * rng.normal(size=(n, 4)), axis=0)
     noise = np.where(np.arange(n) < 3000, 0.1, 1.0)
     y = (X * W).sum(axis=1) + noise * rng.normal(size=n)
-    f, still = AutoRidge(4), AutoRidge(4, grid=[(0.1, 0.0), (0.01, 0.0)])
+    f, still = AutoRidge(4), AutoRidge(4, grid=[(0.1, 0.0), (0.01, 0.0)], robust=[])
     mean, std = f.run_with_std(X, y)
     error, error_still = ((mean - y) ** 2)[1000:].mean(), ((still.run(X, y) - y) ** 2)[1000:].mean()
     assert error < 0.5 * error_still
@@ -183,3 +193,67 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="x must have shape"):
         f.interval(np.zeros(3))
     assert "AutoRidge after 0 examples" in f.report()
+
+
+def test_an_expert_with_a_tail_is_a_t_distribution():
+    X, y = stream(60)
+    options = {"grid": [(0.3, 0.0)], "noises": [0.5], "robust": [], "scale": 1.0}
+    f = AutoRidge(4, **options, tails=[3.0])
+    mean, std = f.run_with_std(X[:-1], y[:-1])
+    expected, G, size = closed_form(X, y, 0.3).T
+    scale = np.sqrt(0.5 * size * (1 + G))
+    np.testing.assert_allclose(mean, expected[:-1], rtol=1e-9)  # it learns as a normal one does
+    np.testing.assert_allclose(std[1:], np.sqrt(3) * scale[1:-1], rtol=1e-9)
+    t = stats.t(3.0, expected[-1], scale[-1])
+    assert f.log_density(X[-1], y[-1]) == pytest.approx(t.logpdf(y[-1]), abs=1e-7)
+    assert f.interval(X[-1], 0.8) == pytest.approx(t.ppf([0.1, 0.9]), rel=1e-6)
+
+
+def test_scores_of_a_run_are_log_densities():
+    X, y = stream(80)
+    f, g = AutoRidge(4), AutoRidge(4)
+    scores = f._core.run(X, y, None)[:, 2]
+    for t in range(80):
+        if t >= 20:
+            expected = g.log_density(X[t], y[t]) + 0.5 * np.log(2 * np.pi)
+            assert scores[t] == pytest.approx(expected, abs=1e-7)
+        g.learn(X[t], y[t])
+        assert g._core.score == pytest.approx(scores[t], abs=1e-9)
+
+
+def test_robust_posteriors_are_not_moved_by_outliers():
+    X, y = stream(600)
+    far = np.where(np.arange(600) % 20 == 10, y + 300, y)
+    truth = [1.0, -2.0, 0.5, 20.0]
+    plain, robust = AutoRidge(4, robust=[]), AutoRidge(4)
+    for f in (plain, robust):
+        f.run(X, far)
+    off = [np.abs(f.coef - truth).max() for f in (plain, robust)]
+    assert off[1] < 0.5 < off[0]
+
+
+def test_targets_that_are_often_met_exactly_do_not_stop_the_robust_ones():
+    X, _ = stream(600)
+    y = np.where(np.arange(600) % 10 == 0, X @ [5.0, 0.0, 0.0, 1.0], 0.0)
+    f = AutoRidge(4, grid=[(1.0, 0.0)])
+    f.run(X, y)
+    assert np.isfinite(f.coef).all()
+    assert np.isfinite(f.std(X[0]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"tails": []}, "tails is empty"),
+        ({"tails": [2.0]}, "tails must be above 2"),
+        ({"tails": 3.0}, "tails must be a list"),
+        ({"tails": ["heavy"]}, "tails"),
+        ({"robust": [(1.0,)]}, r"robust\[0\] must be"),
+        ({"robust": [(-1.0, 0.0)]}, r"robust\[0\]: lam"),
+        ({"robust": 1.0}, "robust must be a list"),
+        ({"views": [0] * 9}, "13 settings"),
+    ],
+)
+def test_bad_tails_and_robust_settings_are_refused(wrong, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        AutoRidge(4, **wrong)

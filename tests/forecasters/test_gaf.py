@@ -62,7 +62,7 @@ def test_parameters_can_be_read_and_not_changed():
     ) == (4, 3, 2.0, 1.0, np.inf, 1e-6, 0.0, None, 0)
     assert repr(f) == (
         "GAF(n_features=4, n_classes=3, lam=2.0, beta=1.0, alpha=inf, mu=1e-06, drift=0.0, "
-        "structure='full', integrator=None, seed=0)"
+        "structure='full', integrator=None, seed=0, surrogate='tangent')"
     )
     with pytest.raises(AttributeError, match="lam is fixed"):
         f.lam = 1.0
@@ -176,12 +176,25 @@ def rungs_of(*rungs):
         (rungs_of(Rung("random", np.inf, -5)), "m of rung 0"),
         (rungs_of(Rung("random", np.nan, 5)), "reach of rung 0"),
         (
-            rungs_of(Rung("symmetric", np.inf, 64, np.zeros((2, 4)), np.full(4, 1 / 8))),
+            rungs_of(
+                Rung("symmetric", np.inf, 64, points=np.zeros((2, 4)), weights=np.full(4, 1 / 8))
+            ),
             r"points \(2, 64\)",
         ),
-        (rungs_of(Rung("symmetric", np.inf, 4, np.zeros((2, 4)), np.ones(4))), "sum to 1/2"),
         (
-            rungs_of(Rung("symmetric", np.inf, 4, np.full((2, 4), np.nan), np.full(4, 1 / 8))),
+            rungs_of(Rung("symmetric", np.inf, 4, points=np.zeros((2, 4)), weights=np.ones(4))),
+            "sum to 1/2",
+        ),
+        (
+            rungs_of(
+                Rung(
+                    "symmetric",
+                    np.inf,
+                    4,
+                    points=np.full((2, 4), np.nan),
+                    weights=np.full(4, 1 / 8),
+                )
+            ),
             "finite",
         ),
         ("simpson", "integrator must be one of"),

@@ -2,7 +2,7 @@
 a fuzzer.
 """
 
-from inspect import signature
+from inspect import Parameter
 from pathlib import Path
 
 import fuzz_arguments
@@ -11,8 +11,10 @@ import promises
 import pytest
 
 import mixable
+from mixable import GAF
 from mixable.forecasters.base import Forecaster
 from mixable.forecasters.table import BY_NAME, FORECASTERS
+from mixable.losses import Logistic
 
 ROOT = Path(__file__).parents[2]
 each_forecaster = pytest.mark.parametrize("entry", FORECASTERS, ids=lambda entry: entry.name)
@@ -30,9 +32,9 @@ def test_it_is_exported(entry):
 
 @each_forecaster
 def test_it_keeps_promises(entry):
-    assert entry.name in kinds(
-        promises.NUMBERS if entry.forecasts == "numbers" else promises.LABELS
-    )
+    suites = {"numbers": promises.NUMBERS}
+    suite = promises.SPARSE if entry.sparse else suites.get(entry.forecasts, promises.LABELS)
+    assert entry.name in kinds(suite)
 
 
 @each_forecaster
@@ -68,7 +70,24 @@ def test_every_forecaster_is_in_the_table():
 @each_forecaster
 def test_what_the_table_says_of_it_is_true(entry):
     if entry.forecasts != "any":
-        f = entry.kind(2) if entry.forecasts != "labels" else entry.kind(2, 3)
+        one_size = entry.sparse or entry.forecasts != "labels"
+        f = entry.kind(2) if one_size else entry.kind(2, 3)
         assert hasattr(f, "n_classes") == (entry.forecasts != "numbers")
         assert hasattr(getattr(f, "_core", None), "feature_covariances") == entry.has_posterior
-        assert set(entry.searched) <= signature(entry.kind).parameters.keys()
+        assert set(entry.searched) <= entry.parameters.keys()
+
+
+REQUIRED = {"n_features": 2, "n_classes": 3, "loss": Logistic(3), "experts": [GAF(2, 3)]}
+
+
+@each_forecaster
+def test_its_parameters_and_defaults_are_those_of_a_new_one(entry):
+    defaults = entry.parameters
+    given = {name: REQUIRED[name] for name in defaults if defaults[name] is Parameter.empty}
+    f = entry.kind(**given)
+    wanted = {**defaults, **given}
+    if isinstance(f, Forecaster):
+        assert f._parameters == wanted
+    assert {name: getattr(f, name) for name in wanted if hasattr(f, name)} == {
+        name: wanted[name] for name in wanted if (entry.name, name) != ("Mixture", "history")
+    }

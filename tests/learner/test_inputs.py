@@ -11,7 +11,7 @@ D, N = 3, 40
 
 
 def kernel(method, **options):
-    plan = KernelPlan(method, 8, None, bandwidths=(1.0, 4.0), linear=True)
+    plan = KernelPlan(method=method, n_components=8, gamma=None, bandwidths=(1.0, 4.0), linear=True)
     return lambda: KernelInputs(plan, D, **{"intercept": True, "standardize": True, **options})
 
 
@@ -69,7 +69,8 @@ def test_what_is_staged_and_dropped_changes_nothing(make):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_part_of_the_staged_rows_committed_is_that_part_learned(make, done, weighted, rng):
     X = rows()
-    weight = 3 * rng.random(N) * (rng.random(N) < 0.7) if weighted else None
+    sizes, counts = 3 * rng.random(N), rng.random(N) < 0.7
+    weight = np.where(counts, sizes, 0.0) if weighted else None
     inputs, other = make(), make()
     Z, pending = inputs.stage(X, weight)
     inputs.commit(pending, done)

@@ -15,7 +15,7 @@ X = 5 * X + 100
 TARGETS = X @ [1.0, -2.0, 0.5] + 1e4
 NAMES = np.array(["a", "b", "c"])[CODES].tolist()
 FIXED = {"lam": 0.1, "beta": 1.0}
-PLAN = KernelPlan("nystroem", 5, 0.1)
+PLAN = KernelPlan(method="nystroem", n_components=5, gamma=0.1)
 
 
 def of_labels(labels=(), kernel=None):
@@ -77,9 +77,9 @@ def test_following_is_running_and_rows_without_code_are_only_predicted():
     assert_same(learner, other)
 
 
-def test_following_is_for_linear_inputs_only():
+def test_following_needs_compiled_rows():
     learner = of_labels("abc", PLAN)
-    with pytest.raises(TypeError, match="linear inputs only"):
+    with pytest.raises(TypeError, match="a stream is followed with"):
         learner.follow(X, CODES)
     assert_same(learner, of_labels("abc", PLAN))
 

@@ -82,7 +82,9 @@ class LogCosh:
         return np.diag(1 / np.cosh(z - y) ** 2)
 
     def constants(self, radius, bound, n_features=1, kind="paper"):
-        return Constants(0.25, 1 / (1 + radius * bound + 1), bound**2, 4 * bound**2)
+        return Constants(
+            alpha=0.25, beta=1 / (1 + radius * bound + 1), gamma=bound**2, zeta=4 * bound**2
+        )
 
     def substitute(self, mean, covariance, alpha, step=0):
         return mean

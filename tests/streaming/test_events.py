@@ -1,4 +1,7 @@
-"""Bad events: skipped with line number and reason, or the end of a strict stream."""
+"""Bad events: skipped with line number and reason, or the end of a strict stream.
+
+A word is bad where the model takes numbers: here, because it has one GAF.
+"""
 
 from stream_command import GAF, balanced, counts, rejects, run, small
 
@@ -37,6 +40,7 @@ def test_bad_events_are_skipped_with_line_number_and_reason(tmp_path):
         tmp_path / "out.csv",
         "--rejects",
         tmp_path / "rejects",
+        *GAF,
     )
     run(tmp_path, *arguments, source="in")
     assert balanced(tmp_path, 24)["learned"] == 10
@@ -67,7 +71,7 @@ def test_bad_json_lines(tmp_path):
         "\n".join([good, *(line for bad, _ in JSON_LINES for line in (bad, good))])
     )
     arguments = ("--target", "y", "--out", tmp_path / "out.csv", "--rejects", tmp_path / "rejects")
-    run(tmp_path, *arguments, source="in")
+    run(tmp_path, *arguments, *GAF, source="in")
     balanced(tmp_path, 1 + 2 * len(JSON_LINES))
     assert list(mx.load(tmp_path / "model").columns) == ["a", "b"]
     for entry, (_, reason) in zip(rejects(tmp_path), JSON_LINES, strict=True):
@@ -75,7 +79,7 @@ def test_bad_json_lines(tmp_path):
 
 
 def test_the_first_reason_stands_in_the_summary_and_nothing_but_bad_events_is_exit_code_1(tmp_path):
-    arguments = ("--target", "y", "--classes", "up,down", "--id", "id")
+    arguments = ("--target", "y", "--classes", "up,down", "--id", "id", *GAF)
 
     def summary(*lines, status, more=()):
         (tmp_path / "in").write_text("".join(line + "\n" for line in ("id,a,y", *lines)))
@@ -131,5 +135,5 @@ def test_strict_stops_at_the_first_bad_event_and_goes_on_when_it_is_mended(tmp_p
 def test_a_strict_stream_adds_nothing_after_the_bad_line(tmp_path):
     lines = ['{"a":1,"y":"up"}', '{"d":"x"}', '{"a":1,"c":2,"y":"down"}']
     (tmp_path / "in.jsonl").write_text("\n".join(lines))
-    run(tmp_path, "--target", "y", "--strict", source="in.jsonl", status=2)
+    run(tmp_path, "--target", "y", "--strict", *GAF, source="in.jsonl", status=2)
     assert list(mx.load(tmp_path / "model").columns) == ["a"]

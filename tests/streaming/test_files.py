@@ -55,6 +55,9 @@ def test_metrics_are_added_at_each_checkpoint_and_survive_a_torn_line(tmp_path):
     scores = mx.load(tmp_path / "model").scores
     assert entries[-1]["log_loss"] == scores.log_loss
     assert entries[-1]["calibration_error"] == scores.calibration_error
+    assert entries[-1]["classwise_error"] == scores.classwise_error
+    rates = [each["rate"] for each in entries[-1]["by_class"].values()]
+    assert rates == [each.rate for each in scores.by_class()]
 
 
 def test_files_that_are_not_its_own_are_added_to(tmp_path):

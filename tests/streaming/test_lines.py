@@ -22,7 +22,7 @@ def fuzzed():
     plain = header + b"".join(lines)
 
     def count(data):
-        return sum(bool(line.rstrip(b"\r")) for line in data.split(b"\n")[1:])
+        return len([line for line in data.split(b"\n")[1:] if line.rstrip(b"\r")])
 
     noise = rng.integers(0, 256, 20_000, dtype=np.uint8).tobytes()
     yield "random bytes", noise, None
@@ -126,7 +126,7 @@ def test_random_bytes_in_a_pipe_never_crash(tmp_path):
         "ons",
     )
     run(tmp_path, *arguments, data=data)
-    balanced(tmp_path, sum(bool(line.removesuffix(b"\r")) for line in data.split(b"\n")[1:]))
+    balanced(tmp_path, len([line for line in data.split(b"\n")[1:] if line.removesuffix(b"\r")]))
 
 
 def test_pipes_by_name_and_json_by_name(tmp_path):

@@ -30,7 +30,7 @@ def test_a_stream_of_bad_events_that_is_told_to_stop_ends_in_peace(tmp_path):
     with piped(
         [MIXABLE, "stream", "--model", tmp_path / "model", "--target", "y", "--seconds", "0.1"]
     ) as process:
-        process.stdin.write(b"a,y\nx,up\n")
+        process.stdin.write(b"a,y\n1,2,up\n")
         appeared(tmp_path / "model")
         process.terminate()
         assert b"1 rejected (the first at line 2: " in process.stderr.read()

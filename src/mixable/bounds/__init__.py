@@ -14,7 +14,11 @@ Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast 
 logistic regression. NeurIPS.
 """
 
+from mixable.bounds.beta import largest_beta
+from mixable.bounds.certificate import Certificate, excess, sharp
+from mixable.bounds.changes import delayed, dynamic, switching
 from mixable.bounds.common import Bound
+from mixable.bounds.kernel import kernel, log_determinant
 from mixable.bounds.mixtures import adaptive, auto_gaf, auto_gaf_wide, doubling_radii
 from mixable.bounds.neighbours import aioli, folklore, foster, ogd, ons, vaw
 from mixable.bounds.table import Row, table1
@@ -32,6 +36,7 @@ from mixable.bounds.theorem import (
 
 __all__ = [
     "Bound",
+    "Certificate",
     "MonteCarloBound",
     "Row",
     "adaptive",
@@ -39,16 +44,24 @@ __all__ = [
     "auto_gaf",
     "auto_gaf_wide",
     "corollary2",
+    "delayed",
     "dimension",
     "doubling_radii",
+    "dynamic",
+    "excess",
     "folklore",
     "foster",
     "gaf",
+    "kernel",
+    "largest_beta",
+    "log_determinant",
     "ogd",
     "ons",
     "points",
     "proposition3",
+    "sharp",
     "squared",
+    "switching",
     "table1",
     "theorem1",
     "theory_lam",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from mixable import _validate
 
@@ -78,3 +79,18 @@ def at_lam(
     elif not lam > 0:
         raise ValueError(f"lam must be above 0, got {lam:g}")
     return Bound(lam * radius**2 + (a + b / lam) * math.log1p(c / lam), lam)
+
+
+def least(value: Callable[[float], float], low: float, high: float) -> float:
+    """Where a convex function of lam is least in [low, high], to a millionth or so.
+
+    Bounds with kappa of `bounds.excess` are such: kappa and the logarithm are positive, fall in
+    lam and are convex, so their product is, too.
+
+    >>> round(least(lambda lam: lam + 4 / lam, 0.01, 1e9), 4)
+    2.0
+    """
+    for _ in range(200):
+        left, right = low**0.6 * high**0.4, low**0.4 * high**0.6
+        low, high = (low, right) if value(left) <= value(right) else (left, high)
+    return high

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from mixable.bounds.certificate import sharp
 from mixable.bounds.common import Bound, power
 from mixable.bounds.neighbours import aioli, folklore, foster, ogd, ons
 from mixable.bounds.theorem import gaf, points
@@ -32,46 +33,52 @@ def table1(n: int, n_features: int, n_classes: int, radius: float, bound: float 
     """
     d, K, B, R = n_features, n_classes, radius, bound
     arguments = (n, d, K, B, R)
-    exact = gaf(*arguments, "paper"), gaf(*arguments, "tight")
+    exact = gaf(*arguments, "paper"), gaf(*arguments, "tight"), sharp(*arguments)
+    points_cost = 100 * n if K == 2 else power((K, 2), (n, 4))
     rank = power((n, 1), ((K - 1) * d, 2), (K + 1, 1))
     hedge = folklore(*arguments)
     rows = [
-        Row("OGD", ogd(*arguments), n * d * K, "B sqrt(n)", "OGD.from_theory"),
+        Row("OGD", ogd(*arguments), cost=n * d * K, remark="B sqrt(n)", covers="OGD.from_theory"),
         Row(
             "ONS",
             ons(*arguments),
-            power((n, 1), (d * K, 3)),
-            "d K e^B log(n); cost with projection",
-            "ONS.from_theory, with its projection",
+            cost=power((n, 1), (d * K, 3)),
+            remark="d K e^B log(n); cost with projection",
+            covers="ONS.from_theory, with its projection",
         ),
         Row(
             "Foster et al.",
             foster(*arguments),
-            power((B, 6), (n, 25), (B * n + d * K, 12)),
-            "d K log(B n); constant 5 assumed",
-            "none: Foster samples with far fewer moves than the paper's, and the constant is "
-            "assumed",
+            cost=power((B, 6), (n, 25), (B * n + d * K, 12)),
+            remark="d K log(B n); constant 5 assumed",
+            covers="none: Foster samples with far fewer moves than the paper's, and the constant "
+            "is assumed",
         ),
         Row(
             "GAF",
             exact[0],
-            power((n, 1), (K, 3), (d, 2)) + power((K, 2), (n, 4)),
-            "d K (B^2 + B log(n)); m = n^3 points",
-            _covered_gaf(n, K, exact[0]),
+            cost=power((n, 1), (K, 3), (d, 2)) + power((K, 2), (n, 4)),
+            remark="d K (B^2 + B log(n)); m = n^3 points",
+            covers=_covered_gaf(n, K, exact[0]),
         ),
-        Row(
-            "GAF, tight constants",
-            exact[1],
-            rank + (100 * n if K == 2 else power((K, 2), (n, 4))),
-            "quadrature" if K == 2 else "m = n^3 points",
-            _covered_gaf(n, K, exact[1]),
+        *(
+            Row(
+                name,
+                value,
+                cost=rank + points_cost,
+                remark="quadrature" if K == 2 else "m = n^3 points",
+                covers=_covered_gaf(n, K, value),
+            )
+            for name, value in zip(
+                ("GAF, tight constants", "GAF, sharp bound"), exact[1:], strict=True
+            )
         ),
         Row(
             "FOLKLORE",
             hedge,
-            rank,
-            "d K B log(n), no sampling",
-            f"Folklore.from_theory(horizon=n, constants={hedge.constants!r}): "
+            cost=rank,
+            remark="d K B log(n), no sampling",
+            covers=f"Folklore.from_theory(horizon=n, constants={hedge.constants!r}): "
             f"lam = {hedge.lam:.3g}",
         ),
     ]
@@ -81,9 +88,9 @@ def table1(n: int, n_features: int, n_classes: int, radius: float, bound: float 
             Row(
                 "AIOLI",
                 value,
-                n * (3.0 * d * d + math.log(n)),
-                "binary; margin weights of norm sqrt(2) B",
-                f"AIOLI.from_theory(radius=sqrt(2) B, horizon=n): lam = {value.lam:.3g}",
+                cost=n * (3.0 * d * d + math.log(n)),
+                remark="binary; margin weights of norm sqrt(2) B",
+                covers=f"AIOLI.from_theory(radius=sqrt(2) B, horizon=n): lam = {value.lam:.3g}",
             )
         )
     return rows

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from mixable import _validate
+from mixable.bounds.certificate import sharp
 from mixable.bounds.common import Bound, at_lam, check
 from mixable.losses import KINDS, Constants, Logistic, Squared
 
@@ -51,7 +52,7 @@ def gaf(
     None takes the set of constants, and the lam, with the least bound. The forecaster is
     ``GAF.from_theory(..., horizon=n, constants=value.constants)``, whose mu = 1/n costs 2 nats
     more. For two classes its expectations are exact (to 1e-10); for more, `proposition3` covers
-    `MonteCarlo`, and nothing covers `Sobol`.
+    `MonteCarlo`, and nothing covers `Sobol`. "sharp" is another theorem: `bounds.sharp`.
 
     >>> gaf(10**6, 100, 10, 0.5, 1.0, constants="paper")
     Bound(2.669e+04, lam=3.3e+04, constants='paper')
@@ -60,6 +61,8 @@ def gaf(
     >>> gaf(10**6, 100, 10, 0.5, 1.0, lam=130.0)      # the tight ones allow it; it is no good
     Bound(5.491e+04, lam=130, constants='tight')
     """
+    if constants == "sharp":
+        return sharp(n, n_features, n_classes, radius, bound, lam)
     check(n, n_features, n_classes, radius, bound)
     kinds = KINDS if constants is None else (constants,)
     sets = {kind: Logistic(n_classes).constants(radius, bound, kind=kind) for kind in kinds}

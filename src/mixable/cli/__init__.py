@@ -10,7 +10,10 @@ from types import FrameType
 
 def main() -> None:
     """Run the command line, or say what is missing."""
-    if sys.argv[1:2] == ["stream"]:  # which promises to end in peace; imports take a while
+    if sys.argv[1:2] in (
+        ["stream"],
+        ["serve"],
+    ):  # which promises to end in peace; imports take a while
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _end_before_it_began)
     try:

@@ -11,6 +11,7 @@ from mixable import _validate, bounds
 from mixable._config import __version__
 from mixable.cli.consoles import for_tables, new_table, tracked
 from mixable.cli.race import list_datasets, run_race
+from mixable.cli.serve import run_serve
 from mixable.cli.stream import run_stream
 from mixable.experiments import growth
 from mixable.experiments import hard_regime as hard
@@ -50,6 +51,7 @@ def common(
 app.command("race")(run_race)
 app.command("datasets")(list_datasets)
 app.command("stream")(run_stream)
+app.command("serve")(run_serve)
 
 
 @app.command()
@@ -98,8 +100,10 @@ def table1(
     table = new_table(title, ("algorithm", *times, *regrets), left=texts)
     for name in tracked(names, "algorithms"):
         paper = growth.ALGORITHMS[name]
-        d, K, n, B = (f"{value:.2f}" for value in growth.measure(name))
-        table.add_row(name, d, K, paper.paper_time, n, B, paper.paper_regret)
+        found = growth.measure(name)
+        times = f"{found.time_in_d:.2f}", f"{found.time_in_k:.2f}", paper.paper_time
+        regrets = f"{found.regret_in_n:.2f}", f"{found.regret_in_b:.2f}", paper.paper_regret
+        table.add_row(name, *times, *regrets)
     for_tables().print(table)
 
 

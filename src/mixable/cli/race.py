@@ -73,7 +73,7 @@ def run_race(
     ] = None,
     forecasters: Annotated[
         str, typer.Option(help=f"Which, by commas: {', '.join(runs.FORECASTERS)}.")
-    ] = "auto,gaf,folklore,ons,ogd",
+    ] = "curved,auto,gaf,folklore,ons,ogd",
     grid: Annotated[
         str | None,
         typer.Option(
@@ -134,12 +134,12 @@ def run_race(
             layout = sources.survey(name, target)
             default = "paper" if layout.rows <= SMALL else "none"
             alone = []  # in the order of the file
-            for forecaster in names:
-                runs.check_forecaster(forecaster, len(layout.classes))
-                for setting in runs.settings(forecaster, chosen or default, widths):
-                    task = runs.Task(name, layout, forecaster, setting, None, scale.value)
-                    task.make()
-                    alone.append(task)
+            for each in names:
+                runs.check_forecaster(each, len(layout.classes))
+                plain = runs.Task(data=name, layout=layout, forecaster=each, scale=scale.value)
+                for setting in runs.settings(each, chosen or default, widths):
+                    alone.append(replace(plain, setting=setting))
+                    alone[-1].make()
             tasks += [replace(task, seed=order) for order in seeds for task in alone]
             layouts[name] = layout
         except sources.BadDataError as error:

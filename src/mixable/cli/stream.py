@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import time
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from mixable import persistence
+from mixable import persistence, records
 from mixable._files import clear_parts
 from mixable.cli.consoles import Messages
+from mixable.cli.display import live, summary
 from mixable.forecasters import AutoGAF
 from mixable.forecasters.table import FORECASTERS
-from mixable.learner import Design
+from mixable.learner import Design, design_of_classes
 from mixable.streaming.errors import StreamError
 from mixable.streaming.files import Lock, open_standard_descriptors
 from mixable.streaming.loop import Stream
 from mixable.streaming.model import StreamModel
 from mixable.streaming.options import Options
 from mixable.streaming.stops import Stops
-
-REFRESH = 0.2  # seconds between two updates of the live line
 
 
 class Format(str, Enum):
@@ -73,6 +67,15 @@ def run_stream(
     features: Annotated[
         str | None, typer.Option(help="The features to use, by commas; otherwise all columns.")
     ] = None,
+    number: Annotated[str | None, typer.Option(help="Columns of numbers, by commas.")] = None,
+    category: Annotated[str | None, typer.Option(help="Columns of categories, by commas.")] = None,
+    text: Annotated[str | None, typer.Option(help="Columns of text, by commas.")] = None,
+    tags: Annotated[str | None, typer.Option(help="Columns of lists of tags, by commas.")] = None,
+    time: Annotated[str | None, typer.Option(help="Columns of times, by commas.")] = None,
+    ignore: Annotated[str | None, typer.Option(help="Columns to leave out, by commas.")] = None,
+    cross: Annotated[
+        str | None, typer.Option(help="Pairs of columns that count together: a*b,c*d.")
+    ] = None,
     learn: Annotated[
         bool,
         typer.Option(
@@ -104,7 +107,10 @@ def run_stream(
     ] = Format.auto,
     forecaster: Annotated[
         Forecaster | None,
-        typer.Option(help="auto mixes over whatever of the following is not given."),
+        typer.Option(
+            help="A linear one; auto mixes over whatever of the following is not given. If nothing "
+            "is given, linear and curved forecasters are pooled."
+        ),
     ] = None,
     lam: Annotated[float | None, typer.Option(help="Regularisation.")] = None,
     beta: Annotated[float | None, typer.Option(help="Curvature.")] = None,
@@ -121,6 +127,8 @@ def run_stream(
             raise StreamError("standard input or output is closed; name a file")
         if learn and target is None:
             raise StreamError("--target COLUMN is needed, unless --no-learn")
+        declared = {"number": number, "category": category, "text": text, "tags": tags}
+        declared.update({"time": time, "ignore": ignore, "cross": cross})
         fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
         is_json = None if format_ is Format.auto else format_ is Format.json
         options = Options(
@@ -145,13 +153,14 @@ def run_stream(
                 options,
                 _design(forecaster, fixed),
                 asked=asked,
-                classes=_names(classes, "--classes"),
-                features=_names(features, "--features"),
+                classes=names_of(classes, "--classes"),
+                features=names_of(features, "--features"),
+                columns=_columns(declared),
             )
             with Stops() as stops, contextlib.closing(Stream(options, kept, say)) as stream:
-                with _live(messages.console, stream) as tick:
+                with live(messages.console, stream) as tick:
                     stream.run(stops, tick)
-                say(_summary(stream))
+                say(summary(stream))
                 # A stream that a signal stopped has not had all its events.
                 in_vain = stream.was_in_vain and not stops.requested
     except (StreamError, MemoryError) as error:
@@ -181,7 +190,8 @@ def _locked(options: Options, say: Any) -> Iterator[None]:
         lock.release()
 
 
-def _names(text: str | None, option: str) -> tuple[str, ...] | None:
+def names_of(text: str | None, option: str) -> tuple[str, ...] | None:
+    """The names that an option lists; None if it is not given."""
     if text is None:
         return None
     names = tuple(name.strip() for name in text.split(","))
@@ -192,13 +202,16 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
 
 def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> Design:
     """The forecaster that the options ask for."""
-    name = "auto" if forecaster is None else forecaster.value
-    kind = KINDS[name]
+    kind = None if forecaster is None else KINDS[forecaster.value]
     try:
-        design = Design.for_classes(None if kind is AutoGAF else kind, fixed)
+        if kind is AutoGAF:
+            design = Design.for_classes(None, fixed)
+        else:
+            design = design_of_classes(kind, fixed)
         design.forecaster(1, 2)
     except (TypeError, ValueError) as error:
-        raise StreamError(f"--forecaster {name}: {error}") from None
+        name = "" if forecaster is None else f"--forecaster {forecaster.value}: "
+        raise StreamError(f"{name}{error}") from None
     return design
 
 
@@ -209,6 +222,7 @@ def _model(
     asked: bool,
     classes: tuple[str, ...] | None,
     features: tuple[str, ...] | None,
+    columns: records.Columns | None,
 ) -> StreamModel:
     """Read the model and check that it is what was asked for; make it if there is none."""
     path = options.model
@@ -217,14 +231,14 @@ def _model(
             raise StreamError(f"{path}: no such file; --no-learn needs a model")
         if classes is not None and len(classes) < 2:
             raise StreamError("--classes must be two or more")
-        return StreamModel(design, classes=classes, features=features)
+        return StreamModel(design, classes=classes, features=features, columns=columns)
     try:
         model = persistence.load(path)
     except ValueError as error:
         raise StreamError(str(error)) from None
     if not isinstance(model, StreamModel):
         raise StreamError(f"{path} holds a {type(model).__name__}, not a model of mixable stream")
-    if asked and (design.kind, design.parameters) != (model.design.kind, model.design.parameters):
+    if asked and not design.is_like(model.design):
         raise StreamError(
             f"{path} was made with another forecaster or other parameters; leave them out to go on "
             "with it"
@@ -232,51 +246,29 @@ def _model(
     if classes is not None and classes != model.classes:
         given = ", ".join(model.classes or ()) or "none given"
         raise StreamError(f"{path} was made with other --classes: {given}")
-    if features is not None and not (model.closed_features and set(features) == set(model.columns)):
-        given = ", ".join(map(str, model.columns)) if model.closed_features else "none given"
+    if features is not None and set(features) != set(model.features or ()):
+        given = ", ".join(model.features or ()) or "none given"
         raise StreamError(f"{path} was made with other --features: {given}")
+    if columns is not None and columns != model.declared:
+        raise StreamError(f"{path} was made with other kinds of columns: {_given(model.declared)}")
     return model
 
 
-@contextlib.contextmanager
-def _live(console: Console, stream: Stream) -> Iterator[Any]:
-    """A line that is kept up to date, where there is a terminal that the answers do not go to."""
-    if not console.is_terminal or (stream.options.out is None and os.isatty(1)):
-        yield lambda: None
-        return
-    shown = 0.0
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-
-        def tick() -> None:
-            nonlocal shown
-            if time.monotonic() - shown >= REFRESH:
-                shown = time.monotonic()
-                line = Text(_line(stream.figures()), no_wrap=True, overflow="ellipsis")
-                live.update(line, refresh=True)
-
-        yield tick
+def _columns(declared: dict[str, str | None]) -> records.Columns | None:
+    """What the options declare of the columns; None if nothing."""
+    names = {kind: names_of(text, f"--{kind}") for kind, text in declared.items()}
+    given = {kind: each for kind, each in names.items() if each is not None}
+    try:
+        return records.Columns(**given) if given else None  # type: ignore[arg-type]
+    except ValueError as error:
+        raise StreamError(str(error)) from None
 
 
-def _line(figures: dict[str, Any]) -> str:
-    """The figures in one line."""
-    parts = [f"{figures['events']:,} events", f"{figures['rate'] or 0:,.0f}/s"]
-    if figures["log_loss"] is not None:
-        parts.append(f"log loss {figures['log_loss']:.4f}")
-        parts.append(f"calibration error {figures['calibration_error']:.3f}")
-    if figures["rejected"]:
-        parts.append(f"{figures['rejected']:,} rejected")
-    return ", ".join(parts)
-
-
-def _summary(stream: Stream) -> str:
-    figures = stream.figures()
-    parts = [f"{figures[name]:,} {name}" for name in ("predicted", "rejected", "learned")]
-    if stream.first_reject is not None:
-        parts[1] += f" (the first at {stream.first_reject:.300})"
-    names = {"late": "late labels", "waiting": "waiting", "forgotten": "forgotten"}
-    parts += [f"{figures[name]:,} {text}" for name, text in names.items() if figures[name]]
-    text = f"{figures['events']:,} events: {', '.join(parts)}"
-    if figures["log_loss"] is not None:
-        text += f"; log loss {figures['log_loss']:.4f}, accuracy {figures['accuracy']:.3f}, "
-        text += f"calibration error {figures['calibration_error']:.3f}"
-    return text + f"; {figures['rate'] or 0:,.0f} events/s"
+def _given(columns: records.Columns | None) -> str:
+    """The options that declare some columns."""
+    found = []
+    for kind, names in ({} if columns is None else columns.__getstate__()).items():
+        pairs = ("*".join(map(str, name)) for name in names) if kind == "cross" else map(str, names)
+        if names:
+            found.append(f"--{kind} {','.join(pairs)}")
+    return " ".join(found) or "none given"

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mixable import _validate
+from mixable._mergeable import Mergeable
+from mixable._types import Array
 from mixable.estimators import tables
-from mixable.learner import Design, KernelPlan, Learner
+from mixable.learner import Design, Learner, takes_features
 from mixable.learner.coefficients import kernel_widths
+from mixable.learner.saved import with_defaults
 
-Array = NDArray[np.float64]
+NAN = "allow-nan"  # what is missing; infinite numbers are refused
 
 
-class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     """Tables in, a learner behind."""
 
     standardize: bool
@@ -45,9 +46,13 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
             "standardize": self.standardize,
             "intercept": self.fit_intercept,
             "threads": self._threads,
-            "kernel": KernelPlan.of(self.kernel, self.n_components, self.gamma, self.method),
             "effort": self.effort,
         }
+
+    @property
+    def _features(self) -> tuple[Any, Any, Any]:
+        """The kernel's features: how many, of which width, by which method."""
+        return self.n_components, self.gamma, self.method
 
     @property
     def _threads(self) -> int:
@@ -68,13 +73,16 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
                 X = tables.in_order(X, known)
         if names is None:
             matrix = tables.as_matrix(X)
-            rows = validate_data(self, matrix, reset=reset, dtype=np.float64, order="C")
+            options: dict[str, Any] = {"dtype": np.float64, "order": "C"}
+            rows = validate_data(self, matrix, reset=reset, ensure_all_finite=NAN, **options)
             if reset:  # scikit-learn finds no number in what only has __array__
                 self.n_features_in_ = rows.shape[1]
             return np.ascontiguousarray(rows)
         validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
         options = {"dtype": np.float64, "order": "C", "estimator": self, "input_name": "X"}
-        return np.ascontiguousarray(check_array(tables.as_matrix(X), **options))
+        return np.ascontiguousarray(
+            check_array(tables.as_matrix(X), ensure_all_finite=NAN, **options)
+        )
 
     def _weights(self, sample_weight: Any, X: Array, *, fit: bool = False) -> Array | None:
         """Check the weights of the rows, None if there are none; a `fit` needs one above 0."""
@@ -108,6 +116,11 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
                 self._forget()
             raise
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _forget(self) -> None:
         """Drop what was learned."""
         for name in ("learner_", "n_features_in_", "feature_names_in_"):
@@ -134,23 +147,22 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is n
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore what was saved; parameters that did not exist then have their defaults."""
-        parameters = inspect.signature(type(self)).parameters
-        defaults = {name: each.default for name, each in parameters.items()}
         state = dict(state)
         if "engine_" in state:  # what version 0.1.0 called it
             state["learner_"] = state.pop("engine_")
-        known = {*defaults, "learner_", "n_features_in_", "feature_names_in_", "_sklearn_version"}
-        if not state.keys() <= known:
-            unknown = sorted(state.keys() - known)
-            raise ValueError(f"a {type(self).__name__} has nothing called {unknown!r:.200}")
+        known = {"learner_", "n_features_in_", "feature_names_in_", "_sklearn_version"}
+        state = with_defaults(type(self), state, known)
         if "learner_" in state:
             names = state.get("feature_names_in_")
             self._check_saved(state["learner_"], state["n_features_in_"], names)
-        super().__setstate__({**defaults, **state})
+        super().__setstate__(state)
 
     def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
         """Refuse what does not go together."""
-        if not isinstance(learner, Learner) or learner.n_features != n_features or not n_features:
+        is_number = isinstance(n_features, int) and n_features > 0
+        has_own = isinstance(learner, Learner) and takes_features(learner)
+        fits = isinstance(learner, Learner) and (has_own or learner.n_features == n_features)
+        if not is_number or not fits:
             raise ValueError("the saved learner has another number of features")
         if names is None:
             return

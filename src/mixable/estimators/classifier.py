@@ -7,21 +7,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from mixable.estimators.base import Array, StreamEstimator
+from mixable._types import Array
+from mixable.estimators import tables
+from mixable.estimators.base import StreamEstimator
 from mixable.estimators.labels import check_kinds, checked_labels
-from mixable.learner import Design, Learner
+from mixable.learner import Design, Learner, design_of_classes, design_of_records, takes_features
 from mixable.learner.coefficients import coefficients, deviations
+from mixable.learner.record_inputs import RecordInputs, records_encoder
+from mixable.records import Columns, Rows
 
 
 # Scikit-learn is not typed.
 class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     """Probabilities you can bet on, from one pass over the data.
 
-    Parameters left at None are mixed over (`mixable.AutoGAF`): nothing needs tuning. Given ones are
-    fixed, in units of the scaled inputs.
+    Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
+    any kind, or matrices of scipy.sparse. Parameters left at None are mixed over
+    (`mixable.AutoGAF`): nothing needs tuning. Given ones are fixed, in units of the scaled inputs.
 
     Parameters
     ----------
@@ -46,8 +52,10 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     n_jobs
         Threads for whole tables, as scikit-learn counts them.
     kernel
-        None for a linear model; "rbf" puts features of the kernel exp(-gamma |x - x'|^2), x the
-        scaled inputs, beside the linear ones.
+        "auto" pools a linear forecaster with curved ones (three with kernel features, one with
+        bins, one with leaves of random trees), unless a parameter above is given or the effort is
+        low: then, and with None, it is linear. "rbf" is one mixture of posteriors with features of
+        the kernel exp(-gamma |x - x'|^2), x the scaled inputs, beside the linear ones.
     n_components
         Number of kernel features. The cost grows as its square; see docs/guides/kernels.md.
     gamma
@@ -56,6 +64,9 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     method
         "fourier": orthogonal random features. "nystroem": kernel values at landmarks that are
         chosen as the stream goes by.
+    columns
+        What is declared of the columns of a frame: `mixable.records.Columns`. The kinds of the
+        others are guessed. Frames with text, categories or times need no declaration.
 
     Attributes
     ----------
@@ -95,10 +106,11 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         standardize: bool = True,
         fit_intercept: bool = True,
         n_jobs: int | None = None,
-        kernel: str | None = None,
+        kernel: str | None = "auto",
         n_components: int = 200,
         gamma: float | None = None,
         method: str = "fourier",
+        columns: Columns | None = None,
     ) -> None:
         self.lam = lam
         self.beta = beta
@@ -114,6 +126,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.n_components = n_components
         self.gamma = gamma
         self.method = method
+        self.columns = columns
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
         """Forget everything, then learn the rows in turn; all labels are known from the start."""
@@ -122,7 +135,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             rows = self._rows(X, reset=True)
             labels = checked_labels(y, len(rows))
             weight = self._weights(sample_weight, rows, fit=True)
-            self.learner_ = Learner(self._design(), rows.shape[1], np.unique(labels).tolist())
+            self.learner_ = self._new_learner(rows, np.unique(labels).tolist())
         except BaseException:
             self._forget()
             raise
@@ -171,7 +184,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             learner = None if first else self.learner_
             if learner is None:
                 closed = known is not None
-                learner = Learner(self._design(), rows.shape[1], known or (), closed=closed)
+                learner = self._new_learner(rows, known or (), closed=closed)
             elif known is not None and set(known) != set(learner.labels):
                 raise ValueError(
                     f"classes={known!r} are not those of the first call: "
@@ -189,6 +202,57 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.learner_ = learner
         return rows, values, weight
 
+    def _rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Rows as the learner takes them: an array, a frame of records, or sparse rows."""
+        if reset:
+            is_sparse, has_encoder = issparse(X), False
+        else:
+            is_sparse = self._is_sparse
+            has_encoder = takes_features(self.learner_) and not is_sparse
+        if is_sparse:
+            options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
+            return tables.sparse_rows(csr_array(validate_data(self, X, reset=reset, **options)))
+        names = tables.column_names(X)
+        is_new = reset and names is not None
+        if is_new and (self.columns is not None or tables.has_records(X)):
+            has_encoder = True
+        if not has_encoder:
+            return super()._rows(X.toarray() if issparse(X) else X, reset=reset)
+        if names is None:
+            raise ValueError("X must be a frame with the columns of the first call")
+        validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
+        if not len(X):
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return X
+
+    @property
+    def _is_sparse(self) -> bool:
+        inputs = self.learner_.inputs
+        return takes_features(self.learner_) and not isinstance(inputs, RecordInputs)
+
+    def _new_learner(self, rows: Any, labels: Any, *, closed: bool = False) -> Learner:
+        """A learner of the kind that takes such rows."""
+        design = self._design()
+        if isinstance(rows, np.ndarray):
+            return Learner(design, rows.shape[1], labels, closed=closed)
+        if isinstance(rows, Rows):
+            sparse = design_of_records(design, numbers=False)
+            return Learner(sparse, 0, labels, closed=closed)
+        encoder = records_encoder(self.columns)
+        encoder.guess(rows)
+        crosses = self.columns is not None and bool(self.columns.cross)
+        design = design_of_records(design, crosses=crosses)
+        return Learner(design, encoder.n_dense, labels, closed=closed, encoder=encoder)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Where everything is given there is one posterior, on numbers.
+        given = (self.lam, self.beta, self.alpha, self.drift)
+        is_mixed = self.forecaster is None and any(value is None for value in given)
+        is_auto = isinstance(self.kernel, str) and self.kernel == "auto"
+        tags.input_tags.sparse = is_mixed and (self.kernel is None or is_auto)
+        return tags
+
     def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
         super()._check_saved(learner, n_features, names)
         labels = learner.labels if learner.has_labels else []
@@ -199,8 +263,13 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return Design.for_classes(
-            self.forecaster, fixed, structure=self.structure, **self._options()
+        return design_of_classes(
+            self.forecaster,
+            fixed,
+            kernel=self.kernel,
+            features=self._features,
+            structure=self.structure,
+            **self._options(),
         )
 
     @property
@@ -218,7 +287,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """Probabilities (n, n_classes) of each row, from what was learned; as in `classes_`."""
         check_is_fitted(self, "learner_")
         rows = self._rows(X)
-        one = len(rows) == 1
+        one = len(rows) == 1 and isinstance(rows, np.ndarray)
         p = np.atleast_2d(self.learner_.predict(rows[0] if one else rows))
         return np.ascontiguousarray(p[:, self._order()])
 

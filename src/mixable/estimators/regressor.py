@@ -1,4 +1,4 @@
-"""GAFRegressor: linear regression for scikit-learn, one pass, no parameters, with intervals."""
+"""GAFRegressor: regression for scikit-learn, one pass, no parameters, with intervals."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable import _validate
-from mixable.estimators.base import Array, StreamEstimator
-from mixable.learner import Design, Learner
+from mixable._types import Array
+from mixable.estimators.base import StreamEstimator
+from mixable.learner import Design, Learner, design_of_numbers
 from mixable.learner.coefficients import coefficients, deviations
 
 
@@ -19,9 +20,10 @@ from mixable.learner.coefficients import coefficients, deviations
 class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     """Means, standard deviations and intervals, from one pass over the data.
 
-    `mixable.AutoRidge` behind: a mixture of Bayesian linear regressions over regularisation, drift
-    and noise. Parameters left at None are mixed over; given ones are fixed, in units of the scaled
-    inputs.
+    `mixable.AutoRidge` behind, twice: a mixture of Bayesian regressions over regularisation, drift
+    and noise, on the columns and on kernel features of them. Whichever predicts better is trusted;
+    kernel features that do not help are not computed for long. The noise may have heavy tails.
+    Parameters left at None are mixed over; given ones are fixed, in units of the scaled inputs.
 
     Parameters
     ----------
@@ -29,7 +31,12 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         Regularisation and process noise, as in `mixable.AutoRidge`.
     effort
         How much time a forecast may take: "low" is one posterior, "high" keeps all awake.
-    standardize, fit_intercept, n_jobs, kernel, n_components, gamma, method
+    kernel
+        "auto" mixes linear and curved posteriors; it is linear where `lam` or `drift` is given or
+        effort is "low". None is linear, with `coef_`. "rbf" is as in `GAFClassifier`.
+    n_components
+        Kernel features of each width, at most.
+    standardize, fit_intercept, n_jobs, gamma, method
         As in `GAFClassifier`.
 
     Attributes
@@ -38,7 +45,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         Weights (n_features,) and a number, in the units of the caller's columns (where the scaling
         is linear).
     coef_std_
-        Posterior standard deviations of the weights. With a kernel there are none of these three.
+        Posterior standard deviations of the weights. These three are for kernel=None only.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     forecaster_
@@ -64,7 +71,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         standardize: bool = True,
         fit_intercept: bool = True,
         n_jobs: int | None = None,
-        kernel: str | None = None,
+        kernel: str | None = "auto",
         n_components: int = 200,
         gamma: float | None = None,
         method: str = "fourier",
@@ -141,7 +148,10 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             raise ValueError("the saved learner is that of a classifier")
 
     def _design(self) -> Design:
-        return Design.for_numbers({"lam": self.lam, "drift": self.drift}, **self._options())
+        fixed = {"lam": self.lam, "drift": self.drift}
+        return design_of_numbers(
+            fixed, kernel=self.kernel, features=self._features, **self._options()
+        )
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """The mean (n,) of each row's forecast; with `return_std`, also its deviation.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mixable._types import Array
+from mixable.records import Rows
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -38,10 +41,42 @@ def as_matrix(X: Any) -> Any:
     return X
 
 
-def plain_rows(X: Any, n_features: int) -> NDArray[np.float64] | None:
-    """X, if it is a C-contiguous float64 table of finite numbers with this many columns."""
+def plain_rows(X: Any, n_features: int) -> Array | None:
+    """X, if it is a C-contiguous float64 table with this many columns, none infinite."""
     if type(X) is not np.ndarray or X.dtype != np.float64 or not X.flags.c_contiguous:
         return None
     if X.ndim != 2 or X.shape[1] != n_features:
         return None
-    return X if len(X) and np.isfinite(X).all() else None
+    return X if len(X) and not np.isinf(X).any() else None
+
+
+def has_records(X: Any) -> bool:
+    """Whether a frame has columns of something else than numbers: text, categories, times."""
+    library = type(X).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(X, "dtypes"):
+        return any(_is_other(X.iloc[:, place]) for place in range(X.shape[1]))
+    if library == "polars":
+        return any(not (kind.is_numeric() or str(kind) == "Boolean") for kind in X.dtypes)
+    if library == "pyarrow":
+        numbers = ("int", "uint", "float", "double", "half", "bool", "decimal")
+        return any(not str(field.type).startswith(numbers) for field in X.schema)
+    return False
+
+
+def _is_other(column: Any) -> bool:
+    """Whether a column of pandas has something else than numbers."""
+    if column.dtype.kind in "biuf":
+        return False
+    if column.dtype != object:
+        return True
+    return any(isinstance(value, (str, list, tuple, date)) for value in column.iloc[:1000])
+
+
+def sparse_rows(X: Any) -> Rows:
+    """A matrix of scipy.sparse in CSR as rows of a learner; a column's place is its key."""
+    return Rows.of(
+        np.empty((X.shape[0], 0)),
+        X.indptr.astype(np.int64),
+        X.indices.astype(np.uint64),
+        X.data.astype(np.float64),
+    )

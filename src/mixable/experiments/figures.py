@@ -10,18 +10,8 @@ import numpy as np
 
 from mixable.experiments.race import Standing
 from mixable.experiments.runs import FORECASTERS, trust_groups
+from mixable.plots.drawing import STYLES
 
-# Colours that differ in lightness too, and a line style each (Okabe and Ito's palette).
-STYLES: list[dict[str, Any]] = [
-    {"color": "#000000", "linestyle": "-"},
-    {"color": "#0072B2", "linestyle": "--"},
-    {"color": "#D55E00", "linestyle": "-."},
-    {"color": "#009E73", "linestyle": ":"},
-    {"color": "#CC79A7", "linestyle": (0, (5, 1))},
-    {"color": "#E69F00", "linestyle": (0, (3, 1, 1, 1))},
-    {"color": "#56B4E9", "linestyle": (0, (1, 1))},
-    {"color": "#999999", "linestyle": (0, (7, 2, 1, 2))},
-]
 LONGEST_TITLE = 55  # characters that stand above a panel without touching the next
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from mixable.losses import log_loss
 from mixable.regret import best_in_hindsight
 
 
-class Growth(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Growth:
     """Measured exponents of one algorithm."""
 
     time_in_d: float
@@ -26,12 +28,14 @@ class Growth(NamedTuple):
 Maker = Callable[[int, int, float, int], Any]
 
 
-class Algorithm(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Algorithm:
     """How to make it for (d, K, B, n), what the paper says of it, and where it is measured."""
 
     make: Maker
     paper_time: str
     paper_regret: str
+    _: KW_ONLY
     sizes: tuple[int, ...] = (64, 128, 256, 512)  # d
     classes: tuple[int, ...] = (8, 16, 32, 64)  # K
     lengths: tuple[int, ...] = (1000, 3000, 10_000, 30_000)  # n
@@ -105,7 +109,8 @@ def seconds_per_step(make: Maker, d: int, K: int, budget: float) -> float:
 
 def measure(name: str, budget: float = 0.05) -> Growth:
     """Fit the exponents of one algorithm."""
-    make, _, _, sizes, classes, lengths, radii = ALGORITHMS[name]
+    measured = ALGORITHMS[name]
+    make, sizes, classes = measured.make, measured.sizes, measured.classes
     in_d = slope(sizes, [seconds_per_step(make, d, 3, budget) for d in sizes])
     in_k = slope(classes, [seconds_per_step(make, 4, K, budget) for K in classes])
 
@@ -114,6 +119,7 @@ def measure(name: str, budget: float = 0.05) -> Growth:
         best = best_in_hindsight(X, y, B, n_classes=3).loss
         return float(log_loss(make(2, 3, B, n).run(X, y), y).sum()) - best
 
+    lengths, radii = measured.lengths, measured.radii
     in_n = slope(lengths, [regret(n, 2.0) for n in lengths])
     in_b = slope(radii, [regret(lengths[-1], B) for B in radii])
-    return Growth(in_d, in_k, in_n, in_b)
+    return Growth(time_in_d=in_d, time_in_k=in_k, regret_in_n=in_n, regret_in_b=in_b)

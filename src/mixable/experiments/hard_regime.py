@@ -7,8 +7,8 @@ online optimization. COLT.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,8 @@ FORECASTERS: dict[str, Callable[[float, int], OGD | ONS | GAF | Folklore | AIOLI
 PROPER = 3  # how many of them are proper
 
 
-class Result(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
     """Mean regret over seeds of a forecaster after n examples, for the worse of chi = -1 and +1."""
 
     forecaster: str
@@ -91,7 +92,7 @@ def regrets(n: int, eps: float, seeds: int) -> Iterator[Result]:
                     incurred = log_loss(forecaster.run(X, y), y)
                 totals[name][chi] += (float(incurred.sum()) - float(best)) / seeds
     for name, by_chi in totals.items():
-        yield Result(name, eps, n, max(by_chi.values()))
+        yield Result(forecaster=name, eps=eps, n=n, regret=max(by_chi.values()))
 
 
 def plot(results: list[Result], path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,8 @@ STREAMS = {"checkerboard": 8.0, "vehicle": 1 / 18}
 METHODS = ("fourier", "nystroem")
 
 
-class Reference(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
     """Losses of the exact forecaster and a linear one, and the effective dimension over time."""
 
     stream: str
@@ -35,7 +36,8 @@ class Reference(NamedTuple):
     microseconds: float
 
 
-class Result(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
     """One approximation: its log loss, regret to the exact one, mean |dlog p|, and time."""
 
     stream: str
@@ -92,11 +94,11 @@ def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Refere
     with_ones = np.column_stack([np.ones(len(X)), X])
     linear = GAF(X.shape[1] + 1, K, lam=LAM, alpha=ALPHA).run(with_ones, y)
     yield Reference(
-        name,
-        float(log_loss(exact, y).mean()),
-        float(log_loss(linear, y).mean()),
-        dual.effective_dimension(),
-        1e6 * seconds,
+        stream=name,
+        exact=float(log_loss(exact, y).mean()),
+        linear=float(log_loss(linear, y).mean()),
+        dimension=dual.effective_dimension(),
+        microseconds=1e6 * seconds,
     )
     for m in sizes:
         for method in METHODS:
@@ -108,9 +110,10 @@ def _measure(name: str, sizes: list[int], n: int, seeds: int) -> Iterator[Refere
                 gap = np.abs(np.log(p) - np.log(exact)).mean()
                 scores = each.mean(), each.sum() - best.sum(), gap
                 runs.append((*scores, 1e6 * (making + running)))
-            loss, regret, difference, _ = np.mean(runs, axis=0).tolist()
+            names = ("loss", "regret", "difference")
+            means = dict(zip(names, np.mean(runs, axis=0)[:3].tolist(), strict=True))
             fastest = min(microseconds for *_, microseconds in runs)
-            yield Result(name, method, m, loss, regret, difference, fastest)
+            yield Result(stream=name, method=method, n_components=m, microseconds=fastest, **means)
 
 
 def plot(references: list[Reference], results: list[Result], path: Path) -> None:

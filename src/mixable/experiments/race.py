@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ HINDSIGHT_RADIUS = 10.0
 MOST_ROWS_IN_HINDSIGHT = 100_000
 
 
-class Standing(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
     """A forecaster on a data set, at its best setting in hindsight: quartiles, and the runs."""
 
     data: str
@@ -102,7 +104,7 @@ def hindsight(layout: sources.Layout, store: Store) -> float | None:
     """The least loss of a linear model of norm 10 on z-scored features; None if too large."""
     if layout.rows > MOST_ROWS_IN_HINDSIGHT:
         return None
-    task = runs.Task(layout.name, layout, "hindsight", (), None, "zscore")
+    task = runs.Task(data=layout.name, layout=layout, forecaster="hindsight", scale="zscore")
     known = store.get(task.key)
     if known is None:
         ((raw, y),) = runs.batches(task)
@@ -141,12 +143,12 @@ def _standing(chosen: list[dict[str, Any]], least: float | None) -> Standing:
     names = ("accuracy", "calibration_error", "microseconds")
     middle = {name: float(statistics.median(each[name] for each in chosen)) for name in names}
     return Standing(
-        first["data"],
-        first["forecaster"],
-        first["setting"],
-        float(low),
-        float(median),
-        float(high),
+        data=first["data"],
+        forecaster=first["forecaster"],
+        setting=first["setting"],
+        low=float(low),
+        median=float(median),
+        high=float(high),
         **middle,
         regret=None if least is None else float(median) * first["n"] - least,
         results=sorted(chosen, key=_seed),

@@ -8,8 +8,9 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from inspect import Parameter
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from mixable._config import __version__, one_blas_thread
 from mixable._types import Array
 from mixable.experiments import sources
 from mixable.forecasters import AutoGAF, table
-from mixable.learner import Design, KernelPlan, Learner
+from mixable.learner import Design, KernelPlan, Learner, design_of_classes
 
 Setting = tuple[tuple[str, float], ...]
 
@@ -27,35 +28,45 @@ PAPER_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 POINTS = 120  # of a loss curve that are kept, evenly spaced in n, and as many in log n
 
 
-class Entrant(NamedTuple):
-    """Something that can be raced: its name in pictures, its class, and parameters that are fixed.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entrant:
+    """Something that can be raced: its name in pictures, its class, what can be set, what is fixed.
 
-    Without a class it is what is behind `GAFClassifier(kernel="rbf")`.
+    Without a class it is what is behind `GAFClassifier()` or `GAFClassifier(kernel="rbf")`.
     """
 
     title: str
     kind: type | None
+    parameters: tuple[str, ...]
     searched: tuple[str, ...] = ()
     fixed: tuple[tuple[str, Any], ...] = ()
 
 
 def _entrants() -> dict[str, Entrant]:
-    """The forecasters of the table, the plug-in after GAF, and the kernels."""
+    """The forecasters of the table, the plug-in after GAF, the kernels, and the default."""
     out: dict[str, Entrant] = {}
     for entry in table.FORECASTERS:
-        if entry.short is not None:
-            out[entry.short] = Entrant(entry.name, entry.kind, entry.searched)
+        if entry.short is None:
+            continue
+        # Without a default it is a size, and the data's.
+        given = entry.parameters.items()
+        settable = tuple(name for name, default in given if default is not Parameter.empty)
+        out[entry.short] = Entrant(
+            title=entry.name, kind=entry.kind, parameters=settable, searched=entry.searched
+        )
         if entry.short == "gaf":
             fixed = (("alpha", math.inf),)
-            out["plugin"] = Entrant("GAF, plug-in", entry.kind, entry.searched, fixed)
-    out["kernel"] = Entrant("kernel (Fourier)", None, fixed=(("method", "fourier"),))
-    out["nystroem"] = Entrant("kernel (Nystroem)", None, fixed=(("method", "nystroem"),))
+            out["plugin"] = replace(out["gaf"], title="GAF, plug-in", fixed=fixed)
+    kernel = Entrant(title="kernel (Fourier)", kind=None, parameters=("n_components", "gamma"))
+    out["kernel"] = replace(kernel, fixed=(("method", "fourier"),))
+    nystroem = (("method", "nystroem"),)
+    out["nystroem"] = replace(kernel, title="kernel (Nystroem)", fixed=nystroem)
+    pooled = (("method", "pool"),)
+    out["curved"] = replace(kernel, title="curved", parameters=("n_components",), fixed=pooled)
     return out
 
 
 FORECASTERS = _entrants()
-
-KERNEL_PARAMETERS = ("n_components", "gamma")
 
 
 def check_forecaster(name: str, n_classes: int | None = None) -> None:
@@ -85,16 +96,16 @@ def settings(
     return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """What is to be run; `seed` shuffles the rows, None keeps their order."""
 
     data: str
     layout: sources.Layout
     forecaster: str
-    setting: Setting
-    seed: int | None
     scale: str
+    setting: Setting = ()
+    seed: int | None = None
 
     def make(self) -> Learner:
         """Return what learns; BadDataError if there is none with this setting."""
@@ -110,16 +121,22 @@ class Task:
         entrant = FORECASTERS[self.forecaster]
         setting: dict[str, Any] = {**dict(self.setting), **dict(entrant.fixed)}
         standardize = self.scale == "causal"
+        for name in dict(self.setting):
+            if name not in entrant.parameters:
+                known = ", ".join(entrant.parameters)
+                raise TypeError(f"there is no parameter {name!r}; there are {known}")
         if entrant.kind is not None:
             return Design(entrant.kind, setting, standardize=standardize, intercept=True)
-        for name in dict(self.setting):
-            if name not in KERNEL_PARAMETERS:
-                known = " and ".join(KERNEL_PARAMETERS)
-                raise TypeError(f"there is no parameter {name!r}; there are {known}")
         components = float(setting.get("n_components", 200))
         if not components.is_integer():  # numbers of a grid are floats
             raise ValueError(f"n_components must be an integer, got {components:g}")
-        plan = KernelPlan(setting["method"], int(components), setting.get("gamma"))
+        if setting["method"] == "pool":
+            features = (int(components), None, "nystroem")
+            free: dict[str, float | None] = {"lam": None}
+            return design_of_classes(None, free, features=features, standardize=standardize)
+        plan = KernelPlan(
+            method=setting["method"], n_components=int(components), gamma=setting.get("gamma")
+        )
         return Design.for_classes(None, {"lam": None}, standardize=standardize, kernel=plan)
 
     @property

@@ -30,18 +30,18 @@ class BadDataError(ValueError):
     """Data that cannot be raced, with a reason that fits on one line."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Layout:
     """What a first pass over a file has found: how its columns become numbers."""
 
     name: str
-    path: str | None
+    path: str | None = None
     target: str
     numeric: tuple[str, ...]
-    categories: tuple[tuple[str, tuple[str, ...]], ...]
+    categories: tuple[tuple[str, tuple[str, ...]], ...] = ()
     classes: tuple[str, ...]
     rows: int
-    remarks: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
     fingerprint: str
 
     @property
@@ -54,8 +54,14 @@ def survey(name: str, target: str | None) -> Layout:
     """Survey an embedded set or a file; BadDataError with one line if it can't be raced."""
     if name in EMBEDDED:
         X, _, names = _embedded(name)
-        features, classes = tuple(names.features), tuple(names.classes)
-        return Layout(name, None, "class", features, (), classes, len(X), (), "embedded")
+        return Layout(
+            name=name,
+            target="class",
+            numeric=tuple(names.features),
+            classes=tuple(names.classes),
+            rows=len(X),
+            fingerprint="embedded",
+        )
     path = Path(name)
     if not path.exists():
         near = f"; the embedded sets are {', '.join(EMBEDDED)}" if path.suffix == "" else ""
@@ -166,15 +172,15 @@ def _survey_file(path: Path, target: str | None) -> Layout:
         raise BadDataError(f"{path}: has no column besides the target")
     assert target is not None
     return Layout(
-        path.name,
-        str(path.resolve()),
-        target,
-        tuple(numeric),
-        tuple(categories),
-        tuple(sorted(classes, key=_sort_key)),
-        rows,
-        tuple(remarks),
-        _fingerprint(path),
+        name=path.name,
+        path=str(path.resolve()),
+        target=target,
+        numeric=tuple(numeric),
+        categories=tuple(categories),
+        classes=tuple(sorted(classes, key=_sort_key)),
+        rows=rows,
+        remarks=tuple(remarks),
+        fingerprint=_fingerprint(path),
     )
 
 

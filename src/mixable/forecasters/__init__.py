@@ -10,6 +10,7 @@ from mixable.forecasters.gaf import GAF
 from mixable.forecasters.ogd import OGD
 from mixable.forecasters.ons import ONS
 from mixable.forecasters.smp import SMP
+from mixable.forecasters.sparse import SparseGAF
 from mixable.forecasters.vaw import VAW
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "AutoRidge",
     "Folklore",
     "Foster",
+    "SparseGAF",
 ]

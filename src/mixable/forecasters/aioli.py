@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from mixable import _core, _validate, bounds
-from mixable.forecasters.base import Array, Parameter
+from mixable._types import Array
+from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledMulticlassForecaster
 from mixable.forecasters.structure import refuse_if_too_large
 
@@ -40,19 +41,14 @@ class AIOLI(CompiledMulticlassForecaster):
     array([0.355, 0.645])
     """
 
-    lam = Parameter[float]()
-    scale = Parameter[float]()
-    virtual_weight = Parameter[float]()
+    lam = Parameter(_validate.regulariser)
+    scale = Parameter(_validate.real, above=0)
+    virtual_weight = Parameter(_validate.real, least=0)
 
     def __init__(
         self, n_features: int, *, lam: float = 0.1, scale: float = 1.0, virtual_weight: float = 1.0
     ) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "lam": _validate.regulariser(lam),
-            "scale": _validate.real(scale, "scale", above=0),
-            "virtual_weight": _validate.real(virtual_weight, "virtual_weight", least=0),
-        }
+        self._keep(locals())
         refuse_if_too_large(self, 2, [("full", 0.0)])
         self._core = _core.AIOLI(self.n_features, self.lam, self.scale, self.virtual_weight)
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from mixable import _core, _validate, integrals
+from mixable._types import Array
 from mixable.bounds import doubling_radii, theory_lam
 from mixable.forecasters import settings
-from mixable.forecasters.base import Array, Parameter
+from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledMulticlassForecaster, with_structure
 from mixable.forecasters.ensemble import (
     Ensemble,
@@ -160,8 +161,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "seed": _validate.count(seed, "seed", least=0),
         }
         check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")
-        d, K = self.n_features, self.n_classes
-        structures = self.structures
+        d, K, structures = self.n_features, self.n_classes, self.structures
         posteriors = [
             (in_mixture(each, K), drift)
             for i, (each, (*_, drift)) in enumerate(zip(structures, self.grid, strict=True))
@@ -281,7 +281,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         out = [Expert("GAF", *setting, alpha) for setting in self.grid for alpha in self.alphas]
         if self.guard_kind == "folklore":
             _, lam, beta = self._guard_plan or ("", math.nan, math.nan)
-            out.append(Expert("guard", lam, beta, 0.0, math.nan))
+            out.append(Expert("guard", lam, beta, drift=0.0, alpha=math.nan))
         elif self.guard_kind == "gradient":
             out.append(Expert("guard by gradient descent", *4 * [math.nan]))
         return out

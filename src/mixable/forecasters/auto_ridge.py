@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
-from mixable.forecasters.base import Array, Parameter
+from mixable._types import Array
+from mixable.forecasters.base import Parameter
+from mixable.forecasters.densities import Components, ends_of, log_densities, quantiles
 from mixable.forecasters.ensemble import (
     Ensemble,
     as_list,
@@ -27,6 +29,7 @@ class NoiseExpert(NamedTuple):
     lam: float
     drift: float
     noise: float
+    tail: float
 
 
 Compiled = _core.AutoRidge
@@ -35,11 +38,12 @@ Compiled = _core.AutoRidge
 class AutoRidge(Ensemble):
     """Linear regression with nothing to tune: mean, standard deviation and intervals.
 
-    Bayesian linear regressions over regularisation, drift and noise variance, mixed by Gaussian log
-    loss with fixed share: the regression twin of AutoGAF. A posterior is shared by all noise
-    variances, which are multiples of the size that its own misses have had (their geometric mean,
-    over the last 1,000 or so); experts are judged from the fifth example on, when that size has
-    become steady. Sleep (of posteriors) and scale are as in AutoGAF. The unit of the targets does
+    Bayesian linear regressions over regularisation, drift and noise, mixed by log loss with fixed
+    share: the regression twin of AutoGAF. The noise is normal or has heavy tails. A posterior is
+    shared by all noise variances, which are multiples of the size that its own misses have had
+    (their geometric mean, over the last 1,000 or so); experts are judged from the fifth example on,
+    when that size has become steady. Sleep (of posteriors) and scale are as in AutoGAF. The unit of
+    the targets does
     not matter.
 
     Parameters
@@ -51,6 +55,12 @@ class AutoRidge(Ensemble):
         (drift also of the noise variance).
     noises
         The noise variances, as multiples of the size of the posterior's misses.
+    tails
+        The distributions of the noise: Student's t with so many degrees of freedom, above 2;
+        infinity is the normal distribution. Each posterior is read with each noise and each tail.
+    robust
+        Further posteriors, (lam, drift) each, to which an example counts the less the farther it is
+        from what they expected: outliers among the targets do not move them.
     views, share, sleep, threads, scale
         As in AutoGAF.
 
@@ -70,6 +80,8 @@ class AutoRidge(Ensemble):
 
     grid = Parameter["tuple[tuple[float, float], ...]"]()
     noises = Parameter["tuple[float, ...]"]()
+    tails = Parameter["tuple[float, ...]"]()
+    robust = Parameter["tuple[tuple[float, float], ...]"]()
 
     _core: Compiled
 
@@ -85,6 +97,8 @@ class AutoRidge(Ensemble):
         (0.01, 0.1),
     )
     NOISES = tuple(2.0**exponent for exponent in np.arange(-8.0, 8.5, 0.5))
+    TAILS = (math.inf, 3.0)
+    ROBUST = ((1.0, 0.0), (0.1, 0.0), (0.01, 0.0), (0.1, 1e-3))
 
     def __init__(
         self,
@@ -92,6 +106,8 @@ class AutoRidge(Ensemble):
         *,
         grid: Iterable[tuple[float, float]] = GRID,
         noises: Iterable[float] = NOISES,
+        tails: Iterable[float] = TAILS,
+        robust: Iterable[tuple[float, float]] = ROBUST,
         views: Iterable[int] | None = None,
         share: float = 1e-3,
         sleep: bool = True,
@@ -102,17 +118,21 @@ class AutoRidge(Ensemble):
             "n_features": _validate.count(n_features, "n_features"),
             "grid": checked_grid(grid, ("lam", "drift")),
             "noises": tuple(_validate.scale(each, "noises") for each in as_list(noises, "noises")),
+            "tails": tuple(_checked_tail(each) for each in as_list(tails, "tails")),
+            "robust": _checked_robust(robust),
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
         }
         _validate.flag(sleep, "sleep")
-        check_experts(self.grid, self.views, readouts=self.noises, name="noises")
-        awake = [drift for i, (_, drift) in enumerate(self.grid) if i not in self._asleep]
+        check_experts(self._settings, self.views, readouts=self.noises, name="noises")
+        check_experts(self._settings, self.views, readouts=self.tails, name="tails")
+        awake = [drift for i, (_, drift) in enumerate(self._settings) if i not in self._asleep]
         refuse_if_too_large(self, 2, [("full", drift) for drift in awake])
         self._claim_memory(2)
         self._core = _core.AutoRidge(
             self.n_features,
-            self._plans(self.grid),
+            self._plans(self._settings),
             list(self.noises),
+            list(self.tails),
             self.scale or 0.0,
             self.share,
             bool(self.sleep),
@@ -124,7 +144,30 @@ class AutoRidge(Ensemble):
     @property
     def experts(self) -> list[NoiseExpert]:
         """The experts, in the order of `weights`: each setting at each noise variance."""
-        return [NoiseExpert(lam, drift, noise) for lam, drift in self.grid for noise in self.noises]
+        return [
+            NoiseExpert(lam=lam, drift=drift, noise=noise, tail=tail)
+            for lam, drift in self._settings
+            for tail in self.tails
+            for noise in self.noises
+        ]
+
+    @property
+    def _settings(self) -> tuple[tuple[float, float], ...]:
+        return self.grid + self.robust
+
+    def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
+        """Return each setting with whether it is robust, and what all ensembles say of it."""
+        plans = super()._plans(grid)
+        first = len(self.grid)
+        return [(lam, drift, i >= first, *rest) for i, (lam, drift, *rest) in enumerate(plans)]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parameters, known = state["parameters"], dict(state["state"])
+        if "tails" not in parameters:  # earlier versions had normal noise, and nothing robust
+            parameters = {**parameters, "tails": (math.inf,), "robust": ()}
+            for i in range(len(parameters["grid"])):
+                known[f"{i}.memory2"] = known[f"{i}.memory1"]
+        super().__setstate__({**state, "parameters": parameters, "state": known})
 
     def predict(self, x: ArrayLike) -> float | Array:
         """The forecast's mean for one input (n_features,), a float; for a table, an array (n,)."""
@@ -145,29 +188,22 @@ class AutoRidge(Ensemble):
 
     def interval(self, x: ArrayLike, level: float = 0.9) -> tuple[float | Array, float | Array]:
         """The ends of the central interval that has the target with probability `level`."""
-        level = _validate.real(level, "level", above=0)
-        if level > 1 - 1e-12:
-            raise ValueError(f"level must be below 1, got {level}")
+        tails = ends_of(level)
         values = _validate.inputs(x, self._row_length)
-        tails = np.array([(1 - level) / 2, (1 + level) / 2])
-        ends = np.vstack([_quantiles(*self._components(piece), tails) for piece in _pieces(values)])
+        ends = np.vstack([quantiles(self.components(piece), tails) for piece in _pieces(values)])
         if values.ndim == 2:
             return ends[:, 0], ends[:, 1]
         return float(ends[0, 0]), float(ends[0, 1])
 
     def log_density(self, x: ArrayLike, y: ArrayLike) -> float | Array:
         """The log of the forecast's density at y, of one input or of each row of a table."""
-        from scipy.special import logsumexp
-
         values = _validate.inputs(x, self._row_length)
         rows = np.atleast_2d(values)
         targets = _validate.targets(np.atleast_1d(np.asarray(y, dtype=object)), len(rows))
         out: list[Array] = []
         for piece in _pieces(values):
-            weight, mean, sd = self._components(piece)
-            miss = targets[sum(map(len, out)) :][: len(mean), None] - mean
-            exponents = np.log(weight) - np.log(sd) - 0.5 * (miss / sd) ** 2
-            out.append(logsumexp(exponents, axis=1) - 0.5 * math.log(2 * math.pi))
+            own = targets[sum(map(len, out)) :][: len(piece)]
+            out.append(log_densities(self.components(piece), own))
         return np.concatenate(out) if values.ndim == 2 else float(out[0][0])
 
     def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None:
@@ -197,37 +233,30 @@ class AutoRidge(Ensemble):
 
     def report(self) -> str:
         """What it has settled on, in words and numbers."""
-        return "\n".join(self._head_of_report("Gaussian log"))
+        return "\n".join(self._head_of_report("log"))
 
-    def _components(self, rows: Array) -> tuple[Array, Array, Array]:
-        """Weights (awake,), means and standard deviations (n, awake) of the experts awake."""
+    def components(self, rows: Array) -> Components:
+        """What the forecasts of the rows of a table are mixtures of."""
         each = np.array([self._core.components(row) for row in rows])
-        return each[0, :, 0], each[:, :, 1], np.sqrt(each[:, :, 2])
+        return Components(
+            weight=each[0, :, 0],
+            mean=each[:, :, 1],
+            scale=np.sqrt(each[:, :, 2]),
+            thin=each[0, :, 4],
+        )
+
+
+def _checked_tail(tail: Any) -> float:
+    is_infinite = isinstance(tail, float) and tail == math.inf
+    return math.inf if is_infinite else _validate.real(tail, "tails", above=2)
+
+
+def _checked_robust(settings: Iterable[tuple[float, float]]) -> tuple[tuple[float, ...], ...]:
+    settings = list(as_list(settings, "robust"))
+    return checked_grid(settings, ("lam", "drift"), name="robust") if settings else ()
 
 
 def _pieces(values: Array) -> Iterator[Array]:
     """Return a table in pieces small enough to hold all experts' forecasts."""
     rows = np.atleast_2d(values)
     return (rows[start : start + 256] for start in range(0, len(rows), 256))
-
-
-def _quantiles(weight: Array, mean: Array, sd: Array, q: Array) -> Array:
-    """Quantiles (n, len(q)) of mixtures of normals, by bisection between the outermost ones."""
-    from scipy.special import ndtr, ndtri
-
-    if np.isinf(sd).any():  # before the first target
-        return np.tile(np.copysign(np.inf, q - 0.5), (len(mean), 1))
-    if not sd.all():  # before anything has been missed
-        return np.repeat(mean[:, :1], len(q), axis=1)
-    heavy = weight > 1e-9 * weight.max()
-    weight, mean, sd = weight[heavy] / weight[heavy].sum(), mean[:, heavy], sd[:, heavy]
-    out = np.empty((len(mean), len(q)))
-    for column, tail in enumerate(q):
-        each = mean + sd * ndtri(tail)
-        low, high = each.min(axis=1), each.max(axis=1)
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            below = ndtr((middle[:, None] - mean) / sd) @ weight < tail
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        out[:, column] = 0.5 * (low + high)
-    return out

@@ -6,16 +6,27 @@ from collections.abc import Callable
 from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _validate
+from mixable._mergeable import Mergeable
+from mixable._types import Array
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 
 class Parameter(Generic[T]):
-    """A constructor argument that can be read and not changed: what was learned depends on it."""
+    """A constructor argument that can be read and not changed: what was learned depends on it.
+
+    `check` takes a value, its name and the limits, and returns what is kept.
+    """
+
+    def __init__(self, check: Callable[..., T] | None = None, **limits: float) -> None:
+        self._check, self._limits = check, limits
+
+    def checked(self, value: Any) -> T:
+        """Return what is kept of a value; ValueError or TypeError, by name, if it is refused."""
+        return value if self._check is None else self._check(value, self.name, **self._limits)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -36,12 +47,21 @@ def each(forecast: Callable[[Array], Array], inputs: Array) -> Array:
     return np.array([forecast(x) for x in inputs]) if inputs.ndim == 2 else forecast(inputs)
 
 
-class Forecaster:
-    """Sizes, parameters and a representation. Constructors of subclasses set `_parameters`."""
+class Forecaster(Mergeable):
+    """Sizes, parameters and a representation. Constructors of subclasses keep their arguments."""
 
-    n_features = Parameter[int]()
+    n_features = Parameter(_validate.count)
 
     _parameters: dict[str, Any]
+
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Check and keep what a constructor was given: its `locals()`, before it has others."""
+        of_class = {name: getattr(type(self), name, None) for name in arguments}
+        self._parameters = {
+            name: parameter.checked(arguments[name])
+            for name, parameter in of_class.items()
+            if isinstance(parameter, Parameter)
+        }
 
     @property
     def steps(self) -> int:
@@ -77,7 +97,7 @@ class Forecaster:
 class MulticlassForecaster(Forecaster):
     """A forecaster of labels 0..n_classes-1, whose `run` is the loop of the other two verbs."""
 
-    n_classes = Parameter[int]()
+    n_classes = Parameter(_validate.count, least=2)
 
     def predict(self, x: ArrayLike) -> Array:
         """Probabilities (n_classes,) of an input (n_features,); of a table, a row each.

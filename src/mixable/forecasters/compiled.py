@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mixable import _core, _validate, integrals
-from mixable.forecasters.base import Array, Forecaster, MulticlassForecaster, Parameter
-from mixable.forecasters.structure import shapes
+from mixable._types import Array
+from mixable.forecasters.base import Forecaster, MulticlassForecaster, Parameter
+from mixable.forecasters.structure import checked_structure, shapes
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,10 +35,10 @@ class Core(Protocol):
     def adopt(self, other: Self) -> None:
         """Take what a smaller one has learned."""
 
-    def state(self) -> dict[str, int | float | NDArray[np.float64]]:
+    def state(self) -> dict[str, int | float | Array]:
         """All that was learned."""
 
-    def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None:
+    def restore(self, state: dict[str, int | float | Array]) -> None:
         """Go on from a state; ValueError if it is not sound."""
 
 
@@ -92,7 +93,9 @@ def with_structure(state: dict[str, Any]) -> dict[str, Any]:
     parameters = state["parameters"]
     if "structure" in parameters:
         return state
-    integrator = integrals.choose_as_in_0_1(parameters["integrator"], parameters["n_classes"])
+    integrator = parameters["integrator"]
+    if integrator is None:
+        integrator = integrals.Quadrature() if parameters["n_classes"] == 2 else integrals.Sobol()
     return {**state, "parameters": {**parameters, "structure": "full", "integrator": integrator}}
 
 
@@ -144,14 +147,10 @@ class PosteriorForecaster(CompiledMulticlassForecaster):
     The full one is kept in K - 1 coordinates, one with structure in those of the classes.
     """
 
-    lam = Parameter[float]()
+    lam = Parameter(_validate.regulariser)
+    structure = Parameter(checked_structure)
 
     _core: PosteriorCore
-
-    @property
-    def structure(self) -> str:
-        """What is kept of A^-1; see `mixable.GAF`."""
-        return str(self._parameters.get("structure", "full"))
 
     @property
     def coef(self) -> Array:

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import _core, _validate
-from mixable.forecasters.base import Array, Parameter
+from mixable._types import Array, Truths
+from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledForecaster
 
 SENTINEL_DRIFT = 0.01
@@ -51,7 +51,7 @@ class Ensemble(CompiledForecaster):
             sizes = {"unit": 1.0, "sizes": 0, "sizes_kept": np.empty((1, 0))}
             new = {"judge": 0.5, "bayes": known["weight"], **sizes, **units}
             state = {**state, "state": {**known, **new}}
-        members = range(len(state["parameters"]["grid"]))
+        members = range(sum(name.endswith(".awake") for name in known))
         self._asleep = frozenset(i for i in members if known[f"{i}.awake"] == 0)
         try:
             super().__setstate__(state)
@@ -120,14 +120,14 @@ class Ensemble(CompiledForecaster):
         return np.asarray(self._core.weights()[0])
 
     @property
-    def awake(self) -> NDArray[np.bool_]:
+    def awake(self) -> Truths:
         """Which experts are awake."""
         return np.asarray(self._core.weights()[1] > 0)
 
     @property
     def trust(self) -> Array:
         """The trust in each expert among those awake: 0 for sleepers, all together 1."""
-        trust = self.weights * self.awake
+        trust = np.where(self.awake, self.weights, 0.0)
         return np.asarray(trust / trust.sum())
 
     @property
@@ -141,7 +141,7 @@ class Ensemble(CompiledForecaster):
         order = np.argsort(-trust, kind="stable")
         lines = [
             f"{type(self).__name__} after {self.steps} examples of {self.n_features} features: "
-            f"{awake.sum()} of {len(awake)} experts are awake.",
+            f"{np.count_nonzero(awake)} of {len(awake)} experts are awake.",
             f"Inputs are measured by a mean square of {self.input_scale:.4g}. Trust is by {loss} "
             f"loss, with a share of {self.share:g}.",
             "trust  expert",
@@ -187,23 +187,25 @@ def check_experts(
 
 
 def checked_grid(
-    grid: Iterable[Sequence[float]], names: tuple[str, ...]
+    grid: Iterable[Sequence[float]], names: tuple[str, ...], *, name: str = "grid"
 ) -> tuple[tuple[float, ...], ...]:
     """Check the settings of the posteriors."""
     try:
         settings = tuple(tuple(setting) for setting in grid)
     except TypeError:
-        raise TypeError(f"grid must be a list of ({', '.join(names)}), got {grid!r:.80}") from None
+        raise TypeError(
+            f"{name} must be a list of ({', '.join(names)}), got {grid!r:.80}"
+        ) from None
     for position, setting in enumerate(settings):
         if len(setting) != len(names):
-            raise ValueError(f"grid[{position}] must be ({', '.join(names)}), got {setting!r}")
+            raise ValueError(f"{name}[{position}] must be ({', '.join(names)}), got {setting!r}")
     if not settings:
-        raise ValueError("grid is empty")
-    limits = {name: (0, 1e3) if name == "drift" else (1e-10, 1e10) for name in names}
+        raise ValueError(f"{name} is empty")
+    limits = {which: (0, 1e3) if which == "drift" else (1e-10, 1e10) for which in names}
     return tuple(
         tuple(
-            _validate.real(value, f"grid[{position}]: {name}", least=least, most=most)
-            for (name, (least, most)), value in zip(limits.items(), setting, strict=True)
+            _validate.real(value, f"{name}[{position}]: {which}", least=least, most=most)
+            for (which, (least, most)), value in zip(limits.items(), setting, strict=True)
         )
         for position, setting in enumerate(settings)
     )

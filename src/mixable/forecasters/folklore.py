@@ -9,7 +9,7 @@ from __future__ import annotations
 from mixable import _core, _validate, bounds
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import PosteriorForecaster
-from mixable.forecasters.structure import checked_structure, refuse_if_too_large
+from mixable.forecasters.structure import refuse_if_too_large
 from mixable.losses import Logistic
 
 
@@ -43,8 +43,8 @@ class Folklore(PosteriorForecaster):
     0.65
     """
 
-    beta = Parameter[float]()
-    drift = Parameter[float]()
+    beta = Parameter(_validate.real, above=0)
+    drift = Parameter(_validate.real, least=0)
 
     def __init__(
         self,
@@ -56,14 +56,8 @@ class Folklore(PosteriorForecaster):
         drift: float = 0.0,
         structure: str = "full",
     ) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.regulariser(lam),
-            "beta": _validate.real(beta, "beta", above=0),
-            "drift": _validate.drift(drift, lam),
-            "structure": checked_structure(structure),
-        }
+        self._keep(locals())
+        _validate.drift(self.drift, self.lam)
         d, K = self.n_features, self.n_classes
         refuse_if_too_large(self, K, [(self.structure, self.drift)])
         options = self.lam, self.beta, self.drift

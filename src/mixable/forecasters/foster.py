@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _validate
-from mixable.forecasters.base import Array, Parameter
+from mixable._types import Array
+from mixable.forecasters.base import Parameter
 from mixable.forecasters.keeping import KeepingForecaster
 from mixable.integrals import helmert, softmax
 
@@ -55,12 +56,12 @@ class Foster(KeepingForecaster):
     True
     """
 
-    radius = Parameter[float]()
-    mu = Parameter[float]()
-    m = Parameter[int]()
-    moves = Parameter["int | None"]()
-    seed = Parameter[int]()
-    force = Parameter[bool]()
+    radius = Parameter(_validate.scale)
+    mu = Parameter(_validate.real, least=0, most=0.5)
+    m = Parameter(_validate.count, most=10**6)
+    moves = Parameter(_validate.optional(_validate.count), most=10**5)
+    seed = Parameter(_validate.count, least=0)
+    force = Parameter(lambda value, name: bool(value))
 
     def __init__(
         self,
@@ -74,16 +75,7 @@ class Foster(KeepingForecaster):
         seed: int = 0,
         force: bool = False,
     ) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "radius": _validate.scale(radius, "radius"),
-            "mu": _validate.real(mu, "mu", least=0, most=0.5),
-            "m": _validate.count(m, "m", most=10**6),
-            "moves": None if moves is None else _validate.count(moves, "moves", most=10**5),
-            "seed": _validate.count(seed, "seed", least=0),
-            "force": bool(force),
-        }
+        self._keep(locals())
         k, d = self.n_classes - 1, self.n_features
         if k * d > MOST_WEIGHTS and not self.force:
             raise ValueError(

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._fit import fit
-from mixable._types import Labels
-from mixable.forecasters.base import Array, Parameter
+from mixable._types import Array, Labels
+from mixable.forecasters.base import Parameter
 from mixable.forecasters.keeping import KeepingForecaster
 from mixable.integrals import helmert, softmax
 
@@ -41,14 +41,10 @@ class FTRL(KeepingForecaster):
     array([0.079, 0.079, 0.842])
     """
 
-    lam = Parameter[float]()
+    lam = Parameter(_validate.regulariser)
 
     def __init__(self, n_features: int, n_classes: int, *, lam: float = 0.1) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.regulariser(lam),
-        }
+        self._keep(locals())
         D = (self.n_classes - 1) * self.n_features
         sizes = f"{self.n_features} features and {self.n_classes} classes"
         _validate.memory(3 * 8.0 * D * D, f"{type(self).__name__} with {sizes}")

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mixable import _core, _validate, bounds, integrals
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import PosteriorForecaster, with_structure
-from mixable.forecasters.structure import checked_structure, refuse_if_too_large
+from mixable.forecasters.structure import refuse_if_too_large
 from mixable.losses import Logistic
+from mixable.surrogates import SURROGATES, averages, checked_surrogate
 
 
 class GAF(PosteriorForecaster):
@@ -51,6 +54,12 @@ class GAF(PosteriorForecaster):
         `MonteCarlo(m)` is the paper's. With structure it is `Pairwise()`.
     seed
         Seeds the integrator's points.
+    surrogate
+        What replaces a loss once it was learned. "tangent" is the paper's, at the next theta.
+        "variational" takes gradient and curvature on average over the new Gaussian, so that this is
+        the nearest one to the true posterior; "moments" gives it the true posterior's mean and
+        covariance. Both average over points (quadrature for two classes, 128 of Sobol's for more),
+        cost more, need the full posterior, and have no bound.
 
     Notes
     -----
@@ -73,12 +82,13 @@ class GAF(PosteriorForecaster):
     >>> f.learn(X[0], 1)
     """
 
-    beta = Parameter[float]()
-    alpha = Parameter[float]()
-    mu = Parameter[float]()
-    drift = Parameter[float]()
+    beta = Parameter(_validate.real, above=0)
+    alpha = Parameter(_validate.mixability)
+    mu = Parameter(_validate.real, least=0, most=0.5)
+    drift = Parameter(_validate.real, least=0)
     integrator = Parameter["integrals.Integrator | str | None"]()
-    seed = Parameter[int]()
+    seed = Parameter(_validate.count, least=0)
+    surrogate = Parameter(checked_surrogate)
 
     def __init__(
         self,
@@ -93,25 +103,25 @@ class GAF(PosteriorForecaster):
         structure: str = "full",
         integrator: integrals.Integrator | str | None = None,
         seed: int = 0,
+        surrogate: str = "tangent",
     ) -> None:
-        self._parameters: dict[str, Any] = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.regulariser(lam),
-            "beta": _validate.real(beta, "beta", above=0),
-            "alpha": _validate.mixability(alpha, "alpha"),
-            "mu": _validate.real(mu, "mu", least=0, most=0.5),
-            "drift": _validate.drift(drift, lam),
-            "structure": checked_structure(structure),
-            "integrator": integrator,
-            "seed": _validate.count(seed, "seed", least=0),
-        }
+        self._keep(locals())
+        _validate.drift(self.drift, self.lam)
         d, K = self.n_features, self.n_classes
         refuse_if_too_large(self, K, [(self.structure, self.drift)])
         options = self.lam, self.beta, self.alpha, self.mu, self.drift
         if self.structure == "full":
-            self._core = _core.GAF(d, K, *options, integrals.ladder(integrator, K, self.seed))
+            self._core = _core.GAF(
+                d,
+                K,
+                *options,
+                integrals.ladder(integrator, K, self.seed),
+                surrogate=SURROGATES.index(self.surrogate),
+                averages=averages(K, self.seed) if self.surrogate != "tangent" else [],
+            )
             return
+        if self.surrogate != "tangent":
+            raise ValueError(f'surrogate="{surrogate}" needs structure="full", got "{structure}"')
         default = integrals.Pairwise() if integrator is None else integrator
         if integrals.choose(default, K) != integrals.Pairwise():
             raise ValueError(
@@ -141,11 +151,13 @@ class GAF(PosteriorForecaster):
         For comparators of norm at most `radius` and inputs of norm at most `bound`: alpha = 1, beta
         of (A3), lam >= max(4, dimension) zeta. `constants` is "paper" (dimension d K) or "tight"
         (`Logistic.constants`, dimension d (K-1), since the direction common to all classes never
-        matters). With a `horizon` n, lam has the least bound over n examples, `bounds.gaf(n, ...,
-        constants=constants)`, and mu = 1/n: smoothing then costs at most 2 nats in all; without,
-        lam is the least allowed and mu = 0, for `bounds.gaf(n, ..., constants=constants, lam=lam)`.
-        The bound is for exact expectations: those of two classes are, for more see
-        `bounds.proposition3`. On benign streams these values are too cautious to be competitive.
+        matters); "sharp" is the forecaster of another theorem, `bounds.sharp`, for any lam, with a
+        far smaller bound. With a `horizon` n, lam has the least bound over n examples,
+        `bounds.gaf(n, ..., constants=constants)`, and mu = 1/n: smoothing then costs at most 2 nats
+        in all; without, lam is the least allowed ("sharp": `bound` squared) and mu = 0, for
+        `bounds.gaf(n, ..., constants=constants, lam=lam)`. The bound is for exact expectations:
+        those of two classes are, for more see `bounds.proposition3`. On benign streams these values
+        are too cautious to be competitive.
 
         >>> f = GAF.from_theory(18, 4, radius=5.0, bound=1.0, horizon=10_000)
         >>> f.lam, round(f.beta, 4), f.mu
@@ -154,18 +166,50 @@ class GAF(PosteriorForecaster):
         d = _validate.count(n_features, "n_features")
         K = _validate.count(n_classes, "n_classes", least=2)
         radius, bound = _validate.scale(radius, "radius"), _validate.scale(bound, "bound")
-        values = Logistic(K).constants(radius, bound, kind=constants)
-        lam, mu = bounds.theory_lam(bounds.dimension(d, K, constants), values), 0.0
+        alpha, mu = 1.0, 0.0
+        if constants == "sharp":
+            lam, beta = bound**2, bounds.largest_beta(K, radius * bound)
+        else:
+            values = Logistic(K).constants(radius, bound, kind=constants)
+            lam = bounds.theory_lam(bounds.dimension(d, K, constants), values)
+            alpha, beta = values.alpha, values.beta
         if horizon is not None:
             mu = 1.0 / max(_validate.count(horizon, "horizon"), 2)
             lam = bounds.gaf(horizon, d, K, radius, bound, constants).lam
-        return cls(
-            d,
-            K,
-            lam=lam,
-            beta=values.beta,
-            alpha=values.alpha,
-            mu=mu,
-            integrator=integrator,
-            seed=seed,
+        return cls(d, K, lam=lam, beta=beta, alpha=alpha, mu=mu, integrator=integrator, seed=seed)
+
+    def certificate(self, bound: float) -> bounds.Certificate:
+        """What this run has proved of its own regret, for every norm of comparators at once.
+
+        From the state alone: no examples are kept. For inputs of norm at most `bound`, examples of
+        weight at most 1, and a number of classes that did not change. It needs the full posterior,
+        alpha <= 1 and no drift, and says nothing (infinity) of comparators for which beta is too
+        large: `from_theory` has a beta for those up to its radius.
+
+        >>> X, y = np.random.default_rng(0).uniform(-1, 1, size=(1000, 1)), np.arange(1000) % 2
+        >>> f = GAF.from_theory(1, 2, radius=2.0, bound=1.0, constants="sharp")
+        >>> p = f.run(X, y)
+        >>> proof = f.certificate(bound=1.0)
+        >>> round(proof.regret(0.5), 1), round(proof.regret(2.0), 1), proof.regret(3.0)
+        (3.9, 7.7, inf)
+        """
+        is_proved = self.structure == "full" and self.surrogate == "tangent"
+        if not is_proved or self.drift > 0 or self.alpha > 1:
+            raise ValueError(
+                'a certificate needs structure="full", surrogate="tangent", drift = 0 and alpha <= '
+                f'1, got structure="{self.structure}", surrogate="{self.surrogate}", drift = '
+                f"{self.drift:g}, alpha = {self.alpha:g}"
+            )
+        K = self.n_classes
+        reduced = self._core.precision() / self.lam  # type: ignore[union-attr]
+        return bounds.Certificate(
+            n_classes=K,
+            lam=self.lam,
+            beta=self.beta,
+            alpha=self.alpha,
+            mu=self.mu,
+            steps=self.steps,
+            bound=_validate.scale(bound, "bound"),
+            log_determinant=float(np.linalg.slogdet(reduced)[1]),
+            is_exact=integrals.choose(self.integrator, K) == integrals.Quadrature(),
         )

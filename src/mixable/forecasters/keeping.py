@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _validate
-from mixable._types import Labels
-from mixable.forecasters.base import Array, MulticlassForecaster, each
+from mixable._types import Array, Labels
+from mixable.forecasters.base import MulticlassForecaster, each
 
 
 class KeepingForecaster(MulticlassForecaster):

@@ -37,9 +37,9 @@ class OGD(CompiledMulticlassForecaster):
     0.95
     """
 
-    step = Parameter[float]()
-    fixed = Parameter[bool]()
-    radius = Parameter["float | None"]()
+    step = Parameter(_validate.real, above=0)
+    fixed = Parameter(lambda value, name: bool(value))
+    radius = Parameter(_validate.optional(_validate.scale))
 
     def __init__(
         self,
@@ -50,13 +50,7 @@ class OGD(CompiledMulticlassForecaster):
         fixed: bool = False,
         radius: float | None = None,
     ) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "step": _validate.real(step, "step", above=0),
-            "fixed": bool(fixed),
-            "radius": None if radius is None else _validate.scale(radius, "radius"),
-        }
+        self._keep(locals())
         d, K = self.n_features, self.n_classes
         _validate.memory(16.0 * K * d, f"OGD with {d} features and {K} classes")
         self._core = _core.OGD(d, K, self.step, self.fixed, self.radius or 0.0)

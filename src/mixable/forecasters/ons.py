@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
-from mixable.forecasters.base import Array, MulticlassForecaster, Parameter
+from mixable._types import Array
+from mixable.forecasters.base import MulticlassForecaster, Parameter
 from mixable.forecasters.compiled import PosteriorForecaster
 from mixable.forecasters.structure import refuse_if_too_large
 
@@ -46,8 +47,8 @@ class ONS(PosteriorForecaster):
     0.94
     """
 
-    beta = Parameter[float]()
-    radius = Parameter["float | None"]()
+    beta = Parameter(_validate.scale)
+    radius = Parameter(_validate.optional(_validate.scale))
 
     def __init__(
         self,
@@ -58,15 +59,14 @@ class ONS(PosteriorForecaster):
         beta: float = 1.0,
         radius: float | None = None,
     ) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "lam": _validate.regulariser(lam),
-            "beta": _validate.scale(beta, "beta"),
-            "radius": None if radius is None else _validate.scale(radius, "radius"),
-        }
+        self._keep(locals())
         refuse_if_too_large(self, self.n_classes, [("full", 0.0)], rank=1)
         self._core = _core.ONS(self.n_features, self.n_classes, self.lam, self.beta)
+
+    @property
+    def structure(self) -> str:  # type: ignore[override]  # a constant here, a parameter elsewhere
+        """Always "full"."""
+        return "full"
 
     @classmethod
     def from_theory(cls, n_features: int, n_classes: int, *, radius: float, bound: float) -> ONS:

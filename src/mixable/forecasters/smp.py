@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixable._fit import fit
-from mixable.forecasters.base import Array
+from mixable._types import Array
 from mixable.forecasters.ftrl import FTRL
 from mixable.integrals import helmert, softmax
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 STRUCTURES = ("full", "blocks", "shared", "diagonal")
 
 
-def checked_structure(structure: str) -> str:
+def checked_structure(structure: str, name: str = "structure") -> str:
     """Refuse what is not the name of a structure."""
     if not isinstance(structure, str) or structure not in STRUCTURES:
         names = ", ".join(map(repr, STRUCTURES))
-        raise ValueError(f"structure must be one of {names}, got {structure!r:.80}")
+        raise ValueError(f"{name} must be one of {names}, got {structure!r:.80}")
     return structure
 
 

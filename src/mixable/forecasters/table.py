@@ -5,17 +5,21 @@ To add a forecaster, write its file and its page in docs/forecasters, and add a 
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Entry:
     """What the rest of the package needs to know of a forecaster."""
 
     name: str
     """Its class."""
     page: str
     """Its page in docs/forecasters, without the ending."""
+    _: KW_ONLY
     home: str = "mixable.forecasters"
     """The module that has the class."""
     forecasts: str = "labels"
@@ -26,6 +30,8 @@ class Entry(NamedTuple):
     """Its name on the command line; None if it cannot be raced."""
     searched: tuple[str, ...] = ()
     """The parameters that the paper's grid goes over in a race."""
+    sparse: bool = False
+    """Whether its inputs are sparse rows."""
     streams: bool = False
     """Whether `mixable stream --forecaster` offers it."""
 
@@ -34,6 +40,12 @@ class Entry(NamedTuple):
         """The class."""
         kind: type = getattr(import_module(self.home), self.name)
         return kind
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What its constructor takes: each default by name, `inspect.Parameter.empty` if none."""
+        taken = inspect.signature(self.kind).parameters
+        return {name: parameter.default for name, parameter in taken.items()}
 
 
 FORECASTERS = (
@@ -46,6 +58,7 @@ FORECASTERS = (
     Entry("AIOLI", "aioli", forecasts="two labels", short="aioli", searched=("lam",)),
     Entry("SMP", "smp", has_posterior=False),
     Entry("Foster", "foster", has_posterior=False),
+    Entry("SparseGAF", "sparse-gaf", has_posterior=False, sparse=True),
     Entry("VAW", "vaw", forecasts="numbers"),
     Entry("AutoRidge", "auto-ridge", forecasts="numbers"),
     Entry("GenericGAF", "generic-gaf", home="mixable.reference", forecasts="any"),
@@ -53,6 +66,7 @@ FORECASTERS = (
         "KernelGAF", "kernel-gaf", home="mixable.kernel_gaf", forecasts="any", has_posterior=False
     ),
     Entry("Mixture", "mixture", home="mixable.mixture", forecasts="any", has_posterior=False),
+    Entry("Pool", "pool", home="mixable.pool", forecasts="any", has_posterior=False),
 )
 
 BY_NAME = {entry.name: entry for entry in FORECASTERS}

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate, bounds
-from mixable.forecasters.base import Array, Parameter
+from mixable._types import Array
+from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledForecaster
 from mixable.forecasters.structure import refuse_if_too_large
 from mixable.losses import Squared
@@ -41,17 +42,14 @@ class VAW(CompiledForecaster):
     0.6666666666666666
     """
 
-    lam = Parameter[float]()
-    drift = Parameter[float]()
+    lam = Parameter(_validate.regulariser)
+    drift = Parameter(_validate.real, least=0)
 
     _core: Compiled
 
     def __init__(self, n_features: int, *, lam: float = 1.0, drift: float = 0.0) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "lam": _validate.regulariser(lam),
-            "drift": _validate.drift(drift, lam),
-        }
+        self._keep(locals())
+        _validate.drift(self.drift, self.lam)
         refuse_if_too_large(self, 2, [("full", self.drift)])
         self._core = _core.VAW(self.n_features, self.lam, self.drift)
 

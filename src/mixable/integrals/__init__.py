@@ -17,7 +17,6 @@ from mixable.integrals.integrators import (
     Quadrature,
     Sobol,
     choose,
-    choose_as_in_0_1,
     ladder,
 )
 
@@ -31,7 +30,6 @@ __all__ = [
     "Rung",
     "Sobol",
     "choose",
-    "choose_as_in_0_1",
     "expectation",
     "helmert",
     "ladder",

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import _core
-
-Array = NDArray[np.float64]
+from mixable._types import Array
 
 
 class Rung(NamedTuple):

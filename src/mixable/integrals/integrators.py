@@ -15,13 +15,15 @@ Numer. Math. 10.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from mixable import _validate
 from mixable._sobol import matched_sobol
-from mixable.integrals.expectation import Array, Rung
+from mixable._types import Array
+from mixable.integrals.expectation import Rung
 
 MOST_POINTS = 2**16
 """The most points that an integrator may have."""
@@ -168,19 +170,13 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
     return integrator
 
 
-def choose_as_in_0_1(integrator: Integrator | str | None, n_classes: int) -> Integrator | str:
-    """Return the integrator that version 0.1.0 chose."""
-    default = Quadrature() if n_classes == 2 else Sobol()
-    return default if integrator is None else integrator
-
-
 def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> list[Rung]:
     """Return the rungs of an integrator, checked: the compiled core does not check them."""
     k = n_classes - 1
     chosen = choose(integrator, n_classes)
     if isinstance(chosen, Ladder) and k > 1:
         _validate.claim(8.0 * k * (k * k + MOST_POINTS), f"Ladder for {n_classes} classes")
-    rungs = [Rung(*rung) for rung in chosen.rungs(k, seed)]
+    rungs = [Rung(*rung) for rung in _rungs(chosen, k, seed)]
     if not rungs:
         raise ValueError("integrator has no rungs")
     for i, rung in enumerate(rungs):
@@ -206,6 +202,25 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
     return rungs
 
 
+def _rungs(integrator: Integrator, k: int, seed: int) -> list[Rung]:
+    """The rungs of an integrator; our own are remembered, since points take 10 ms to make."""
+    if isinstance(integrator, (Sobol, Quadrature, Ladder, Pairwise)):
+        return _remembered(integrator, k, seed)
+    return integrator.rungs(k, seed)
+
+
+@lru_cache(maxsize=8)
+def _remembered(
+    integrator: Sobol | Quadrature | Ladder | Pairwise, k: int, seed: int
+) -> list[Rung]:
+    rungs = integrator.rungs(k, seed)
+    for rung in rungs:
+        for array in (rung.points, rung.weights):
+            if array is not None:
+                array.flags.writeable = False
+    return rungs
+
+
 def _cubature_rung(k: int, reach: float) -> Rung:
     """Degree 5 for N(0, I), 2 k^2 + 1 points: 0, +-sqrt(3) e_i, +-sqrt(3) e_i +-sqrt(3) e_j."""
     centre = np.zeros((k, 1))
@@ -215,7 +230,7 @@ def _cubature_rung(k: int, reach: float) -> Rung:
     central, axial = (1 + (k * k - 7 * k) / 18) / 2, (4 - k) / 18
     weights = np.array([central, *[axial] * k, *[1 / 36] * pairs.shape[1]])
     points = np.ascontiguousarray(np.concatenate([centre, axes, pairs], axis=1))
-    return Rung("symmetric", reach, points.shape[1], points, weights)
+    return Rung("symmetric", reach, points.shape[1], points=points, weights=weights)
 
 
 def _trapezoid_rung(logit_sd: float) -> Rung:
@@ -229,10 +244,12 @@ def _trapezoid_rung(logit_sd: float) -> Rung:
     h = 2 * np.pi * strip / (25.3 + strip**2 / 2)
     z: Array = h * (np.arange(int(np.ceil(6.8 / h)), dtype=np.float64) + 0.5)
     weights = np.exp(-0.5 * z * z)
+    weights = weights / (2 * weights.sum())
     # The logit difference is sqrt(2) u, so its variance is twice S.
-    return Rung("symmetric", logit_sd**2 / 2, len(z), z[None, :], weights / (2 * weights.sum()))
+    return Rung("symmetric", logit_sd**2 / 2, len(z), points=z[None, :], weights=weights)
 
 
 def _sobol_rung(k: int, m: int, seed: int, reach: float) -> Rung:
     half = m // 2
-    return Rung("symmetric", reach, half, matched_sobol(k, half, seed), np.full(half, 1.0 / m))
+    points, weights = matched_sobol(k, half, seed), np.full(half, 1.0 / m)
+    return Rung("symmetric", reach, half, points=points, weights=weights)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from mixable import _validate
+from mixable._types import Array
 
 
-def effective_dimension(K: ArrayLike, lam: float) -> NDArray[np.float64]:
+def effective_dimension(K: ArrayLike, lam: float) -> Array:
     """d_eff(t) = tr K_t (K_t + lam I)^-1 of the first t = 1, ..., n examples.
 
     K (n, n) is the kernel matrix of all of them. The paper believes that d_eff replaces the

@@ -11,10 +11,9 @@ import copy
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import _validate
-from mixable._types import Array
+from mixable._types import Array, Truths
 
 
 class Fourier:
@@ -67,7 +66,7 @@ class Fourier:
         waves = np.cos(Z @ self.frequencies + self.phases)
         return np.asarray(math.sqrt(2 / self.n_components) * waves)
 
-    def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Fourier]:
+    def learn(self, Z: Array, counts: Truths | None = None) -> tuple[Array, Fourier]:
         """The same, and the map afterwards: there is nothing to learn."""
         return self.transform(Z), self
 

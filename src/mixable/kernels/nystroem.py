@@ -8,14 +8,13 @@ Transactions on Signal Processing 52.
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 
-from mixable import _validate
-from mixable._types import Array
+from mixable import _core, _validate
+from mixable._types import Array, Truths
 
 
 def rbf(A: Array, B: Array, gamma: float) -> Array:
@@ -55,8 +54,6 @@ class Nystroem:
     True
     """
 
-    BLOCK = 256  # rows that are transformed together
-
     def __init__(
         self, n_features: int, n_components: int, *, gamma: float, tolerance: float = 1e-3
     ) -> None:
@@ -64,44 +61,74 @@ class Nystroem:
         self.n_components = _validate.count(n_components, "n_components")
         self.gamma = _validate.scale(gamma, "gamma")
         self.tolerance = _validate.real(tolerance, "tolerance", least=1e-10, most=1)
-        self.landmarks: Array = np.empty((0, d))
-        self.factor: Array = np.empty((0, 0))  # L
+        self._n_features = d
+        self._core = self._new_core()
+
+    def _new_core(self) -> _core.Landmarks:
+        return _core.Landmarks(self._n_features, self.n_components, self.gamma, self.tolerance)
+
+    @property
+    def landmarks(self) -> Array:
+        """The landmarks so far (r, n_features)."""
+        return self._core.arrays()[0]
+
+    @property
+    def factor(self) -> Array:
+        """The Cholesky factor L (r, r) of their kernel matrix."""
+        return self._core.arrays()[1]
 
     def transform(self, Z: Array) -> Array:
         """Features (n, n_components) of rows Z (n, n_features), each as if it were the next."""
-        out, residual = self._project(Z)
-        r = len(self.landmarks)
-        if r < self.n_components:
-            out[:, r] = np.where(residual > self.tolerance, np.sqrt(residual), 0.0)
-        return out
+        return self._core.transform(np.ascontiguousarray(Z))
 
-    def learn(self, Z: Array, counts: NDArray[np.bool_] | None = None) -> tuple[Array, Nystroem]:
+    def learn(self, Z: Array, counts: Truths | None = None) -> tuple[Array, Nystroem]:
         """Features of the rows one after the other, and the map after them.
 
         Rows that do not count (n,) never become landmarks.
         """
         counts = np.ones(len(Z), dtype=bool) if counts is None else counts
-        later, out = copy.copy(self), np.empty((len(Z), self.n_components))
-        for begin in range(0, len(Z), self.BLOCK):
-            block = slice(begin, begin + self.BLOCK)
-            out[block] = later._learn_block(Z[block], counts[block])
-        return out, later
+        later = self._with(*self._core.arrays())
+        return later._core.learn(np.ascontiguousarray(Z), counts), later
 
     def add_features(self, k: int) -> Nystroem:
         """The map for `k` more features, at the end; the landmarks have 0 there."""
-        larger = copy.copy(self)
-        larger.landmarks = np.hstack([self.landmarks, np.zeros((len(self.landmarks), k))])
-        return larger
+        return self._with(*self._core.arrays(), more=k)
+
+    def keep_landmarks(self) -> None:
+        """Add no more landmarks: no row leaves more than 1 unexplained."""
+        landmarks, factor = self._core.arrays()
+        self.tolerance = 1.0
+        self._core = self._new_core()
+        self._core.set(landmarks, factor)
+
+    def _with(self, landmarks: Array, factor: Array, more: int = 0) -> Nystroem:
+        """A map like this one with these landmarks, and perhaps more features."""
+        other = copy.copy(self)
+        other._n_features += more
+        other._core = other._new_core()
+        other._core.set(landmarks, factor)
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in vars(self).items() if name != "_core"}
+        return {**kept, "arrays": self._core.arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = state.pop("arrays")
+        vars(self).update(state)
+        self._core = self._new_core()
+        self._core.set(*arrays)
 
     def state(self) -> dict[str, Array]:
         """Everything that it knows, for `restore`."""
-        return {"gamma": np.array([self.gamma]), "landmarks": self.landmarks, "factor": self.factor}
+        landmarks, factor = self._core.arrays()
+        return {"gamma": np.array([self.gamma]), "landmarks": landmarks, "factor": factor}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from what `state` returned; ValueError if it is not for a map of this size."""
         landmarks, factor = state["landmarks"], state["factor"]
         r = len(landmarks)
-        shapes = (r, self.landmarks.shape[1]), (r, r)
+        shapes = (r, self._n_features), (r, r)
         if (landmarks.shape, factor.shape) != shapes or r > self.n_components:
             found = f"landmarks of shape {landmarks.shape} and their factor of shape {factor.shape}"
             raise ValueError(f"{found} do not fit")
@@ -115,37 +142,6 @@ class Nystroem:
         is_lower = not np.triu(factor, 1).any()
         if not is_lower or not np.allclose(factor @ factor.T, gram, rtol=0, atol=1e-6):
             raise ValueError("the factor is not that of the landmarks' kernel matrix")
-        self.gamma, self.landmarks, self.factor = gamma, landmarks, factor
-
-    def _project(self, Z: Array) -> tuple[Array, Array]:
-        """Features by the landmarks there are, and residuals (n,)."""
-        out, r = np.zeros((len(Z), self.n_components)), len(self.landmarks)
-        if r:
-            k = rbf(self.landmarks, Z, self.gamma)
-            out[:, :r] = solve_triangular(self.factor, k, lower=True, check_finite=False).T
-        return out, np.maximum(1.0 - np.einsum("ij,ij->i", out, out), 0.0)
-
-    def _learn_block(self, Z: Array, counts: NDArray[np.bool_]) -> Array:
-        """Features of the rows one after the other; landmarks are added.
-
-        A new one is a step of Cholesky's on the rows that follow.
-        """
-        out, residual = self._project(Z)
-        at = 0
-        while len(self.landmarks) < self.n_components:
-            above = np.flatnonzero(residual[at:] > self.tolerance)
-            if not len(above):
-                break
-            at, r = at + int(above[0]), len(self.landmarks)
-            out[at, r] = pivot = np.sqrt(residual[at])
-            at += 1
-            if not counts[at - 1]:
-                continue
-            row = out[at - 1, None, :r]
-            self.factor = np.block([[self.factor, np.zeros((r, 1))], [row, pivot]])
-            self.landmarks = np.vstack([self.landmarks, Z[at - 1]])
-            rest = slice(at, None)
-            k = rbf(Z[rest], Z[at - 1 : at], self.gamma)[:, 0]
-            out[rest, r] = (k - out[rest, :r] @ out[at - 1, :r]) / pivot
-            residual[rest] = np.maximum(residual[rest] - out[rest, r] ** 2, 0.0)
-        return out
+        self.gamma = gamma
+        self._core = self._new_core()
+        self._core.set(np.ascontiguousarray(landmarks), np.ascontiguousarray(factor))

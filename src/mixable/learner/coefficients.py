@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixable.learner.inputs import Array
+from mixable._types import Array
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.learner import Learner
 from mixable.learner.outcomes import Targets
@@ -48,16 +48,16 @@ def kernel_widths(learner: Learner) -> list[tuple[float | None, float]]:
     gammas += [each.gamma for each in inputs.maps]
     if len(gammas) == 1:
         return [(gammas[0], 1.0)]
-    trust = forecaster.trust.reshape(len(forecaster.grid), -1).sum(axis=1)
+    trust = forecaster.trust.reshape(len(forecaster.views), -1).sum(axis=1)
     shares = np.bincount(forecaster.views, trust, minlength=len(gammas))
     return list(zip(gammas, shares.tolist(), strict=True))
 
 
 def _refuse_kernels(learner: Learner) -> None:
-    if learner.design.kernel is not None:
+    if not learner.design.is_linear:
         raise AttributeError(
             "coef_, intercept_ and coef_std_ are of linear models only: with a kernel there is no "
-            "weight per column"
+            "weight per column; kernel=None is linear"
         )
 
 

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixable.learner.inputs import Array
+from mixable._types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_NUMBERS = (numbers.Real, np.bool_)
 
 
 class Columns(dict[Hashable, int]):
@@ -75,14 +78,19 @@ def check_dictionary(x: Any) -> None:
         raise TypeError(f"x must be a dictionary of features, got {type(x).__name__}")
 
 
+def is_record(x: Mapping[Hashable, Any]) -> bool:
+    """Whether a dictionary has something else than numbers: text, categories, lists, times."""
+    return not all(value is None or isinstance(value, _NUMBERS) for value in x.values())
+
+
 def number(name: Hashable, value: Any) -> float:
     """The value of a feature; NaN and None count as missing."""
     if value is None:
         return math.nan
-    if not isinstance(value, (numbers.Real, np.bool_)):
+    if not isinstance(value, _NUMBERS):
         raise TypeError(
-            f"feature {name!r} must be a number, got {value!r:.80}; encode it first, say with "
-            "preprocessing.OneHotEncoder"
+            f"feature {name!r} must be a number, got {value!r:.80}: the first record had numbers "
+            "only; declare the kinds of the columns"
         )
     result = float(value)
     if math.isinf(result):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any
 
 from mixable import _validate
@@ -92,14 +93,20 @@ class Design:
         grids.check_effort(effort)
         grid = grids.LOW_RIDGE_GRID if effort == "low" else AutoRidge.GRID
         kernel, parameters = _mixed(grid, names, given, standardize=standardize, kernel=kernel)
-        parameters.update(threads=threads, sleep=effort != "high")
+        parameters.update(threads=threads, sleep=effort != "high", robust=[])
+        if kernel is None and effort != "low":
+            rows = [dict(zip(names, row, strict=True)) for row in AutoRidge.ROBUST]
+            fixed_rows = [tuple({**row, **given}[name] for name in names) for row in rows]
+            parameters["robust"] = list(dict.fromkeys(fixed_rows))
+            if "views" in parameters:
+                parameters["views"] += [0] * len(parameters["robust"])
         flags = {"standardize": standardize, "intercept": intercept}
         return cls(AutoRidge, parameters, kernel=kernel, **flags)
 
     def forecaster(self, n_features: int, n_classes: int | None) -> Any:
         """Return a new forecaster; of numbers, where there are no classes."""
         sizes = {"n_features": self.width(n_features)}
-        if n_classes is not None and "n_classes" in inspect.signature(self.kind).parameters:
+        if n_classes is not None and "n_classes" in _taken(self.kind):
             sizes["n_classes"] = n_classes
         return self.kind(**sizes, **self.parameters)
 
@@ -115,12 +122,25 @@ class Design:
         components = self.kernel.n_components if self.kernel else 0
         return n_features + components + (1 if self.intercept else 0)
 
+    def is_like(self, other: Design) -> bool:
+        """Whether the other asks for the same forecaster with the same parameters."""
+        return (type(self), self.kind, self.parameters) == (
+            type(other),
+            other.kind,
+            other.parameters,
+        )
+
     def fits(self, forecaster: Any, n_features: int) -> bool:
         """Whether a forecaster is of this kind, and takes the rows that the inputs make."""
         if not isinstance(forecaster, Forecaster) or type(forecaster) is not self.kind:
             return False
         width = self.width(n_features)
         return (forecaster.n_features, forecaster._row_length) == (width, self._views * width)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether each column has one weight for each class."""
+        return self.kernel is None
 
     @property
     def _views(self) -> int:
@@ -133,13 +153,18 @@ class Design:
         kind, parameters, kernel = state["kind"], state["parameters"], state.get("kernel")
         if not (_is_multiclass(kind) or kind is AutoRidge):
             raise TypeError(f"a design must be of a forecaster, got {kind!r:.80}")
-        known = inspect.signature(kind).parameters.keys()
-        if not (isinstance(parameters, dict) and parameters.keys() <= known):
+        if not (isinstance(parameters, dict) and parameters.keys() <= _taken(kind)):
             raise TypeError(f"{kind.__name__} does not have the parameters {parameters!r:.80}")
         if not (kernel is None or isinstance(kernel, KernelPlan)):
             raise TypeError(f"kernel must be None or a KernelPlan, got {kernel!r:.80}")
         flags = {"standardize": state["standardize"], "intercept": state["intercept"]}
         self.__init__(kind, parameters, kernel=kernel, **flags)  # type: ignore[misc]
+
+
+@cache
+def _taken(kind: type) -> frozenset[str]:
+    """The parameters that a constructor takes."""
+    return frozenset(inspect.signature(kind).parameters)
 
 
 def _mixed(
@@ -167,7 +192,7 @@ def _check_kind(kind: type, given: dict[str, Any]) -> None:
             "forecaster must be a multiclass forecaster class of mixable, say mixable.ONS, got "
             f"{kind!r:.80}"
         )
-    takes = inspect.signature(kind).parameters
+    takes = _taken(kind)
     if "n_classes" not in takes:
         raise TypeError(f"forecaster must take any number of classes: {kind.__name__} does not")
     for name in given:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mixable.learner.kernel_inputs import KernelPlan
+from mixable.learner.shapes import ShapeDesign
 
 SQUASHED_LAMS = (0.1, 0.01)
 """Settings with these lam, beta 1 and no drift stand in the mixture besides, for inputs that are
@@ -30,6 +31,34 @@ Few, since each is large. The linear ones go to as small a lam as AutoGAF.GRID, 
 lost to it where a plane can separate the classes.
 """
 
+
+CURVED_WIDTHS = (0.125, 1.0, 4.0)
+"""The bandwidths of the curved experts of kernel="auto", one expert each."""
+
+CURVED_GRID = ((0.01, 1.0, 0.0),)
+"""The settings of each of them. A second lam, a drifting one or a fourth width gained 0.3% or less
+on the 20 streams of the choice.
+"""
+
+BINS = ShapeDesign(linear=True, bins=(2.0, 8.0))
+"""An expert that sees in which bins the numbers are: curved in each number by itself."""
+
+LEAVES = ShapeDesign(trees=60, depth=6)
+"""An expert that sees in which leaves of random trees a row is."""
+
+SPARSE = ShapeDesign(takes_features=True, linear=True, bins=(2.0, 8.0))
+"""The first expert on records: categories and words, numbers and their bins, all together."""
+
+CROSSES = ShapeDesign(takes_features=True, takes_crosses=True, linear=True)
+"""The same with the crosses that were asked for; they must earn their weight."""
+
+CURVED_RIDGE_GRID = ((0.01, 0.0, 0.03), (0.1, 0.0, 0.125), (0.1, 0.0, 0.5), (1.0, 0.0, 2.0))
+"""The curved posteriors of GAFRegressor's kernel="auto": (lam, drift, bandwidth). All 20 pairs of
+five bandwidths and four lam were 0.3% better in RMSE on the streams of the choice; see
+docs/guides/regression.md."""
+
+CURVED_ROBUST_GRID = ((0.1, 0.0, 0.125), (0.1, 0.0, 0.5), (1.0, 0.0, 2.0))
+"""Those of them that are robust, besides."""
 
 LOW_GRID = ((0.1, 1.0, 1e-4),)
 """The one posterior of effort="low": the best of 35 settings, on average over 20 streams."""
@@ -96,3 +125,21 @@ def kernels(
         rows[tuple(setting[name] for name in names), view] = None
     grid, views = [row for row, _ in rows], [view for _, view in rows]
     return plan.mixed(bandwidths), {"grid": grid, "views": views, "scale": 1.0}
+
+
+def curved_ridge() -> tuple[tuple[float, ...], dict[str, Any]]:
+    """Return the bandwidths of a curved AutoRidge, and its parameters."""
+    bandwidths = tuple(dict.fromkeys(width for *_, width in CURVED_RIDGE_GRID))
+    settings = (*CURVED_RIDGE_GRID, *CURVED_ROBUST_GRID)
+    return bandwidths, {
+        "grid": [setting for *setting, _ in CURVED_RIDGE_GRID],
+        "robust": [setting for *setting, _ in CURVED_ROBUST_GRID],
+        "views": [bandwidths.index(width) for *_, width in settings],
+        "scale": 1.0,
+    }
+
+
+def curved(effort: str) -> dict[str, Any]:
+    """Return the parameters of a curved expert of kernel="auto"."""
+    structure = None if effort == "auto" else "blocks"
+    return {"grid": list(CURVED_GRID), "structure": structure, "guard": None, "scale": 1.0}

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mixable import _core
-
-Array = NDArray[np.float64]
+from mixable._types import Array
 
 
 class Pending(NamedTuple):
@@ -56,7 +52,23 @@ class Inputs(Protocol):
         """Go on from what `state` returned; ValueError if it does not fit."""
 
 
-class ScaledInputs:
+class ScaledRows(NamedTuple):
+    """Single raw rows through a scaler and a compiled forecaster."""
+
+    scaler: _core.Scaler
+    core: Any
+
+    def predict(self, x: Array) -> Array:
+        """The forecast of a raw row."""
+        p: Array = self.core.predict_raw(self.scaler, x)
+        return p
+
+    def learn(self, x: Array, code: int, weight: float) -> None:
+        """Learn a raw row."""
+        self.core.learn_raw(self.scaler, x, code, weight)
+
+
+class ScaledInputs(Inputs):
     """Each feature by its running mean and deviation, with an intercept; one or two views of it.
 
     The compiled `Scaler` does the work; see core/scaler.hpp.
@@ -69,23 +81,19 @@ class ScaledInputs:
 
     @property
     def row_length(self) -> int:
-        """Numbers in a row of the forecaster."""
         intercept, _, views = self._options
         return views * (self.n_features + (1 if intercept else 0))
 
     def transform(self, X: Array) -> Array:
-        """Rows of the forecaster for a row or a table, each as if it were the next one learned."""
         return self.scaler.transform(X)
 
     def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
-        """Rows for a row or a table, one after the other; nothing changes before `commit`."""
         if X.ndim == 1:
             return self.scaler.transform(X), Pending(X, weight, None)
         later = self._copy(self.n_features)
         return later.learn(X, weight), Pending(X, weight, later)
 
     def commit(self, pending: Pending, rows: int) -> None:
-        """Learn the first `rows` of the rows that were staged. Rows of weight 0 do not count."""
         if not rows:
             return
         if pending.X.ndim == 1:
@@ -97,23 +105,19 @@ class ScaledInputs:
             self.scaler.learn(pending.X[:rows], weight)
 
     def with_features(self, n_features: int) -> ScaledInputs:
-        """Return inputs for more features, at the end, that have learned the same."""
         intercept, standardize, views = self._options
         larger = ScaledInputs(n_features, intercept=intercept, standardize=standardize, views=views)
         larger.scaler.adopt(self.scaler)
         return larger
 
     def moments(self) -> tuple[Array, Array]:
-        """The mean and the standard deviation of each feature."""
         mean, sd = self.scaler.moments()
         return mean, sd
 
     def state(self) -> dict[str, Array]:
-        """All that was learned."""
         return self.scaler.state()
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Go on from what `state` returned; ValueError if it does not fit."""
         self.scaler.restore(state)
 
     def _copy(self, n_features: int) -> _core.Scaler:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixable import _validate
+from mixable._types import Array, Truths
 from mixable.kernels import Fourier, Nystroem
-from mixable.learner.inputs import Array, Pending, ScaledInputs
+from mixable.learner.inputs import Inputs, Pending, ScaledInputs
 
 
 class FeatureMap(Protocol):
@@ -24,7 +24,7 @@ class FeatureMap(Protocol):
     def transform(self, Z: Array) -> Array:
         """Features (n, n_components) of rows (n, n_features), each as if it were the next one."""
 
-    def learn(self, Z: Array, counts: NDArray[np.bool_]) -> tuple[Array, Any]:
+    def learn(self, Z: Array, counts: Truths) -> tuple[Array, Any]:
         """Features of the rows one after the other, and the map after those that count."""
 
     def add_features(self, k: int) -> Any:
@@ -40,7 +40,7 @@ class FeatureMap(Protocol):
 METHODS: dict[str, Any] = {"fourier": Fourier, "nystroem": Nystroem}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelPlan:
     """The method, the number of features of each width, and the widths.
 
@@ -83,13 +83,22 @@ class KernelPlan:
         if kernel is None:
             return None
         if not (isinstance(kernel, str) and kernel == "rbf"):
-            raise ValueError(f"kernel must be None or 'rbf', got {kernel!r:.80}")
+            raise ValueError(f"kernel must be None, 'rbf' or 'auto', got {kernel!r:.80}")
         gamma = None if gamma is None else _validate.scale(gamma, "gamma")
-        return cls(method, _validate.count(n_components, "n_components"), gamma)
+        n_components = _validate.count(n_components, "n_components")
+        return cls(method=method, n_components=n_components, gamma=gamma)
 
     def mixed(self, bandwidths: tuple[float, ...]) -> KernelPlan:
         """Return the same with a view for each width, after a linear one."""
         return replace(self, bandwidths=bandwidths if self.gamma is None else (1.0,), linear=True)
+
+    def only(self, bandwidth: float) -> KernelPlan:
+        """Return the plan of a curved expert of kernel="auto": Nystroem features of one width."""
+        return self.several((bandwidth,))
+
+    def several(self, bandwidths: tuple[float, ...]) -> KernelPlan:
+        """Return the same with Nystroem features, and a view for each width."""
+        return replace(self, method="nystroem", gamma=None, bandwidths=bandwidths)
 
     def maps(self, n_features: int) -> list[FeatureMap]:
         """Return new maps, one of each width."""
@@ -100,7 +109,7 @@ class KernelPlan:
         return [make(n_features, self.n_components, gamma=gamma) for gamma in gammas]
 
 
-class KernelInputs:
+class KernelInputs(Inputs):
     """In each view the intercept, kernel features of one width, and the scaled features.
 
     Kernel features are multiplied by sqrt(n_features), so that they are as large as the linear ones
@@ -119,25 +128,27 @@ class KernelInputs:
         )
         self.maps = plan.maps(n_features)
         self.amplitude = math.sqrt(max(n_features, 1))
+        self.asleep: frozenset[int] = frozenset()  # maps that nobody needs: features 0, no learning
 
     @property
     def row_length(self) -> int:
-        """Numbers in a row of the forecaster."""
         return self.plan.views * (self.intercept + self.plan.n_components + self.n_features)
 
     def transform(self, X: Array) -> Array:
-        """Rows of the forecaster for a row or a table, each as if it were the next one learned."""
         Z = self.scaled.transform(X)
-        return self._rows(Z, [each.transform(self._last(Z)) for each in self.maps])
+        last = self._last(Z)
+        features = [
+            self._no_features(last) if i in self.asleep else each.transform(last)
+            for i, each in enumerate(self.maps)
+        ]
+        return self._rows(Z, features)
 
     def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
-        """Rows for a row or a table, one after the other; nothing changes before `commit`."""
         Z, pending = self.scaled.stage(X, weight)
         features, maps = self._learned(Z, weight)
         return self._rows(Z, features), Pending(X, weight, (pending, maps))
 
     def commit(self, pending: Pending, rows: int) -> None:
-        """Learn the first `rows` of the rows that were staged. Rows of weight 0 do not count."""
         scaled, maps = pending.later
         if 0 < rows < len(np.atleast_2d(pending.X)):  # the maps after a part of the rows
             weight = None if pending.weight is None else pending.weight[:rows]
@@ -155,11 +166,9 @@ class KernelInputs:
         return larger
 
     def moments(self) -> tuple[Array, Array]:
-        """The mean and the standard deviation of each feature."""
         return self.scaled.moments()
 
     def state(self) -> dict[str, Array]:
-        """All that was learned."""
         maps = {
             f"map{i}.{name}": value
             for i, each in enumerate(self.maps)
@@ -168,7 +177,6 @@ class KernelInputs:
         return {**self.scaled.state(), **maps, "amplitude": np.array([self.amplitude])}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Go on from what `state` returned; ValueError if it does not fit."""
         rest = dict(state)
         amplitude = _validate.scale(float(rest.pop("amplitude")[0]), "amplitude")
         maps = self.plan.maps(self.n_features)
@@ -184,8 +192,14 @@ class KernelInputs:
         """Kernel features of scaled rows one after the other, and the maps after them."""
         last = self._last(Z)
         counts = np.ones(len(last), dtype=bool) if weight is None else weight > 0
-        learned = [each.learn(last, counts) for each in self.maps]
+        learned = [
+            (self._no_features(last), each) if i in self.asleep else each.learn(last, counts)
+            for i, each in enumerate(self.maps)
+        ]
         return [features for features, _ in learned], [later for _, later in learned]
+
+    def _no_features(self, last: Array) -> Array:
+        return np.zeros((len(last), self.plan.n_components))
 
     def _last(self, Z: Array) -> Array:
         """The features (n, n_features) in their last scaling."""

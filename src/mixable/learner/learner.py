@@ -2,7 +2,7 @@
 
 Transform its input by what was learned before; predict; learn; let the inputs learn it. Estimators
 for scikit-learn and river, the stream and the race all go through here. Rows are float64, NaN for
-what is missing.
+what is missing; or records, if there is an encoder.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _validate
+from mixable._types import Array
 from mixable.forecasters.compiled import is_all_compiled
+from mixable.learner.blend import Blend, RawInputs
 from mixable.learner.design import Design
-from mixable.learner.inputs import Array, Inputs, ScaledInputs
+from mixable.learner.inputs import Inputs, Pending, ScaledInputs, ScaledRows
 from mixable.learner.outcomes import Labels, Outcomes, Targets
+from mixable.learner.pooled import PooledDesign
+from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
+from mixable.records import Encoder, Rows
 
 MOST_NUMBERS = 2**21
 """Tables are staged in parts of at most this many numbers: a kernel makes rows many times wider."""
@@ -38,6 +43,7 @@ class Learner:
         *,
         closed: bool = False,
         forecaster: Any = None,
+        encoder: Encoder | None = None,
     ) -> None:
         self.design = design
         if labels is None:
@@ -45,12 +51,13 @@ class Learner:
         else:
             self.outcomes = Labels(labels, closed=closed)
         self.forecaster = forecaster or design.forecaster(n_features, self.outcomes.n_classes)
-        self.inputs: Inputs = design.inputs(n_features)  # after it, for it refuses large sizes
-        # Single rows of labels met go through the compiled protocol where Python adds nothing.
-        self._compiled = isinstance(self.inputs, ScaledInputs) and is_all_compiled(self.forecaster)
-        self._codes: dict[Hashable, int] = {}
-        if self._compiled and isinstance(self.outcomes, Labels):
-            self._codes = self.outcomes.codes
+        # The inputs are made after the forecaster, for it refuses large sizes.
+        if encoder is None:
+            self.inputs: Inputs = design.inputs(n_features)
+        else:
+            self.inputs = RecordInputs(encoder, n_features)
+        self._is_compiled = is_all_compiled(self.forecaster)
+        self._staged: tuple[Array, Array, Pending] | None = None
 
     @property
     def n_features(self) -> int:
@@ -83,19 +90,24 @@ class Learner:
         """Let rows have `k` more features, at the end."""
         inputs = self.inputs.with_features(self.n_features + k)
         self.forecaster.add_features(k)
-        self.inputs = inputs
+        self.inputs, self._staged = inputs, None
 
     def add_label(self, label: Hashable) -> None:
         """Add a label that has not been met."""
         assert isinstance(self.outcomes, Labels)
         self.outcomes.add(self.forecaster, label)
 
-    def predict(self, X: Array) -> Any:
+    def predict(self, X: Any) -> Any:
         """Probabilities by label, or means, of one row or of each row of a table."""
-        if self._compiled and X.ndim == 1:
-            scaler = self.inputs.scaler  # type: ignore[attr-defined]  # then it has one
-            p = self.forecaster._core.predict_raw(scaler, X)
-            return self.outcomes.forecast(p)
+        if isinstance(self.inputs, RecordInputs):
+            return self.outcomes.forecast(self.forecaster.predict(self.inputs.transform(X)))
+        rows = self._rows() if X.ndim == 1 else None
+        if rows is not None:
+            return self.outcomes.forecast(rows.predict(X))
+        if X.ndim == 1:
+            Z, pending = self._stage(X)
+            self._staged = X.copy(), Z, pending
+            return self.outcomes.forecast(self.forecaster.predict(Z))
         return self.outcomes.forecast(self._in_parts(self.forecaster.predict, X))
 
     def interval(self, X: Array, level: float) -> tuple[Any, Any]:
@@ -108,42 +120,73 @@ class Learner:
         """The standard deviation of the forecast of each row's number."""
         return self._in_parts(self.forecaster.std, X)
 
-    def learn(self, X: Array, y: Any, weight: Array | None = None) -> None:
+    def learn(self, X: Any, y: Any, weight: Array | None = None) -> None:
         """Learn the rows of a table."""
-        if len(X) == 1:
+        if len(X) == 1 and isinstance(X, np.ndarray | list):
             self.learn_one(X[0], y[0], 1.0 if weight is None else float(weight[0]))
         else:
             self.run(X, y, weight)
 
-    def learn_one(self, x: Array, y: Any, weight: float = 1.0) -> None:
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> None:
         """Learn one row; of one of weight 0, no more than that there is such a label."""
-        code = self._codes.get(y)
-        if code is not None:
-            scaler = self.inputs.scaler  # type: ignore[attr-defined]  # then it has one
-            self.forecaster._core.learn_raw(scaler, x, code, weight)
+        if isinstance(self.inputs, RecordInputs):
+            self._learn_record(self.inputs, x, y, weight)
+            return
+        code = self.codes.get(y) if self.has_labels else None
+        rows = None if code is None else self._rows()
+        if rows is not None and code is not None:
+            rows.learn(x, code, weight)
             return
         steps = self.forecaster.steps
-        z, pending = self.inputs.stage(x)
+        z, pending = self._stage(x)
         try:
             self.outcomes.learn(self.forecaster, z, y, weight)
         finally:  # also Ctrl-C, which may come when the row has been learned
+            self._staged = None
             if weight > 0:
                 self.inputs.commit(pending, self.forecaster.steps - steps)
 
-    def run(self, X: Array, y: Any, weight: Array | None) -> Any:
+    def _learn_record(self, inputs: RecordInputs, x: Any, y: Any, weight: float) -> None:
+        steps = self.forecaster.steps
+        Z, pending = inputs.stage([x], np.array([weight]))
+        self._widen(Z)
+        try:
+            self.outcomes.learn(self.forecaster, Z, y, weight)
+        finally:  # also Ctrl-C, which may come when the row has been learned
+            self.inputs.commit(pending, self.forecaster.steps - steps)
+
+    def _rows(self) -> ScaledRows | Blend | None:
+        """What predicts and learns single raw rows, compiled; None where it takes Python."""
+        if isinstance(self.forecaster, Blend):
+            return self.forecaster
+        if self._is_compiled and isinstance(self.inputs, ScaledInputs):
+            return ScaledRows(self.inputs.scaler, self.forecaster._core)
+        return None
+
+    def _stage(self, x: Array) -> tuple[Array, Pending]:
+        """A row staged; the one that was predicted last need not be staged again."""
+        staged = self._staged
+        if staged is not None and np.array_equal(staged[0], x):
+            return staged[1], staged[2]
+        return self.inputs.stage(x)
+
+    def run(self, X: Any, y: Any, weight: Array | None) -> Any:
         """Learn the rows of a table; return the forecasts made before each.
 
         Those are probabilities, 0 for labels that had not been met yet; for numbers, means and
         standard deviations.
         """
-        parts = self._parts(X)
-        if len(parts) > 1:
+        parts, self._staged = self._parts(X), None
+        if len(parts) > 1 and not isinstance(self.inputs, RawInputs):
             self._refuse_too_large(X)
         pieces = []
         for part in parts:
             part_weight = None if weight is None else weight[part]
             steps = self.forecaster.steps
-            Z, pending = self.inputs.stage(X[part], part_weight)
+            Z, pending = self.inputs.stage(rows_of(X, part), part_weight)
+            self._widen(Z)
+            if isinstance(self.forecaster, Blend):
+                self.forecaster.check(Z)
             try:
                 piece = self.outcomes.run(self.forecaster, Z, y[part], part_weight)
             finally:  # also Ctrl-C, between two rows
@@ -155,13 +198,49 @@ class Learner:
         """Predict rows one after the other, learning those with a code of 0 or more.
 
         Returns the forecasts, how many rows were done, and why not all. The bits do not depend on
-        how the rows are spread over calls. The loop is compiled (core/follow.hpp), for inputs that
-        are scaled and no more.
+        how the rows are spread over calls. The loop is compiled: core/follow.hpp, core/pooled.hpp.
         """
-        if not isinstance(self.inputs, ScaledInputs):
-            raise TypeError("a stream is followed with linear inputs only")
-        P, done, reason = self.forecaster._core.follow(self.inputs.scaler, X, codes)
+        if isinstance(self.inputs, RecordInputs):
+            P, done, reason = self._follow_records(self.inputs, X, codes)
+        elif isinstance(self.forecaster, Blend):
+            P, done, reason = self.forecaster.follow(X, codes)
+        elif isinstance(self.inputs, ScaledInputs):
+            P, done, reason = self.forecaster._core.follow(self.inputs.scaler, X, codes)
+        else:
+            raise TypeError('a stream is followed with kernel="auto" or None only')
         return self.outcomes.forecast(P[:done]), done, reason
+
+    def _follow_records(
+        self, inputs: RecordInputs, X: Any, codes: NDArray[np.int_]
+    ) -> tuple[Array, int, str | None]:
+        """The same with records: the encoder learns those that have a label."""
+        pieces: list[Array] = []
+        done, reason, most = 0, None, len(codes)
+        learned = [code >= 0 for code in codes.tolist()]
+        while done < len(codes) and reason is None:
+            n = inputs.alike(X[done : done + most], learned[done : done + most])
+            piece, known = X[done : done + n], learned[done : done + n]
+            try:
+                Z, pending = inputs.follow(piece, known)
+            except (ValueError, TypeError) as error:
+                if n == 1:
+                    reason = str(error)
+                most = max(inputs.first_refused(piece), 1)
+                continue
+            self._widen(Z)
+            assert isinstance(self.inputs, RecordInputs)
+            inputs = self.inputs  # which may be wider
+            P, count, reason = self.forecaster.follow(Z, codes[done : done + n])
+            inputs.commit(pending, known[:count].count(True))
+            pieces.append(P[:count])
+            done, most = done + count, len(codes)
+        none = np.empty((0, self.forecaster.n_classes))
+        return np.concatenate([none, *pieces]), done, reason
+
+    def _widen(self, Z: Any) -> None:
+        """Let the forecaster have as many numbers as records have."""
+        if isinstance(Z, Rows) and Z.dense.shape[1] > self.n_features:
+            self.add_features(Z.dense.shape[1] - self.n_features)
 
     def _refuse_too_large(self, X: Array) -> None:
         """Refuse raw rows that are too large before the first part of a table is learned.
@@ -174,9 +253,11 @@ class Learner:
             row = self.inputs.transform(X[largest])
             _validate.size(row, self.forecaster._largest_square(), f"X[{largest}]")
 
-    def _parts(self, X: Array) -> list[slice]:
+    def _parts(self, X: Any) -> list[slice]:
+        if isinstance(self.inputs, RecordInputs):
+            return self.inputs.parts(len(X))
         most = max(MOST_NUMBERS // int(self.forecaster._row_length), 1)
-        return [slice(at, at + most) for at in range(0, len(X), most)]
+        return [slice(at, min(at + most, len(X))) for at in range(0, len(X), most)]
 
     def _in_parts(self, forecast: Callable[[Array], Any], X: Array) -> Any:
         """What a forecaster says of one row, or of the rows of a table."""
@@ -201,12 +282,20 @@ class Learner:
     def __setstate__(self, state: dict[str, Any]) -> None:
         saved = checked(state)
         self.__init__(  # type: ignore[misc]  # as if it were new
-            saved.design,
-            saved.n_features,
-            saved.labels,
-            closed=saved.closed,
-            forecaster=saved.forecaster,
+            saved["design"],
+            saved["n_features"],
+            saved["labels"],
+            closed=saved["closed"],
+            forecaster=saved["forecaster"],
         )
-        self.inputs.restore(saved.statistics)
+        if "encoder" in saved["scaler"]:
+            self.inputs = RecordInputs(saved["scaler"]["encoder"], saved["n_features"])
+        self.inputs.restore(saved["scaler"])
         if isinstance(self.outcomes, Targets):
-            self.outcomes.origin = saved.origin
+            self.outcomes.origin = saved["origin"]
+
+
+def takes_features(learner: Learner) -> bool:
+    """Whether its rows have sparse features: those of records, or columns of a sparse matrix."""
+    design = learner.design
+    return isinstance(design, PooledDesign) and design.takes_features

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixable import _validate
-from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, number
+from mixable import _validate, records
+from mixable._mergeable import Mergeable
+from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, is_record, number
 from mixable.learner.design import Design
 from mixable.learner.learner import Learner
+from mixable.learner.pooled import design_of_records
+from mixable.learner.record_inputs import RecordInputs, records_encoder
+from mixable.learner.saved import with_defaults
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class NamedLearner:
-    """Columns and a learner. The learner is made when the first features come."""
+class NamedLearner(Mergeable):
+    """Columns and a learner. The learner is made when the first features come.
+
+    If the first record has text, categories, lists or times, or columns are declared, records go
+    through an encoder (`mixable.records`) in place of the columns.
+    """
 
     _columns: Columns
     _learner: Learner | None
@@ -29,26 +36,59 @@ class NamedLearner:
     def _labels(self) -> tuple[Hashable, ...] | None:
         raise NotImplementedError
 
+    def _declared(self) -> records.Columns | None:
+        """What is declared of the columns."""
+        return None
+
     def _begin(self) -> None:
         self._columns, self._learner = Columns(), None
+
+    @property
+    def encoder(self) -> records.Encoder | None:
+        """What makes rows of records; None where records have numbers only."""
+        inputs = None if self._learner is None else self._learner.inputs
+        return inputs.encoder if isinstance(inputs, RecordInputs) else None
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether it knows no columns yet."""
+        learner = self._learner
+        return learner is None or (
+            self.encoder is None and not learner.n_features and not learner.forecaster.steps
+        )
+
+    def begin_records(self, first: Any) -> None:
+        """Take records of any kind from now on; the kinds of their columns are guessed."""
+        declared = self._declared()
+        encoder = records_encoder(declared)
+        encoder.guess(first)
+        crosses = declared is not None and bool(declared.cross)
+        design = design_of_records(self._design(), crosses=crosses)
+        self._learner = Learner(design, encoder.n_dense, self._labels(), encoder=encoder)
+        self._columns = Columns()
 
     def _probabilities(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class met so far."""
         if self._learner is None or not self._learner.labels:
             return {}
-        p = self._learner.predict(self._columns.row(x))
+        if self.encoder is None:
+            p = self._learner.predict(self._columns.row(x))
+        else:
+            check_dictionary(x)
+            (p,) = self._learner.predict([x])
         return dict(zip(self._learner.labels, p.tolist(), strict=True))
 
     def _add_features(self, names: Iterable[Hashable]) -> Learner | None:
         """Make room for features that are new; None while there is nothing to learn from."""
-        new = self._columns.new(names)
-        if self._learner is None:
+        new, learner = self._columns.new(names), self._learner
+        # The widths of kernels go by the columns that come first.
+        if learner is None or (self._is_new and new):
             design = self._design()
             if not new and not design.intercept:
                 return None
             self._learner = Learner(design, len(new), self._labels())
         elif new:
-            self._learner.add_features(len(new))
+            learner.add_features(len(new))
         self._columns.add(new)
         return self._learner
 
@@ -59,11 +99,29 @@ class NamedLearner:
         if row is not None and self._learner is not None:
             return self._learner.learn_one(row, y, w)
         check_dictionary(x)
+        if self._is_new and (self._declared() is not None or is_record(x)):
+            self._begin_with(x, y, w)
+            return
+        if self.encoder is not None and self._learner is not None:
+            self._learner.learn([x], [y], np.array([w]))
+            return
         for name, value in x.items():
             number(name, value)  # refuse before anything is added
-        learner = self._add_features(x)
+        # Sorted: the order of a dictionary says nothing.
+        learner = self._add_features(sorted(x, key=repr))
         if learner is not None:
             learner.learn_one(self._columns.row(x), y, w)
+
+    def _begin_with(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
+        """Learn the first record; if it is refused, there was none."""
+        before = self._columns, self._learner
+        try:
+            self.begin_records([x])
+            assert self._learner is not None
+            self._learner.learn([x], [y], np.array([w]))
+        except BaseException:
+            self._columns, self._learner = before
+            raise
 
     def _learn_many(self, X: pd.DataFrame, y: Any) -> None:
         if not len(X):
@@ -72,20 +130,21 @@ class NamedLearner:
             raise ValueError("X has two columns of the same name")
         if len(y) != len(X):
             raise ValueError(f"y must have {len(X)} entries to go with X, got {len(y)}")
+        has_others = any(kind.kind not in "biuf" for kind in X.dtypes)
+        if self._is_new and (self._declared() is not None or has_others):
+            self.begin_records(X)
+        if self.encoder is not None and self._learner is not None:
+            self._learner.learn(X, y)
+            return
         # Refuse before anything is added.
         finite_or_missing(X.to_numpy(dtype=np.float64, na_value=np.nan))
-        learner = self._add_features(X.columns)
+        learner = self._add_features(sorted(X.columns, key=repr))
         if learner is not None:
             learner.learn(self._columns.table(X), y)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parameters = inspect.signature(type(self)).parameters
-        defaults = {name: each.default for name, each in parameters.items()}
-        known = {*defaults, "_columns", "_learner", "_engine"}
-        if not state.keys() <= known:
-            unknown = sorted(state.keys() - known)
-            raise ValueError(f"a {type(self).__name__} has nothing called {unknown!r:.200}")
-        self._restore({**defaults, **state})
+        known = {"_columns", "_learner", "_engine"}
+        self._restore(with_defaults(type(self), state, known))
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from a saved state, once columns and learner are known to go together."""
@@ -98,7 +157,8 @@ class NamedLearner:
             raise ValueError("the saved columns are not numbered")
         if not (learner is None or isinstance(learner, Learner)):
             raise TypeError(f"a saved learner must be a Learner, got {learner!r:.80}")
-        if len(places) != (learner.n_features if learner else 0):
+        has_encoder = learner is not None and isinstance(learner.inputs, RecordInputs)
+        if len(places) != (learner.n_features if learner and not has_encoder else 0):
             raise ValueError("columns and learner do not go together")
         columns = places if isinstance(places, Columns) else Columns(places)
         self.__dict__.update({**state, "_columns": columns})

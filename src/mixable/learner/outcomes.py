@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixable import _validate
-from mixable.learner.inputs import Array
+from mixable._types import Array
 
 
 class Outcomes(Protocol):
@@ -90,13 +90,16 @@ class Labels:
     def run(self, forecaster: Any, Z: Array, y: Sequence[Hashable], weight: Array | None) -> Array:
         """Probabilities (n, labels in the end) made before each row; 0 for labels not met yet."""
         pieces, begin, new = [], 0, self.new(y)
-        if new:  # pieces are checked one by one: refuse what any would, before the first
-            _validate.size(Z, forecaster._largest_square(), "X")
+        # Pieces are checked one by one: refuse what any would, before the first.
+        largest = forecaster._largest_square()
+        if new and np.isfinite(largest):
+            _validate.size(Z, largest, "X")
         for label in new:
             first = next(t for t in range(begin, len(Z)) if y[t] == label)
             pieces += self._piece(forecaster, Z, y, weight, slice(begin, first))
-            pieces.append(self.forecast(forecaster.predict(Z[first]))[None, :])
-            self.learn(forecaster, Z[first], label, 1.0 if weight is None else float(weight[first]))
+            row = Z[first] if isinstance(Z, np.ndarray) else Z[first : first + 1]
+            pieces.append(np.atleast_2d(self.forecast(forecaster.predict(row))))
+            self.learn(forecaster, row, label, 1.0 if weight is None else float(weight[first]))
             begin = first + 1
         pieces += self._piece(forecaster, Z, y, weight, slice(begin, len(Z)))
         return self.stacked(pieces)

@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any, NamedTuple
+import inspect
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from mixable import _validate
 from mixable.forecasters import AutoRidge
+from mixable.learner.blend import Blend
+from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.design import Design
-from mixable.learner.inputs import Array
 
 
-class Saved(NamedTuple):
-    """What `Learner.__getstate__` returned."""
-
-    design: Design
-    n_features: int
-    labels: list[Hashable] | None
-    closed: bool
-    forecaster: Any
-    statistics: dict[str, Array]
-    origin: float | None
+def with_defaults(kind: type, state: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """A state in which parameters that were not saved have their defaults, and nothing unknown."""
+    defaults = defaults_of(kind)
+    unknown = sorted(state.keys() - defaults.keys() - known)
+    if unknown:
+        raise ValueError(f"a {kind.__name__} has nothing called {unknown!r:.200}")
+    return {**defaults, **state}
 
 
-def checked(state: dict[str, Any]) -> Saved:
-    """Return a state, once its parts are known to go together."""
-    design, forecaster, labels = state["design"], state["forecaster"], state["labels"]
-    statistics = state["scaler"]
+@cache
+def defaults_of(kind: type) -> dict[str, Any]:
+    """The parameters of a constructor, each with its default; not to be changed."""
+    return {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+
+
+def checked(state: dict[str, Any]) -> dict[str, Any]:
+    """Return what `Learner.__getstate__` did, once its parts are known to go together."""
+    design, forecaster, statistics = state["design"], state["forecaster"], state["scaler"]
     if not isinstance(design, Design):
         raise TypeError(f"a learner needs a design, got {design!r:.80}")
     n_features = _validate.count(state["n_features"], "n_features", least=0)
+    if isinstance(forecaster, Blend):  # its experts keep the statistics
+        if statistics.keys() - {"encoder"}:
+            raise ValueError("the saved statistics are not those of a blend")
+        return _checked_parts(state, n_features, statistics)
     are_arrays = all(isinstance(values, np.ndarray) for values in statistics.values())
-    if not are_arrays or statistics["count"].shape != (1, n_features):
+    counts = [each for name, each in statistics.items() if name.split(".")[-1] == "count"]
+    if not are_arrays or not counts or any(each.shape != (1, n_features) for each in counts):
         raise ValueError(f"the saved statistics are not those of {n_features} features")
+    arrays = {name: np.array(values) for name, values in statistics.items()}
+    return _checked_parts(state, n_features, arrays)
+
+
+def _checked_parts(
+    state: dict[str, Any], n_features: int, statistics: dict[str, Any]
+) -> dict[str, Any]:
+    design, forecaster, labels = state["design"], state["forecaster"], state["labels"]
     origin = state.get("origin", 0.0)  # the first models that were saved had none
     if origin is not None:
         _validate.target_in_range(origin, "origin")
     closed = _validate.flag(state["closed"], "closed")
-    fits = design.fits(forecaster, n_features) and (design.kind is AutoRidge) == (labels is None)
+    of_numbers = design.kind in (AutoRidge, CurvedRidge)
+    fits = design.fits(forecaster, n_features) and of_numbers == (labels is None)
     if labels is not None:
         fits = fits and _are_labels(labels, state["codes"], forecaster)
     if not fits:
         raise ValueError("labels, inputs and forecaster do not go together")
-    arrays = {name: np.array(values) for name, values in statistics.items()}
-    return Saved(design, n_features, labels, closed, forecaster, arrays, origin)
+    sound = {"n_features": n_features, "scaler": statistics, "closed": closed, "origin": origin}
+    return {**state, **sound}
 
 
 def _are_labels(labels: Any, codes: Any, forecaster: Any) -> bool:

@@ -220,7 +220,8 @@ class _Line:
         weights = np.exp(-0.5 * t * t)
         points = np.zeros((k, len(t)))
         points[0] = t
-        return [Rung("symmetric", math.inf, len(t), points, weights / (2 * weights.sum()))]
+        weights = weights / (2 * weights.sum())
+        return [Rung("symmetric", math.inf, len(t), points=points, weights=weights)]
 
 
 def _soft_loss(loss: Loss, alpha: float, mean: Array, direction: Array, y: Any) -> float:

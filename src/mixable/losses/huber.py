@@ -88,7 +88,7 @@ class Huber:
                 f"Huber's loss is not mixable for delta < target_bound, here {self.delta} < {Y}"
             )
         alpha = 1 / Y**2 if self.delta >= 1.5 * Y else 1 / (2 * Y * (2 * Y - self.delta))
-        return Constants(alpha, 1.0, bound * bound, math.inf)
+        return Constants(alpha=alpha, beta=1.0, gamma=bound * bound, zeta=math.inf)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
         """The prediction in [-Y, Y] that meets Eq. (4) equally well for both extreme outcomes."""

@@ -84,10 +84,10 @@ class Logistic:
         check_kind(kind)
         if kind == "paper":
             beta = 1 / (math.log(self.n_classes) / 2 + radius * bound + 1)
-            return Constants(1.0, beta, bound * bound, 4 * bound * bound)
+            return Constants(alpha=1.0, beta=beta, gamma=bound * bound, zeta=4 * bound * bound)
         entropy = math.log(self.n_classes) / 2 if self.n_classes > 2 else 0.0
         beta = 1 / (entropy + radius * bound / math.sqrt(2) + 1)
-        return Constants(1.0, beta, bound * bound / 2, 0.142 * bound * bound)
+        return Constants(alpha=1.0, beta=beta, gamma=bound * bound / 2, zeta=0.142 * bound * bound)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
         """``E softmax(z)``, Eq. (6): at alpha = 1 it meets Eq. (4) with equality.

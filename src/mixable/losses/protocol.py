@@ -64,8 +64,9 @@ def check_kind(kind: str) -> None:
         raise ValueError(f'constants must be "paper" or "tight", got {kind!r}')
 
 
-def check_loss(loss: object) -> None:
-    """Raise TypeError unless `loss` has the methods of a loss."""
+def check_loss(loss: object, name: str = "loss") -> Loss:
+    """Return a loss; raise TypeError unless it has the methods of one."""
     if not isinstance(loss, Loss):
         kind = type(loss).__name__
-        raise TypeError(f"loss must have the methods of mixable.losses.Loss, got {kind}")
+        raise TypeError(f"{name} must have the methods of mixable.losses.Loss, got {kind}")
+    return loss

@@ -65,7 +65,7 @@ class Squared:
         check_kind(kind)
         Y2 = self.target_bound * self.target_bound
         zeta = 1 / (8 * Y2 * n_features * self.n_outputs * radius**2)
-        return Constants(1 / (2 * Y2), 1.0, 2 * bound * bound, zeta)
+        return Constants(alpha=1 / (2 * Y2), beta=1.0, gamma=2 * bound * bound, zeta=zeta)
 
     def substitute(self, mean: Array, covariance: Array, alpha: float, step: int = 0) -> Array:
         """``(I + 2 alpha cov)^-1 mean``, which meets Eq. (4).

@@ -7,13 +7,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core
-from mixable._types import Array
 from mixable.learner.columns import number
 from mixable.streaming.errors import StreamError
 from mixable.streaming.model import Identifier, StreamModel, as_text
@@ -24,10 +24,11 @@ MOST_FEATURES = 2000  # that are added unasked
 LONGEST_NAME = 1000  # of a feature or an identifier
 
 
-class Batch(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
     """Some lines of a buffer, as events and rejects."""
 
-    X: Array  # (n, features of the model); NaN is missing
+    X: Any  # (n, features of the model), NaN is missing; or a list of n records
     labels: list[str | None]
     ids: Sequence[Identifier]
     begins: Integers  # where each event's line begins in the buffer
@@ -47,33 +48,50 @@ class CsvEvents:
             if wanted is not None and wanted not in names:
                 found = f"{', '.join(names):.300}"
                 raise StreamError(f"the header has no column {wanted!r}; it has {found}")
+        self._model, self._options = model, options
         features = [name for name in names if name not in (target, identifier)]
-        if not model.closed_features and options.learns:
-            if len(model.columns.keys() | set(features)) > MOST_FEATURES:
-                hint = "name the features with --features if there are so many"
-                raise StreamError(f"the header has {len(features):,} columns; {hint}")
-            model.add_features(features)
-        used = [name for name in features if name in model.columns]
+        is_open = options.learns and not model.closed_features
+        if is_open and len({*model.feature_names, *features}) > MOST_FEATURES:
+            hint = "name the features with --features if there are so many"
+            raise StreamError(f"the header has {len(features):,} columns; {hint}")
+        used = self._used(features)
         self._fieldless = not (used if model.closed_features else features)
         # features that the model has, and the header has not
-        self.missing = [str(name) for name in model.columns if name not in used]
+        self.missing = [str(name) for name in model.feature_names if name not in used]
+        self._begin(names, used)
+
+    def _used(self, features: list[str]) -> list[str]:
+        """Those of the header's features that are used; the model has them from now on."""
+        if not self._model.closed_features and self._options.learns:
+            self._model.add_features(features)
+        return [name for name in features if name in self._model.columns]
+
+    def _begin(self, names: list[str], used: list[str]) -> None:
         places = {name: place for place, name in enumerate(used)}
-        special = {target: -2, identifier: -3}
-        self._columns = [model.columns[name] for name in used]
-        self._model = model
+        special = {self._options.target: -2, self._options.identifier: -3}
+        self._columns = [self._model.columns[name] for name in used]
         roles = [special.get(name, places.get(name, -1)) for name in names]
         self._parser = _core.CsvParser(roles, names)
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         """At most `most` events of some whole lines."""
         parsed = self._parser.parse(block, begin, end, most, LONGEST_NAME)
-        batch = Batch(*parsed, fieldless=[self._fieldless] * len(parsed[0]))
-        width = len(self._model.columns)
-        if self._columns == list(range(width)):
-            return batch
-        X = np.full((len(batch.X), width), math.nan)
-        X[:, self._columns] = batch.X
-        return batch._replace(X=X)
+        known, labels, ids, begins, lines, rejects, stop, passed = parsed
+        width, X = len(self._model.columns), known
+        if self._columns != list(range(width)):
+            X = np.full((len(known), width), math.nan)
+            X[:, self._columns] = known
+        return Batch(
+            X=X,
+            labels=labels,
+            ids=ids,
+            begins=begins,
+            lines=lines,
+            rejects=rejects,
+            end=stop,
+            passed=passed,
+            fieldless=[self._fieldless] * len(X),
+        )
 
 
 def _header(line: bytes) -> list[str]:
@@ -101,7 +119,7 @@ class JsonEvents:
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         """At most `most` events of some whole lines; only the first may have new features."""
-        rows: list[Array] = []
+        rows: list[Any] = []
         labels: list[str | None] = []
         ids: list[Identifier] = []
         begins: list[int] = []
@@ -115,28 +133,47 @@ class JsonEvents:
             if text:
                 try:
                     values, label, key = self._read(text)
-                    if self._open and not values.keys() <= self._model.columns.keys():
+                    if self._is_new(values):
                         if rows or rejects:
                             break
                         self._add_features(values)
-                    rows.append(self._model.columns.row(values))
+                    rows.append(self._row(values))
                     labels.append(label)
                     ids.append(key)
                     begins.append(begin)
                     lines.append(line)
                     fieldless.append(not self._has_features(values))
                 except (ValueError, TypeError, OverflowError, MemoryError, RecursionError) as error:
-                    rejects.append((line, begin, _reason(error)))
+                    rejects.append((line, begin, as_reason(error)))
             begin = stop
             line += 1
-        X = np.array(rows).reshape(len(rows), len(self._model.columns))
-        places = np.array(begins, np.int64), np.array(lines, np.int64)
-        return Batch(X, labels, ids, *places, rejects, begin, line, fieldless)
+        return Batch(
+            X=self._table(rows),
+            labels=labels,
+            ids=ids,
+            begins=np.array(begins, np.int64),
+            lines=np.array(lines, np.int64),
+            rejects=rejects,
+            end=begin,
+            passed=line,
+            fieldless=fieldless,
+        )
+
+    def _is_new(self, values: dict[Hashable, Any]) -> bool:
+        """Whether an object has features that have to be added before."""
+        return self._open and not values.keys() <= self._model.columns.keys()
+
+    def _row(self, values: dict[Hashable, Any]) -> Any:
+        """What the model gets of an object."""
+        return self._model.columns.row(values)
+
+    def _table(self, rows: list[Any]) -> Any:
+        return np.array(rows).reshape(len(rows), len(self._model.columns))
 
     def _has_features(self, values: dict[Hashable, Any]) -> bool:
         """Whether an object has the key of a feature, whatever its value."""
-        if self._model.closed_features:
-            return not self._model.columns.keys().isdisjoint(values)
+        if self._model.features is not None:
+            return not values.keys().isdisjoint(self._model.features)
         return bool(values)
 
     def _add_features(self, values: dict[Hashable, Any]) -> None:
@@ -150,24 +187,25 @@ class JsonEvents:
         self._model.add_features(values)
 
     def _read(self, text: bytes) -> tuple[dict[Hashable, Any], str | None, Identifier]:
-        values = json.loads(text.decode(), object_pairs_hook=_without_doubles)
+        values = json.loads(text.decode(), object_pairs_hook=without_doubles)
         if not isinstance(values, dict):
             raise ValueError("not a JSON object")
-        label = _text(values.pop(self._options.target, None), "label")
+        label = text_or_none(values.pop(self._options.target, None), "label")
         key = values.pop(self._options.identifier, None)
-        if len(_text(key, "identifier") or "") > LONGEST_NAME:
+        if len(text_or_none(key, "identifier") or "") > LONGEST_NAME:
             raise ValueError("an identifier that is too long")
         return values, label, None if key == "" else key
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of some names and values; one that has a name twice is refused."""
     out = dict(pairs)
     if len(out) < len(pairs):
         raise ValueError("a name stands twice in the object")
     return out
 
 
-def _text(value: Any, what: str) -> str | None:
+def text_or_none(value: Any, what: str) -> str | None:
     """A label or an identifier as text; None and the empty text are none."""
     if value is None or value == "":
         return None
@@ -180,7 +218,8 @@ def _text(value: Any, what: str) -> str | None:
     return text
 
 
-def _reason(error: BaseException) -> str:
+def as_reason(error: BaseException) -> str:
+    """What the sender of an event is told."""
     if isinstance(error, UnicodeError):
         return "not UTF-8"
     if isinstance(error, json.JSONDecodeError):

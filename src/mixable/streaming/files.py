@@ -132,7 +132,7 @@ class Lock:
             except OSError:
                 holder = os.pread(self.descriptor, 20, 0).decode(errors="replace") or "?"
                 os.close(self.descriptor)
-                refused = "two streams cannot learn into one model"
+                refused = "two processes cannot learn into one model"
                 raise StreamError(f"{model} is in use by process {holder}; {refused}") from None
             with contextlib.suppress(FileNotFoundError):
                 # not removed while we waited

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Container
+from typing import Any
 
 import numpy as np
 
 from mixable._types import Array
+from mixable.records.cells import is_missing
 from mixable.streaming.events import Batch
-from mixable.streaming.model import StreamModel, as_text
+from mixable.streaming.model import Kept, StreamModel, as_text
 from mixable.streaming.options import Options
 
 MOST_CLASSES, LONGEST_LABEL = 100, 1000  # that are added unasked
@@ -56,7 +58,11 @@ class Follower:
         """Whether each row has an identifier, a label and no values: a late label or an event."""
         if self._remember is None:
             return [False] * len(batch.labels)
-        rows = zip(np.all(np.isnan(batch.X), axis=1).tolist(), batch.labels, batch.ids, strict=True)
+        if isinstance(batch.X, list):
+            is_empty = [all(map(is_missing, record.values())) for record in batch.X]
+        else:
+            is_empty = np.all(np.isnan(batch.X), axis=1).tolist()
+        rows = zip(is_empty, batch.labels, batch.ids, strict=True)
         return [empty and label is not None and key is not None for empty, label, key in rows]
 
     def _is_late(
@@ -103,7 +109,7 @@ class Follower:
                 model.counts["learned"] += len(labelled)
         return done, reason
 
-    def _await(self, key: str, event: tuple[Array, Array] | None) -> None:
+    def _await(self, key: str, event: tuple[Kept, Array] | None) -> None:
         """Remember an event until its label comes; forget one of its name, and the oldest."""
         waiting, counts = self._model.waiting, self._model.counts
         if waiting.pop(key, None) is not None:
@@ -122,7 +128,8 @@ class Follower:
         for row, p in enumerate(P, start=at):
             if (key := batch.ids[row]) is not None:
                 waits = batch.labels[row] is None
-                self._await(as_text(key), (batch.X[row].copy(), p.copy()) if waits else None)
+                kept = (self._model.keep(batch.X[row]), p.copy()) if waits else None
+                self._await(as_text(key), kept)
 
     def _new_label(self, batch: Batch, at: int) -> str | None:
         """An event whose label has not been met before; why it is refused, if it is."""
@@ -151,8 +158,7 @@ class Follower:
         row, p = model.waiting.pop(key)
         model.scores.update(p, model.learner.codes.get(label, len(p)))
         model.counts["late"] += 1
-        later = np.full(len(model.columns) - len(row), np.nan)  # features that came since then
-        self._learn(np.append(row, later)[None, :], label)
+        self._learn(model.recall(row), label)
         return None
 
     def _why_not_a_class(self, label: str | None) -> str | None:
@@ -176,7 +182,7 @@ class Follower:
                 return str(error) or "no memory for another class"
         return None
 
-    def _learn(self, X: Array, label: str | None) -> None:
+    def _learn(self, X: Any, label: str | None) -> None:
         """Learn one row that has been answered, and count it if double precision allows it."""
         if self._learns:
             _, done, _ = self._model.learner.follow(X, np.array([self._model.learner.codes[label]]))

@@ -12,9 +12,10 @@ import hashlib
 import os
 import stat
 import zlib
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 CHUNK = 1 << 18
 LONGEST = 1 << 24  # of a line
@@ -133,7 +134,8 @@ def _sound_part(unpacker: Any, data: bytes) -> bytes:
     return b"".join(out)
 
 
-class Complaint(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Complaint:
     """A line that is refused; `place` is the one before it."""
 
     line: int
@@ -178,10 +180,14 @@ class Lines:
         out, self._complaints = self._complaints, []
         return out
 
+    def _complain(self, line: int, text: bytes, reason: str) -> None:
+        complaint = Complaint(line=line, text=text, reason=reason, place=self.place())
+        self._complaints.append(complaint)
+
     def _refuse(self, end: int, reason: str) -> None:
         """Pass over a line, whose end may not have been seen."""
         text = self.buffer[self.at : end]
-        self._complaints.append(Complaint(self.line + 1, text, reason, self.place()))
+        self._complain(self.line + 1, text, reason)
         self.line += 1
         if self.buffer[end - 1 : end] != b"\n" or end == self.at:
             self.torn = SKIPPING
@@ -193,7 +199,7 @@ class Lines:
         end = data.find(b"\n") + 1 or len(data)
         if self.torn == UNFINISHED and data[:end].strip():
             reason = "the rest of a line that was read before it was complete"
-            self._complaints.append(Complaint(self.line, data[:end], reason, self.place()))
+            self._complain(self.line, data[:end], reason)
             self.torn = SKIPPING
         self.buffer, self.at = data, 0
         self._pass(end)

@@ -14,12 +14,13 @@ from mixable import persistence
 from mixable._config import one_blas_thread
 from mixable._types import Array
 from mixable.streaming.errors import BadEventError, StreamError
-from mixable.streaming.events import Batch, CsvEvents, JsonEvents
+from mixable.streaming.events import Batch, CsvEvents
 from mixable.streaming.follower import Follower
 from mixable.streaming.lines import Complaint, Lines, Recognised, Source
 from mixable.streaming.model import Identifier, StreamModel
 from mixable.streaming.options import Options
 from mixable.streaming.outputs import Outputs
+from mixable.streaming.record_events import begun_with, reader
 from mixable.streaming.stops import Stops
 
 LARGEST_BATCH = 1024
@@ -40,7 +41,7 @@ class Stream:
             if before != now:
                 how = f"with {name} {before}" if before else f"without {name}"
                 raise StreamError(f"{options.model} was made {how}")
-        if options.target in model.columns and model.closed_features:
+        if model.features is not None and options.target in model.features:
             raise StreamError(f"{options.target!r} is the target, and cannot be among --features")
         self._open = contextlib.ExitStack()
         self._lines = self._opened_lines()
@@ -70,7 +71,7 @@ class Stream:
         first = self._first_line(stops)
         if first is None:
             return  # and the checkpoint keeps its place
-        self._begin(first)
+        self._begin(first, stops)
         self._outputs.out.wait = stops.wait_to_write
         self._outputs.cut()
         if self._resumes and (self.options.from_start or not self._outputs.continue_all):
@@ -110,22 +111,31 @@ class Stream:
             self._lines.fill()
         return first
 
-    def _begin(self, first: bytes) -> None:
-        """Find out the formats, and where to go on."""
-        options = self.options
-        reads_json = options.reads_json(first)
-        self._events: CsvEvents | JsonEvents
-        if reads_json:
-            self._events = JsonEvents(self.model, options)
-        else:
-            self._events = CsvEvents(first, self.model, options)
+    def _begin(self, first: bytes, stops: Stops) -> None:
+        """Find out the formats, what the features are, and where to go on."""
+        reads_json = self.options.reads_json(first)
+        header = None if reads_json else first
+        if header is not None:
             self._lines.use_first()
-            if self._events.missing:
-                names = f"{', '.join(self._events.missing):.300}"
-                self._say(f"the header has no {names}; what is missing counts as its mean")
         self._outputs.begin(reads_json)
         if self._resumes:
             self._say(f"the checkpoint has seen {self._before['events']:,} events; {self._go_on()}")
+        if self.options.learns and self.model.is_undecided:
+            self._decide(header, stops)
+        is_record = self.model.encoder is not None
+        self._events = reader(header, self.model, self.options, is_record=is_record)
+        if isinstance(self._events, CsvEvents) and self._events.missing:
+            names = f"{', '.join(self._events.missing):.300}"
+            self._say(f"the header has no {names}; what is missing counts as its mean")
+
+    def _decide(self, header: bytes | None, stops: Stops) -> None:
+        """Look at the first events: whether they are records, and of which kinds the columns."""
+        lines = self._lines
+        while lines.first() is None and not lines.source.ended and not stops.requested:
+            stops.wait(lines.source.descriptor, None)
+            lines.fill()
+        if said := begun_with(header, lines, self.model, self.options):
+            self._say(said)
 
     def _go_on(self) -> str:
         """Go to where the checkpoint was, if this is the input that it saw; return what is done."""
@@ -199,7 +209,7 @@ class Stream:
             raise BadEventError(f"line {first + line}: {reason}")
         for line, begin, reason in bad:
             text = buffer[begin : buffer.find(b"\n", begin) + 1 or len(buffer)]
-            self._refuse(Complaint(first + line, text, reason, {}))
+            self._refuse(Complaint(line=first + line, text=text, reason=reason, place={}))
         self._count(rows + len(batch.rejects) - late, rows + len(batch.rejects))
         lines.use(batch.end, batch.passed)
 
@@ -263,10 +273,24 @@ class Stream:
             **model.counts,
             "waiting": len(model.waiting),
             "classes": len(model.learner.labels),
-            "features": len(model.columns),
+            "features": len(model.feature_names),
         }
-        for name in ("log_loss", "brier", "accuracy", "calibration_error"):
+        for name in ("log_loss", "brier", "accuracy", "calibration_error", "classwise_error"):
             value = getattr(model.scores, name)
             figures[name] = None if math.isnan(value) else value
+        figures["by_class"] = {
+            self.class_name(each.label): {
+                "n": each.n,
+                "forecast": each.forecast,
+                "rate": each.rate,
+                "error": each.error,
+            }
+            for each in model.scores.by_class()
+        }
         figures["rate"] = self._since("events") / seconds if seconds > 0 else None
         return figures
+
+    def class_name(self, code: int) -> str:
+        """The label of a code; there is none for those that came without being learned."""
+        labels = self.model.learner.labels
+        return str(labels[code]) if code < len(labels) else "others"

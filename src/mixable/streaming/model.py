@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixable import _validate
+from mixable import _validate, records
 from mixable._types import Array
-from mixable.learner import Design, Learner, NamedLearner, label
-from mixable.learner.columns import Columns
-from mixable.metrics import Scores
+from mixable.learner import Design
+from mixable.learner.pooled import design_of_records
+from mixable.learner.record_inputs import RecordInputs
+from mixable.streaming.kept import (
+    Identifier,
+    KeptModel,
+    as_text,
+    checked_record,
+    stacked,
+    stacked_texts,
+    unstacked,
+)
 
-Identifier = str | int | float | None
+__all__ = ["Identifier", "StreamModel", "as_text"]
 
-COUNTS = ("events", "predicted", "rejected", "learned", "late", "forgotten")
+Kept = Array | bytes
 
 
-class StreamModel(NamedLearner):
+class StreamModel(KeptModel):
     """What `mixable stream` saves and `mixable.load` returns: it predicts and learns dictionaries.
 
     Parameters
@@ -32,6 +41,8 @@ class StreamModel(NamedLearner):
         The labels, if no others may come; None adds them as they come.
     features
         The features, if all others are to be ignored; None adds them as they come.
+    columns
+        What is declared of the columns of records.
 
     Attributes
     ----------
@@ -41,7 +52,8 @@ class StreamModel(NamedLearner):
     scores
         `mixable.metrics.Scores` of the forecasts whose label has come.
     waiting
-        Features and forecast of the events whose label may yet come, by identifier.
+        Features (a row of numbers, or a record as JSON) and forecast of the events whose label may
+        yet come, by identifier.
     place
         Where the stream was (`mixable.streaming.lines`), and how long what it had written
         (`mixable.streaming.files`).
@@ -56,112 +68,82 @@ class StreamModel(NamedLearner):
     (0.0, 1.0)
     """
 
+    COUNTS = ("events", "predicted", "rejected", "learned", "late", "forgotten")
+
     def __init__(
         self,
         design: Design,
         *,
         classes: Iterable[str] | None = None,
         features: Iterable[str] | None = None,
+        columns: records.Columns | None = None,
     ) -> None:
-        self.design = design
-        self.closed_features = features is not None
-        self.classes = None if classes is None else tuple(classes)
-        self.start_counting()
-        self.waiting: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
+        super().__init__(design, classes=classes, features=features, columns=columns)
+        self.waiting: OrderedDict[str, tuple[Kept, Array]] = OrderedDict()
         self.place: dict[str, Any] = {}
-        self._begin()
-        self._add_features(features or ())
-
-    def start_counting(self) -> None:
-        """Set counts and scores to nothing."""
-        self.counts = dict.fromkeys(COUNTS, 0)
-        self.scores = Scores()
-
-    def _design(self) -> Design:
-        return self.design
-
-    def _labels(self) -> tuple[str, ...]:
-        return self.classes or ()
-
-    @property
-    def learner(self) -> Learner:
-        """Inputs, forecaster and labels."""
-        assert self._learner is not None  # there is an intercept
-        return self._learner
-
-    @property
-    def columns(self) -> Columns:
-        """The features and their places in a row."""
-        return self._columns
 
     def add_features(self, names: Iterable[Hashable]) -> None:
         """Make room for features that are new."""
         self._add_features(names)
 
-    def learn_one(self, x: dict[Hashable, Any], y: Identifier) -> None:
-        """Learn one example; labels are text here, so that 1 is the class "1"."""
-        # What JSON cannot write is refused there.
-        name = as_text(label(y))  # type: ignore[arg-type]
-        if self.classes is not None and name not in self.classes:
-            raise ValueError(f"no class is called {name!r}")
-        if self.closed_features:
-            x = {feature: value for feature, value in x.items() if feature in self._columns}
-        self._learn_one(x, name, 1.0)
+    @property
+    def is_undecided(self) -> bool:
+        """Whether its features may yet become records."""
+        is_fresh = not (self.counts["events"] or self.counts["late"])
+        return is_fresh and self.encoder is None and not self.learner.forecaster.steps
 
-    def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
-        """The probability of each class."""
-        return self._probabilities(x)
+    @property
+    def takes_records(self) -> bool:
+        """Whether its forecaster goes with records."""
+        try:
+            design_of_records(self.design)
+        except TypeError:
+            return False
+        return True
+
+    def keep(self, x: Any) -> Kept:
+        """A row or a record, to be kept until its label comes."""
+        if isinstance(x, dict):
+            return json.dumps(x, separators=(",", ":")).encode()
+        row: Array = x.copy()
+        return row
+
+    def recall(self, kept: Kept) -> Any:
+        """The table of what `keep` has kept."""
+        if isinstance(kept, bytes):
+            return [json.loads(kept)]
+        later = np.full(len(self.columns) - len(kept), np.nan)  # features that came since then
+        return np.append(kept, later)[None, :]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Identifiers as numbers: there may be too many for the description of a file.
-        ids = [np.frombuffer(key.encode(), np.uint8) for key in self.waiting]
-        rows = [row for row, _ in self.waiting.values()]
+        kept = [row for row, _ in self.waiting.values()]
+        texts = [row for row in kept if isinstance(row, bytes)]
+        rows = [row for row in kept if not isinstance(row, bytes)]
         forecasts = [forecast for _, forecast in self.waiting.values()]
-        stacks = {"ids": _stacked(ids, np.uint8), "X": _stacked(rows), "P": _stacked(forecasts)}
-        return {**self.__dict__, "waiting": stacks}
+        ids = stacked_texts(key.encode() for key in self.waiting)
+        X = stacked(rows) if self.encoder is None else stacked_texts(texts)
+        return {**self.__dict__, "waiting": {"ids": ids, "X": X, "P": stacked(forecasts)}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        learner = state.get("_learner", state.get("_engine"))  # the older name
-        waiting, counts, classes = state["waiting"], state["counts"], state["classes"]
-        has_parts = isinstance(state["design"], Design) and isinstance(state["scores"], Scores)
-        if not (has_parts and isinstance(learner, Learner)):
-            raise TypeError("a stream's model has a design, scores and a learner")
-        if classes is not None and not (type(classes) is tuple and [*classes] == learner.labels):
-            raise ValueError("classes and learner do not go together")
-        if not (isinstance(counts, dict) and set(counts) == set(COUNTS)):
-            raise ValueError(f"counts must be {', '.join(COUNTS)}")
-        for name, number in counts.items():
-            _validate.count(number, name, least=0, most=_validate.MOST_STEPS)
-        _validate.flag(state["closed_features"], "closed_features")
+        learner, waiting = self._check_parts(state), state["waiting"]
         _check_place(state["place"])
-        ids = [bytes(key).decode() for key in _unstacked(waiting["ids"], "u")]
-        rows = list(zip(_unstacked(waiting["X"], "f"), _unstacked(waiting["P"], "f"), strict=True))
-        for x, p in rows:  # since then there may be more features, and more classes
-            fits = len(x) <= len(state["_columns"]) and len(p) <= len(learner.labels)
-            if not fits or np.isinf(x).any() or not ((p >= 0) & (p <= 1)).all():
+        ids = [bytes(key).decode() for key in unstacked(waiting["ids"], "u")]
+        is_record = isinstance(learner.inputs, RecordInputs)
+        kept = unstacked(waiting["X"], "u" if is_record else "f")
+        forecasts = unstacked(waiting["P"], "f")
+        check = checked_record if is_record else partial(_checked_row, len(state["_columns"]))
+        rows = [(check(x), p) for x, p in zip(kept, forecasts, strict=True)]
+        for p in forecasts:  # since then there may be more classes
+            if len(p) > len(learner.labels) or not ((p >= 0) & (p <= 1)).all():
                 raise ValueError("what waits for its label does not go with the learner")
         self._restore({**state, "waiting": OrderedDict(zip(ids, rows, strict=True))})
 
 
-def as_text(value: Identifier) -> str:
-    """One text for a label or an identifier, whichever format it came in."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _stacked(rows: list[NDArray[Any]], dtype: type = np.float64) -> dict[str, Any]:
-    """Rows of several lengths, one after the other."""
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    return {"lengths": lengths, "values": np.concatenate([np.empty(0, dtype), *rows])}
-
-
-def _unstacked(stack: dict[str, Any], kind: str) -> list[NDArray[Any]]:
-    lengths, values = stack["lengths"], stack["values"]
-    is_sound = lengths.dtype.kind == "i" and ((lengths >= 0) & (lengths <= len(values))).all()
-    if not is_sound or lengths.sum() != len(values):
-        raise ValueError("what waits for its label has lengths that do not go with it")
-    if len(values) and values.dtype.kind != kind:
-        raise TypeError(f"what waits for its label is of type {values.dtype}")
-    return np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else []
+def _checked_row(n_features: int, row: Array) -> Array:
+    """A row that waits; since then there may be more features."""
+    if len(row) > n_features or np.isinf(row).any():
+        raise ValueError("what waits for its label does not go with the learner")
+    return row
 
 
 def _check_place(place: Any) -> None:

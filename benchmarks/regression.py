@@ -1,0 +1,228 @@
+"""GAFRegressor beside river's regressors and LightGBM: each row is forecast before it is learned.
+
+    pip install ".[bench]" && python benchmarks/regression.py
+
+All run at their defaults. river's regressors and ours see dictionaries, one at a time; LightGBM is
+fitted anew at 100, 200, 400, ... rows, and forecasts the mean of the targets before. Linear
+regressions of river stand behind its StandardScaler. RMSE is relative to that of the running mean,
+over all rows but the first 50; log score (of the density, larger is better) and the coverage of 50%
+and 90% intervals are of those that have a distribution, over all rows but the first 200. Times
+are of the processor, in one process on one thread.
+
+Prints Markdown: all contestants over the 26 streams of regression_streams.py, RMSE by stream, and
+the intervals of GAFRegressor() by stream.
+"""
+
+import os
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+from regression_streams import CHOICE, KEPT_OUT, Stream, streams
+from river import compose, forest, linear_model, preprocessing
+from scipy.special import ndtr, stdtr
+
+import mixable as mx
+from mixable.forecasters.densities import log_densities
+from mixable.river import GAFRegressor
+
+Array = NDArray[np.float64]
+RMSE_FROM, SCORE_FROM = 50, 200
+
+
+class Forecasts(NamedTuple):
+    """Of each row: the mean; log density and distribution function at the target, NaN if none."""
+
+    mean: Array
+    log_density: Array
+    below: Array
+    seconds: float
+
+
+def _ours(kernel: str | None) -> Callable[[Stream], Forecasts]:
+    def run(stream: Stream) -> Forecasts:
+        seconds = _one_by_one(GAFRegressor(kernel=kernel), stream).seconds
+        model, n = mx.GAFRegressor(kernel=kernel), len(stream.y)
+        mean, log_density, below = np.zeros(n), np.full(n, np.nan), np.full(n, np.nan)
+        for t in range(n):
+            if t:
+                mean[t] = model.predict(stream.X[t : t + 1])[0]
+            if t >= SCORE_FROM:
+                log_density[t], below[t] = _at_target(model, stream.X[t : t + 1], stream.y[t])
+            model.partial_fit(stream.X[t : t + 1], stream.y[t : t + 1])
+        return Forecasts(mean, log_density, below, seconds)
+
+    return run
+
+
+def _at_target(model: Any, row: Array, y: float) -> tuple[float, float]:
+    learner = model.learner_
+    z = learner.inputs.transform(row)
+    forecaster = learner.forecaster
+    parts = [forecaster.components(z)] if hasattr(forecaster, "components") else None
+    parts = parts or forecaster._components(z)
+    target = y - learner.outcomes.offset
+    weight, mean, scale, thin = parts[0]
+    u, t = (target - mean[0]) / scale[0], thin > 0
+    cdf = ndtr(u)
+    cdf[t] = stdtr(1 / thin[t], u[t])
+    return float(log_densities(parts[0], np.array([target]))[0]), float(weight @ cdf)
+
+
+def _one_by_one(model: Any, stream: Stream) -> Forecasts:
+    rows = [dict(enumerate(row)) for row in stream.X.tolist()]
+    n, begin = len(rows), time.process_time()
+    mean, nothing = np.zeros(n), np.full(n, np.nan)
+    for t, (x, y) in enumerate(zip(rows, stream.y.tolist(), strict=True)):
+        mean[t] = model.predict_one(x)
+        model.learn_one(x, y)
+    return Forecasts(mean, nothing, nothing, time.process_time() - begin)
+
+
+def _river(make: Callable[[], Any]) -> Callable[[Stream], Forecasts]:
+    return lambda stream: _one_by_one(make(), stream)
+
+
+def _bayes(stream: Stream) -> Forecasts:
+    scaler, model = preprocessing.StandardScaler(), linear_model.BayesianLinearRegression()
+    n, begin = len(stream.y), time.process_time()
+    mean, log_density, below = np.zeros(n), np.full(n, np.nan), np.full(n, np.nan)
+    rows = [dict(enumerate(row)) for row in stream.X.tolist()]
+    for t, (x, y) in enumerate(zip(rows, stream.y.tolist(), strict=True)):
+        scaler.learn_one(x)
+        z = {**scaler.transform_one(x), "one": 1.0}
+        forecast = model.predict_one(z, with_dist=True)
+        mean[t] = forecast.mu
+        u = (y - forecast.mu) / forecast.sigma
+        log_density[t] = -0.5 * u**2 - np.log(forecast.sigma * np.sqrt(2 * np.pi))
+        below[t] = ndtr(u)
+        model.learn_one(z, y)
+    return Forecasts(mean, log_density, below, time.process_time() - begin)
+
+
+def _lightgbm(stream: Stream) -> Forecasts:
+    X, y = stream.X, stream.y
+    n, begin, fitted = len(y), time.process_time(), 100
+    mean, nothing = np.zeros(n), np.full(n, np.nan)
+    mean[1:fitted] = (np.cumsum(y) / np.arange(1, n + 1))[: min(fitted, n) - 1]
+    while fitted < n:
+        model = lightgbm.LGBMRegressor(n_jobs=1, verbose=-1).fit(X[:fitted], y[:fitted])
+        rows = slice(fitted, min(2 * fitted, n))
+        mean[rows], fitted = model.predict(X[rows]), 2 * fitted
+    return Forecasts(mean, nothing, nothing, time.process_time() - begin)
+
+
+def _scaled(model: Any) -> Any:
+    return compose.Pipeline(preprocessing.StandardScaler(), model)
+
+
+CONTESTANTS: dict[str, Callable[[Stream], Forecasts]] = {
+    "GAFRegressor()": _ours("auto"),
+    "kernel=None": _ours(None),
+    "BayesianLinearRegression": _bayes,
+    "LinearRegression": _river(lambda: _scaled(linear_model.LinearRegression())),
+    "AMFRegressor": _river(lambda: forest.AMFRegressor(seed=0)),
+    "ARFRegressor": _river(lambda: forest.ARFRegressor(seed=0)),
+    "LightGBM, refitted": _lightgbm,
+}
+
+
+class Score(NamedTuple):
+    """Of one contestant on one stream."""
+
+    rmse: float  # over that of the running mean
+    log_score: float
+    coverage_50: float
+    coverage_90: float
+    microseconds: float
+
+
+def _score(stream: Stream, forecasts: Forecasts) -> Score:
+    y, n = stream.y, len(stream.y)
+    running = np.concatenate([[0.0], (np.cumsum(y) / np.arange(1, n + 1))[:-1]])
+    rmse, base = (
+        np.sqrt(np.mean((each - y)[RMSE_FROM:] ** 2)) for each in (forecasts.mean, running)
+    )
+    below = forecasts.below[SCORE_FROM:]
+    coverages = []
+    for level in (0.5, 0.9):
+        inside = np.abs(below - 0.5) < level / 2
+        coverages.append(float(np.mean(inside)) if np.isfinite(below).any() else np.nan)
+    log_score = float(np.mean(forecasts.log_density[SCORE_FROM:])) if n > SCORE_FROM else np.nan
+    return Score(float(rmse / base), log_score, *coverages, 1e6 * forecasts.seconds / n)
+
+
+def _tables(scores: dict[str, dict[str, Score]]) -> Iterator[str]:
+    """Lines of Markdown; scores are by stream, then by contestant."""
+    names = list(next(iter(scores.values())))
+    yield "| | RMSE | best on | log score | 50% | 90% | us a row |"
+    yield "|---|---|---|---|---|---|---|"
+    for name in names:
+        each = [by_name[name] for by_name in scores.values()]
+        best = [min(by_name, key=lambda who: by_name[who].rmse) for by_name in scores.values()]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # means of no numbers
+            rmse = np.exp(np.mean([np.log(score.rmse) for score in each]))
+            log_score, low, high = np.nanmean([score[1:4] for score in each], axis=0)
+        micro = np.median([score.microseconds for score in each])
+        cells = [f"{rmse:.3f}", str(best.count(name))]
+        cells += [
+            _or_none(log_score, ".2f"),
+            _or_none(100 * low, ".0f"),
+            _or_none(100 * high, ".0f"),
+        ]
+        yield f"| {name} | {' | '.join(cells)} | {micro:.0f} |"
+    yield ""
+    yield f"| stream | {' | '.join(names)} |"
+    yield f"|---|{'---|' * len(names)}"
+    for stream, by_name in scores.items():
+        lowest = min(score.rmse for score in by_name.values())
+        cells = []
+        for score in by_name.values():
+            text = f"{score.rmse:.3f}"
+            cells.append(f"**{text}**" if score.rmse == lowest else text)
+        yield f"| {stream} | {' | '.join(cells)} |"
+    yield ""
+    yield "| stream | 50% | 90% | log score | over kernel=None |"
+    yield "|---|---|---|---|---|"
+    for stream, by_name in scores.items():
+        if "GAFRegressor()" not in by_name or "kernel=None" not in by_name:
+            return
+        ours, linear = by_name["GAFRegressor()"], by_name["kernel=None"]
+        cells = [f"{100 * ours.coverage_50:.0f}", f"{100 * ours.coverage_90:.0f}"]
+        cells += [f"{ours.log_score:.2f}", f"{ours.log_score - linear.log_score:+.3f}"]
+        yield f"| {stream} | {' | '.join(cells)} |"
+
+
+def _or_none(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", help="contestants, by their first letters, with commas between")
+    parser.add_argument("--half", choices=("choice", "kept-out"), help="which of the streams")
+    arguments = parser.parse_args()
+    starts = tuple(arguments.only.split(",")) if arguments.only else ("",)
+    chosen = {name: run for name, run in CONTESTANTS.items() if name.startswith(starts)}
+    makers = {"choice": [CHOICE], "kept-out": [KEPT_OUT]}.get(arguments.half, [CHOICE, KEPT_OUT])
+    scores = {
+        stream.name: {name: _score(stream, run(stream)) for name, run in chosen.items()}
+        for half in makers
+        for stream in streams(half)
+    }
+    print("\n".join(_tables(scores)))
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    main()

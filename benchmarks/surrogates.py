@@ -1,0 +1,90 @@
+"""Whether other surrogates than the paper's pay: log loss of mixtures over lam alone.
+
+    python benchmarks/surrogates.py [--orders 5] [--rows 1000]
+
+For each stream and order: the Bayes mixture over lam = 10, 1, ..., 0.001 of `GAF` with each
+surrogate, read at alpha = 1; the same of all three surrogates with all lam; and the plug-in of each
+beside it. `AutoGAF` is for comparison. Quartiles over orders, and microseconds of one forecaster.
+"""
+
+import argparse
+import time
+
+import numpy as np
+from structures import made
+
+import mixable as mx
+from mixable.losses import log_loss
+from mixable.surrogates import SURROGATES
+
+LAMS = (10.0, 1.0, 0.1, 0.01, 0.001)
+
+
+def streams(rows):
+    """Names, inputs, labels."""
+    for name in ("vehicle", "segment", "shuttle"):
+        X, y = getattr(mx.datasets, f"load_{name}")()[:2]
+        yield name, np.asarray(X, dtype=float), y
+    for n, d, K in ((rows, 5, 2), (rows, 20, 2), (rows, 5, 3), (rows, 10, 4), (rows, 5, 8)):
+        yield f"made ({d}, {K})", *made(n, d, K)
+    for kind in ("slow", "jump"):
+        yield f"{kind} drift, shuffled", *mx.datasets.make_drift(rows, 10, 4, kind=kind)
+
+
+def ordered(X, y, seed, rows):
+    """Rows in a random order, standardised, with an intercept."""
+    order = np.random.default_rng(seed).permutation(len(y))[:rows]
+    X, y = X[order], y[order]
+    spread = X.std(axis=0)
+    X = np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1), -10, 10)
+    return np.column_stack([X, np.ones(len(X))]), y
+
+
+def mixed(losses):
+    """Mean loss of the Bayes mixture of experts with these losses (n, N)."""
+    total = -losses.sum(axis=0)
+    top = total.max()
+    return (np.log(losses.shape[1]) - top - np.log(np.exp(total - top).sum())) / len(losses)
+
+
+def main():
+    """Print a line for each stream."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--orders", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=1000)
+    options = parser.parse_args()
+    names = [*SURROGATES, "variational, plug-in", "moments, plug-in", "all three", "AutoGAF"]
+    for name, inputs, labels in streams(options.rows):
+        found = {each: [] for each in names}
+        spent = dict.fromkeys(SURROGATES, 0.0)
+        K = int(labels.max()) + 1
+        for seed in range(options.orders):
+            X, y = ordered(inputs, labels, seed, options.rows)
+            n, d = X.shape
+            every = []
+            for surrogate in SURROGATES:
+                for alpha, suffix in ((1.0, ""), (np.inf, ", plug-in")):
+                    losses = []
+                    for lam in LAMS:
+                        f = mx.GAF(d, K, lam=lam, alpha=alpha, surrogate=surrogate)
+                        begin = time.perf_counter()
+                        losses.append(log_loss(f.run(X, y), y))
+                        if not suffix:
+                            spent[surrogate] += time.perf_counter() - begin
+                    columns = np.column_stack(losses)
+                    every.append(columns)
+                    if surrogate + suffix in found:
+                        found[surrogate + suffix].append(mixed(columns))
+            found["all three"].append(mixed(np.hstack(every)))
+            found["AutoGAF"].append(log_loss(mx.AutoGAF(d, K).run(X, y), y).mean())
+        print(f"{name} ({n} rows, d = {d}, K = {K})")
+        for each, values in found.items():
+            low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+            cost = ""
+            if each in spent:
+                cost = f"{1e6 * spent[each] / (options.orders * len(LAMS) * n):8.0f} us"
+            print(f"  {each:22}{middle:8.4f}  ({low:.4f} to {high:.4f}){cost}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+// Features by landmarks (Nystroem's method): phi = L^-1 k, where k has the kernel values
+// exp(-gamma |l_i - x|^2) of an input at the landmarks l_i, and L L^T is the kernel matrix of the
+// landmarks. What they leave unexplained of x is the residual 1 - |phi|^2. A row whose residual is
+// large becomes a landmark: L grows by a row, and there is one more feature.
+#pragma once
+
+#include "symmetric.hpp"
+
+namespace MIXABLE_ISA {
+
+class Landmarks {
+   public:
+    Landmarks(long features, long most, double gamma, double tolerance)
+        : d(features),
+          m(most),
+          gamma_(gamma),
+          tolerance_(tolerance),
+          at_(m * d),
+          factor_(m * m),
+          inputs_(d * W),
+          lanes_((m + W) * W) {}
+
+    const long d, m;
+
+    long count() const { return r_; }
+    double gamma() const { return gamma_; }
+    /// The landmarks (r x d) and L (r x r).
+    void write(double* landmarks, double* factor) const {
+        copy(at_, r_ * d, landmarks);
+        for (long i = 0; i < r_; ++i) copy(factor_ + i * m, r_, factor + i * r_);
+    }
+    /// Takes over r landmarks of at most d features, the others 0, and their factor.
+    void set(const double* landmarks, const double* factor, long r, long features) {
+        at_.clear();
+        factor_.clear();
+        r_ = r;
+        for (long i = 0; i < r; ++i) {
+            copy(landmarks + i * features, features, at_ + i * d);
+            copy(factor + i * r, r, factor_ + i * m);
+        }
+    }
+    /// The same for those of another map.
+    void adopt(const Landmarks& other) {
+        at_.clear();
+        r_ = other.r_;
+        for (long i = 0; i < r_; ++i) {
+            copy(other.at_ + i * other.d, other.d, at_ + i * d);
+            copy(other.factor_ + i * other.m, r_, factor_ + i * m);
+        }
+    }
+
+    /// The m features of x, as if it were the next row; returns whether it may become a landmark.
+    bool transform(const double* x, double* out) {
+        one_row(x, out);
+        return finish(out);
+    }
+    /// Makes x, whose features were just computed, a landmark.
+    void add(const double* x, const double* features) {
+        copy(x, d, at_ + r_ * d);
+        copy(features, r_ + 1, factor_ + r_ * m);
+        ++r_;
+    }
+
+    /// The features of n rows, each as if it were the next one.
+    void transform_many(const double* X, long n, double* out) {
+        for (long t = 0; t < n; t += W) {
+            const long rows = std::min(long(W), n - t);
+            some_rows(X + t * d, rows, out + t * m);
+            for (long i = 0; i < rows; ++i) finish(out + (t + i) * m);
+        }
+    }
+    /// The features of n rows one after the other. Those that count may become landmarks.
+    void learn_many(const double* X, const bool* counts, long n, double* out) {
+        bool is_growing = true;
+        for (long t = 0; t < n;) {
+            const long rows = is_growing ? 1 : std::min(long(W), n - t);
+            some_rows(X + t * d, rows, out + t * m);
+            is_growing = false;
+            for (long i = 0; i < rows && !is_growing; ++i, ++t) {
+                double* features = out + t * m;
+                is_growing = finish(features) && counts[t];
+                if (is_growing) add(X + t * d, features);  // the features after it are others
+            }
+        }
+    }
+
+   private:
+    /// Puts what a row would add as a landmark behind its features, then zeros.
+    bool finish(double* features) const {
+        set_to_zero(features + r_, m - r_);
+        if (r_ == m) return false;
+        const double residual = 1.0 - plain_dot(features, features, r_);
+        if (!(residual > tolerance_)) return false;
+        features[r_] = std::sqrt(residual);
+        return true;
+    }
+
+    void some_rows(const double* X, long rows, double* out) {
+        if (rows == 1) return one_row(X, out);
+        for (long l = 0; l < d; ++l)  // one row in each lane
+            for (long lane = 0; lane < W; ++lane)
+                inputs_[l * W + lane] = X[std::min(lane, rows - 1) * d + l];
+        double* features = lanes_;
+        for (long i = 0; i < r_; ++i) {
+            vec square{}, even{}, odd{};
+            for (long l = 0; l < d; ++l) {
+                const vec gap = load(inputs_ + l * W) - at_[i * d + l];
+                square += gap * gap;
+            }
+            const double* row = factor_ + i * m;
+            long j = 0;
+            for (; j + 1 < i; j += 2) {
+                even += row[j] * load(features + j * W);
+                odd += row[j + 1] * load(features + (j + 1) * W);
+            }
+            if (j < i) even += row[j] * load(features + j * W);
+            store(features + i * W, (exp(-gamma_ * square) - (even + odd)) / row[i]);
+        }
+        for (long lane = 0; lane < rows; ++lane)
+            for (long i = 0; i < r_; ++i) out[lane * m + i] = features[i * W + lane];
+    }
+
+    /// Along the landmarks.
+    void one_row(const double* x, double* out) {
+        double* values = lanes_;
+        for (long i = 0; i < r_; ++i) {
+            const double* landmark = at_ + i * d;
+            double square = 0;
+            for (long l = 0; l < d; ++l) square += (landmark[l] - x[l]) * (landmark[l] - x[l]);
+            values[i] = -gamma_ * square;
+        }
+        for (long i = 0; i < r_; i += W) store(values + i, exp(load(values + i)));
+        for (long i = 0; i < r_; ++i)
+            out[i] = (values[i] - plain_dot(factor_ + i * m, out, i)) / factor_[i * m + i];
+    }
+
+    double gamma_, tolerance_;
+    long r_ = 0;
+    Buffer at_, factor_, inputs_, lanes_;
+};
+
+}  // namespace MIXABLE_ISA

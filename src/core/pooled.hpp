@@ -1,0 +1,287 @@
+// The protocol of a pool: each expert makes its own inputs of a record and predicts, the judge
+// pools what they say, all learn, then the inputs of each learn the record.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "auto_rules.hpp"
+#include "follow.hpp"
+#include "landmarks.hpp"
+#include "pool.hpp"
+#include "shapes.hpp"
+#include "sparse.hpp"
+
+namespace MIXABLE_ISA {
+
+/// What is known of one example: numbers (NaN for what is missing), and sparse features.
+struct Record {
+    const double* x;
+    SparseRow features, crosses;
+};
+
+/// A record that is kept, to be compared with another, bit by bit.
+class RecordCopy {
+   public:
+    void set(const Record& record, long d) {
+        numbers_.assign(record.x, record.x + d);
+        keys_.clear();
+        for (const SparseRow& row : {record.features, record.crosses}) {
+            keys_.insert(keys_.end(), row.keys, row.keys + row.nnz);
+            numbers_.insert(numbers_.end(), row.values, row.values + row.nnz);
+        }
+        first_ = record.features.nnz;
+    }
+    bool is(const Record& record, long d) const {
+        const SparseRow &one = record.features, &two = record.crosses;
+        const auto same = [](const auto* a, const auto* b, long n) {
+            return n == 0 || std::memcmp(a, b, std::size_t(n) * sizeof *a) == 0;
+        };
+        const double* values = numbers_.data() + d;
+        return one.nnz == first_ && one.nnz + two.nnz == long(keys_.size()) &&
+               d + one.nnz + two.nnz == long(numbers_.size()) &&
+               same(numbers_.data(), record.x, d) && same(keys_.data(), one.keys, one.nnz) &&
+               same(keys_.data() + one.nnz, two.keys, two.nnz) &&
+               same(values, one.values, one.nnz) && same(values + one.nnz, two.values, two.nnz);
+    }
+
+   private:
+    std::vector<double> numbers_;
+    std::vector<std::uint64_t> keys_;
+    long first_ = 0;
+};
+
+/// An expert of a pool with its inputs. A record is read first, then predicted, then learned.
+class PoolExpert {
+   public:
+    virtual ~PoolExpert() = default;
+    /// Makes its inputs of a record; refuses numbers that are too large.
+    virtual void read(const Record& record) = 0;
+    virtual void predict(double* p) = 0;
+    /// Learns the record that was read, and so do its inputs if the weight is above 0.
+    virtual void learn(const Record& record, long y, double weight) = 0;
+    /// Predicts and learns up to `block` records in turn, for less; p (n x K).
+    virtual void run(const Record* records, const long* y, const double* weight, long n,
+                     double* p) = 0;
+
+    static constexpr long block = 64;
+};
+
+/// A mixture on scaled inputs, with features by landmarks if there is a map. With one, a row is
+/// the intercept, the features times `amplitude`, and the inputs in their last scaling.
+class ScaledExpert final : public PoolExpert {
+   public:
+    ScaledExpert(Scaler& scaler, Ensemble<ClassFamily>& forecaster, Landmarks* map,
+                 double amplitude)
+        : scaler_(scaler),
+          forecaster_(forecaster),
+          map_(map),
+          amplitude_(amplitude),
+          scaled_(scaler.views * scaler.width),
+          length_(map ? scaler.width + map->m : scaled_.size()),
+          last_(map ? block * scaler.d : 0),
+          features_(map ? block * map->m : 0),
+          rows_(block * length_) {
+        if (forecaster.row_length() != length_ || (map && map->d != scaler.d))
+            throw std::invalid_argument("inputs and forecaster do not go together");
+    }
+
+    void read(const Record& record) override {
+        scaler_.transform(record.x, scaled_);
+        if (map_) may_be_landmark_ = map_->transform(last_scaling(), features_);
+        make_row(last_scaling(), features_, rows_);
+        if (!(squared_norm(rows_, length_) <= forecaster_.largest_square()))
+            throw std::domain_error("x is too large: scale the inputs");
+    }
+    void predict(double* p) override { forecaster_.predict(rows_, p); }
+    void learn(const Record& record, long y, double weight) override {
+        forecaster_.learn(rows_, y, weight);
+        if (!(weight > 0)) return;
+        if (may_be_landmark_) map_->add(last_scaling(), features_);
+        may_be_landmark_ = false;
+        scaler_.learn(record.x, scaled_);
+    }
+    void run(const Record* records, const long* y, const double* weight, long n,
+             double* p) override {
+        bool counts[block] = {};
+        for (long t = 0; t < n; ++t) {
+            counts[t] = !weight || weight[t] > 0;
+            if (counts[t])
+                scaler_.learn(records[t].x, scaled_);
+            else
+                scaler_.transform(records[t].x, scaled_);
+            if (map_)
+                copy(last_scaling(), scaler_.d, last_ + t * scaler_.d);
+            else
+                copy(scaled_, length_, rows_ + t * length_);
+        }
+        if (map_) {
+            map_->learn_many(last_, counts, n, features_);
+            for (long t = 0; t < n; ++t)
+                make_row(last_ + t * scaler_.d, features_ + t * map_->m, rows_ + t * length_);
+        }
+        may_be_landmark_ = false;
+        forecaster_.run(rows_, y, weight, n, p);
+    }
+
+   private:
+    const double* last_scaling() const { return scaled_ + (scaled_.size() - scaler_.d); }
+
+    void make_row(const double* last, const double* features, double* row) const {
+        if (!map_) return copy(scaled_, length_, row);
+        const long d = scaler_.d, first = scaler_.width - d, m = map_->m;
+        if (first) row[0] = 1.0;
+        for (long i = 0; i < m; ++i) row[first + i] = amplitude_ * features[i];
+        copy(last, d, row + first + m);
+    }
+
+    Scaler& scaler_;
+    Ensemble<ClassFamily>& forecaster_;
+    Landmarks* map_;
+    double amplitude_;
+    bool may_be_landmark_ = false;
+    Buffer scaled_;
+    long length_;  // of a row
+    Buffer last_, features_, rows_;
+};
+
+/// Sparse features: those of the record, if wanted, and shapes of its scaled numbers.
+class SparseExpert final : public PoolExpert {
+   public:
+    SparseExpert(Scaler& scaler, Sparse& forecaster, const Shapes& shapes)
+        : scaler_(scaler),
+          forecaster_(forecaster),
+          shapes_(shapes),
+          scaled_(scaler.views * scaler.width) {}
+
+    void read(const Record& record) override {
+        keys_.clear();
+        values_.clear();
+        if (shapes_.takes_features) take(record.features);
+        if (shapes_.takes_crosses) take(record.crosses);
+        scaler_.transform(record.x, scaled_);
+        shapes_.add(record.x, scaled_ + (scaled_.size() - scaler_.d), scaler_.d, keys_, values_);
+    }
+    void predict(double* p) override { forecaster_.predict(row(), p); }
+    void learn(const Record& record, long y, double weight) override {
+        forecaster_.learn(row(), y, weight);
+        if (weight > 0) scaler_.learn(record.x, scaled_);
+    }
+    void run(const Record* records, const long* y, const double* weight, long n,
+             double* p) override {
+        for (long t = 0; t < n; ++t) {
+            const double w = weight ? weight[t] : 1.0;
+            read(records[t]);
+            forecaster_.step(row(), y[t], w, p + t * forecaster_.K);
+            if (w > 0) scaler_.learn(records[t].x, scaled_);
+        }
+    }
+
+   private:
+    void take(const SparseRow& given) {
+        keys_.insert(keys_.end(), given.keys, given.keys + given.nnz);
+        values_.insert(values_.end(), given.values, given.values + given.nnz);
+    }
+    SparseRow row() const { return {keys_.data(), values_.data(), long(keys_.size())}; }
+
+    Scaler& scaler_;
+    Sparse& forecaster_;
+    Shapes shapes_;
+    Buffer scaled_;
+    std::vector<std::uint64_t> keys_;
+    std::vector<double> values_;
+};
+
+/// Experts and their judge. While they rest, the pool is its first expert.
+class Pooled {
+   public:
+    /// Records have d numbers.
+    Pooled(long d, std::vector<std::unique_ptr<PoolExpert>> experts, Judge& judge)
+        : d(d),
+          experts_(std::move(experts)),
+          judge_(judge),
+          said_(PoolExpert::block * judge.N * judge.K),
+          one_(PoolExpert::block * judge.K) {
+        if (long(experts_.size()) != judge.N)
+            throw std::invalid_argument("experts and judge do not go together");
+    }
+
+    const long d;
+    long outputs() const { return judge_.K; }
+
+    void predict(const Record& record, double* p) {
+        listen(record);
+        if (judge_.rest().is_resting())
+            copy(said_, judge_.K, p);
+        else
+            judge_.predict(said_, p);
+    }
+
+    /// All learn a record, or none: it is refused before the first does.
+    void learn(const Record& record, long y, double weight) {
+        if (!(weight >= 0 && weight <= 1e12)) refuse_example();
+        listen(record);
+        push(record, y, weight);
+    }
+
+    /// `predict`, then `learn` if y is not negative.
+    void step(const Record& record, long y, double weight, double* p) {
+        predict(record, p);
+        if (y >= 0) push(record, y, weight);
+    }
+
+    /// The same of the next n records, all with labels, for less; returns how many were done: at
+    /// most a block, and none after the next review of who rests.
+    long run(const Record* records, const long* y, const double* weight, long n, double* p) {
+        constexpr long block = PoolExpert::block;
+        static_assert(Rest::period % block == 0);
+        const long N = judge_.N, K = judge_.K, count = std::min(n, block - judge_.steps() % block);
+        Rest& rest = judge_.rest();
+        has_heard_ = false;
+        if (rest.is_resting()) {
+            expert(0).run(records, y, weight, count, p);
+            rest.add_alone(count);
+        } else {
+            for (long e = 0; e < N; ++e) {
+                expert(e).run(records, y, weight, count, one_);
+                for (long t = 0; t < count; ++t) copy(one_ + t * K, K, said_ + (t * N + e) * K);
+            }
+            judge_.run(said_, y, weight, count, p);
+        }
+        if (judge_.steps() % Rest::period == 0) rest.review();
+        return count;
+    }
+
+   private:
+    PoolExpert& expert(long e) { return *experts_[std::size_t(e)]; }
+    long awake() const { return judge_.rest().is_resting() ? 1 : judge_.N; }
+
+    /// Sets what the experts that are awake say of a record. They may have said it just before.
+    void listen(const Record& record) {
+        if (has_heard_ && heard_.is(record, d)) return;
+        has_heard_ = false;
+        for (long e = 0; e < awake(); ++e) expert(e).read(record);
+        for (long e = 0; e < awake(); ++e) expert(e).predict(said_ + e * judge_.K);
+        heard_.set(record, d);
+        has_heard_ = true;
+    }
+
+    void push(const Record& record, long y, double weight) {
+        has_heard_ = false;
+        for (long e = 0; e < awake(); ++e) expert(e).learn(record, y, weight);
+        Rest& rest = judge_.rest();
+        if (rest.is_resting())
+            rest.add_alone(1);
+        else
+            judge_.learn(said_, y, weight);
+        if (judge_.steps() % Rest::period == 0) rest.review();
+    }
+
+    std::vector<std::unique_ptr<PoolExpert>> experts_;
+    Judge& judge_;
+    Buffer said_, one_;
+    RecordCopy heard_;
+    bool has_heard_ = false;
+};
+
+}  // namespace MIXABLE_ISA

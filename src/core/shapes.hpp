@@ -1,0 +1,81 @@
+// Sparse features of numbers, for boundaries that are not linear: the bin that a number falls in,
+// and the leaf of a random tree that a row falls in.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "normal.hpp"
+
+namespace MIXABLE_ISA {
+
+/// A key that stands for three numbers.
+inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+    std::uint64_t h = 0x9e3779b97f4a7c15u;
+    for (const std::uint64_t each : {a, b, c}) {
+        h = (h ^ each) * 0xbf58476d1ce4e5b9u;
+        h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+        h ^= h >> 31;
+    }
+    return h;
+}
+
+/// Which features. The numbers are scaled, and logarithmic in their tails.
+class Shapes {
+   public:
+    /// With `linear` each number is a feature by itself. `bins` says how many bins there are to a
+    /// deviation, for each set of bins. A tree asks `depth` questions, whether number i is above a
+    /// threshold, with i and threshold drawn at random, i among the first `numbers`.
+    Shapes(bool takes_features, bool takes_crosses, bool linear, std::vector<double> bins,
+           long trees, long depth, long numbers)
+        : takes_features(takes_features),
+          takes_crosses(takes_crosses),
+          linear_(linear),
+          bins_(std::move(bins)),
+          trees_(numbers > 0 ? trees : 0),
+          depth_(depth),
+          numbers_(numbers) {
+        for (long q = 0; q < trees_ * depth_; ++q) {
+            const std::uint64_t at = mixed(1, std::uint64_t(q), 0);
+            asked_.push_back(long(at % std::uint64_t(numbers)));
+            const double u = (double(mixed(2, std::uint64_t(q), 0) >> 11) + 0.5) * 0x1p-53;
+            above_.push_back(normal_quantile(u));
+        }
+    }
+
+    // Whether the sparse features that a record has are among them, and their crosses.
+    bool takes_features, takes_crosses;
+
+    /// Adds those of d numbers z; where x is NaN nothing is known.
+    void add(const double* x, const double* z, long d, std::vector<std::uint64_t>& keys,
+             std::vector<double>& values) const {
+        const auto put = [&](std::uint64_t key, double value) {
+            keys.push_back(key);
+            values.push_back(value);
+        };
+        for (long i = 0; i < d; ++i) {
+            if (std::isnan(x[i])) continue;
+            if (linear_ && z[i] != 0) put(mixed(3, std::uint64_t(i), 0), z[i]);
+            for (std::size_t b = 0; b < bins_.size(); ++b)
+                put(mixed(4 + b, std::uint64_t(i),
+                          std::uint64_t(long(std::floor(z[i] * bins_[b])))),
+                    1.0);
+        }
+        if (numbers_ > d) return;  // no such row is made
+        for (long t = 0; t < trees_; ++t) {
+            std::uint64_t leaf = 0;
+            for (long q = t * depth_; q < (t + 1) * depth_; ++q)
+                leaf = 2 * leaf + (z[asked_[std::size_t(q)]] > above_[std::size_t(q)] ? 1 : 0);
+            put(mixed(64, std::uint64_t(t), leaf), 1.0);
+        }
+    }
+
+   private:
+    bool linear_;
+    std::vector<double> bins_, above_;
+    long trees_, depth_, numbers_;
+    std::vector<long> asked_;
+};
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,156 @@
+"""`mixable serve`."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mixable._config import one_blas_thread
+from mixable.cli.consoles import Messages
+from mixable.cli.stream import names_of
+from mixable.learner import Design, design_of_classes
+from mixable.streaming.errors import StreamError
+from mixable.streaming.files import open_standard_descriptors
+
+if TYPE_CHECKING:
+    from mixable.serving.service import Service
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+GRACE = 10  # seconds that requests have to end, once a stop is requested
+
+
+def run_serve(
+    model: Annotated[Path, typer.Argument(help="The folder of the models: made on first use.")],
+    host: Annotated[str, typer.Option(help="Another than 127.0.0.1 needs a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8000,
+    token: Annotated[
+        str | None, typer.Option(help="What clients must know; others can read it in `ps`.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file whose first line is the token.")
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(help="All labels of new models, by commas; otherwise added as they come."),
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="The features of new models, by commas; otherwise all.")
+    ] = None,
+    curved: Annotated[
+        bool, typer.Option("--curved/--linear", help="Whether new models learn curves: slower.")
+    ] = False,
+    remember: Annotated[
+        int, typer.Option(min=0, help="Forecasts of a model that may wait for their label.")
+    ] = 10_000,
+    most_features: Annotated[int, typer.Option(min=1, help="Features of a model.")] = 2000,
+    most_classes: Annotated[int, typer.Option(min=2, help="Classes of a model.")] = 100,
+    most_models: Annotated[int, typer.Option(min=1, help="Models.")] = 1000,
+    in_memory: Annotated[int, typer.Option(min=1, help="Models in memory at one time.")] = 100,
+    largest_body: Annotated[int, typer.Option(min=1000, help="Bytes of a request.")] = 2**20,
+    seconds: Annotated[float, typer.Option(min=0.05, help="Seconds between checkpoints.")] = 10.0,
+) -> None:
+    """Forecast over HTTP, learn when labels come, lose nothing, and show a page of it."""
+    messages = Messages()
+    try:
+        from mixable.serving.app import make_app
+        from mixable.serving.limits import Limits, ModelLimits
+        from mixable.serving.model import ServedModel
+        from mixable.serving.service import Service
+    except ModuleNotFoundError as error:
+        messages.fail(f'{error.name} is missing: pip install "mixable[serve]"')
+        raise typer.Exit(2) from None
+    try:
+        open_standard_descriptors()
+        secret = _token(token, token_file)
+        if host not in LOCAL and secret is None:
+            raise StreamError(f"--host {host} needs --token-file or --token: others can reach it")
+        known, columns = names_of(classes, "--classes"), names_of(features, "--features")
+        design = _design(curved)
+        # Bits depend on the number of threads.
+        with one_blas_thread(), contextlib.closing(_bound(host, port)) as sock:
+            service = Service(
+                model,
+                lambda: ServedModel(design, classes=known, features=columns),
+                limits=Limits(
+                    model=ModelLimits(
+                        features=most_features, classes=most_classes, waiting=remember
+                    ),
+                    models=most_models,
+                    in_memory=in_memory,
+                    body=largest_body,
+                    bulk=max(largest_body, Limits.bulk),
+                ),
+                seconds=seconds,
+                say=messages.say,
+            )
+            where = f"[{host}]" if ":" in host else host
+            address = f"http://{where}:{sock.getsockname()[1]}/"
+            messages.say(f"{model} is served at {address} (Ctrl-C ends it)")
+            _run(make_app(service, secret), service, sock)
+            messages.say("stopped; everything is saved")
+    except (StreamError, ValueError, MemoryError) as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"{error.filename or model}: {error.strerror or error}"
+    else:
+        return
+    messages.fail(reason)
+    raise typer.Exit(2)
+
+
+def _run(app: Any, service: Service, sock: socket.socket) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            service.closing = True  # ends what watches, which would go on for ever
+            super().handle_exit(sig, frame)
+
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="warning",
+        lifespan="on",
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=4 * service.limits.requests,
+        ws="none",
+    )
+    # uvicorn sends itself the signal again when it is done: that must not end us with an error.
+    before = {n: signal.signal(n, lambda *_: None) for n in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        Server(config).run(sockets=[sock])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise StreamError(f"cannot listen at {host}:{port}: {error.strerror}") from None
+
+
+def _token(text: str | None, path: Path | None) -> str | None:
+    if text is not None and path is not None:
+        raise StreamError("--token and --token-file are two tokens; give one")
+    if path is not None:
+        text = path.read_text(encoding="utf-8", errors="replace").partition("\n")[0].strip()
+    if text is not None and (len(text) < 8 or not text.isascii() or not text.isprintable()):
+        raise StreamError("a token must have 8 characters or more, all of them printable ASCII")
+    return text
+
+
+def _design(curved: bool) -> Design:
+    fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
+    kernel = "auto" if curved else None
+    return design_of_classes(None, fixed, kernel=kernel, features=(200, None, "fourier"))

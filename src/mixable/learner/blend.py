@@ -1,0 +1,261 @@
+"""Experts of different kinds, each with inputs of its own, under one judge."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable import _core, _validate
+from mixable._types import Array
+from mixable.experts import Experts
+from mixable.kernels import Nystroem
+from mixable.learner.inputs import Inputs, Pending, ScaledInputs
+from mixable.learner.kernel_inputs import KernelInputs
+from mixable.learner.shapes import ShapedInputs
+from mixable.pool import DRIFT, SMOOTHING
+from mixable.records.rows import Rows
+
+Records: TypeAlias = Array | Rows
+"""Numbers as a row (d,) or a table (n, d), NaN for what is missing; or with sparse features."""
+
+LAM, SHARE = 1.0, 1e-3  # of the judge
+
+
+@runtime_checkable
+class Plan(Protocol):
+    """What a blend asks of its design."""
+
+    standardize: bool
+
+    @property
+    def parts(self) -> list[Any]:
+        """The design of each expert."""
+
+    @property
+    def names(self) -> list[str]:
+        """What each expert is called."""
+
+    @property
+    def least_gain(self) -> float:
+        """Experts rest that gain less than this share of the first one's loss."""
+
+
+class RawInputs(Inputs):
+    """Inputs of a blend, whose experts make their own: rows stay as they are."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+
+    @property
+    def row_length(self) -> int:
+        return self.n_features
+
+    def transform(self, X: Array) -> Array:
+        return X
+
+    def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
+        return X, Pending(X, weight, None)
+
+    def commit(self, pending: Pending, rows: int) -> None:
+        """Do nothing: the experts' inputs have learned the rows."""
+
+    def with_features(self, n_features: int) -> RawInputs:
+        return RawInputs(n_features)
+
+    def moments(self) -> tuple[Array, Array]:
+        raise AttributeError("the inputs of each expert have moments of their own")
+
+    def state(self) -> dict[str, Array]:
+        return {}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        if state:
+            raise ValueError("a blend keeps the inputs of its experts itself")
+
+
+class Blend(Experts):
+    """A forecaster on raw records. One record goes through one compiled call: core/pooled.hpp.
+
+    The first expert is always awake. The others rest when they gain little over it.
+    """
+
+    def __init__(self, design: Plan, n_features: int, n_classes: int) -> None:
+        self.design = design
+        parts = design.parts
+        super().__init__([part.forecaster(n_features, n_classes) for part in parts], "blend")
+        self.inputs: list[Inputs] = [part.inputs(n_features) for part in parts]
+        self._core = self._new_core()
+
+    def _new_core(self) -> _core.Judge:
+        N, K = len(self.experts), int(self.experts[0].n_classes)
+        self._pooled: _core.Pooled | None = None
+        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, self.design.least_gain)
+
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+        return self._core.steps
+
+    @property
+    def n_features(self) -> int:
+        """Number of numbers in a record."""
+        return self.inputs[0].n_features
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.experts[0].n_classes)
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether it is its first expert, for the time being."""
+        return self._core.is_resting
+
+    @property
+    def trust(self) -> Array:
+        """The trust in the pool, in the pool that forgets, and in each expert; together 1."""
+        trust = self._core.trust()
+        return np.concatenate([[trust[:2].sum(), trust[2:4].sum()], trust[4:]])
+
+    @property
+    def weights(self) -> Array:
+        """The weight of each expert's logarithm in the pool that forgets nothing."""
+        return np.asarray(self._core.mean()[0])
+
+    def report(self) -> str:
+        """What it has settled on, in words."""
+        pool, forgetting, *each = self.trust
+        names = self.design.names
+        weights = ", ".join(f"{name} {w:.2f}" for name, w in zip(names, self.weights, strict=True))
+        alone = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, each, strict=True))
+        resting = f" All but the {names[0]} one rest." if self.is_resting else ""
+        return (
+            f"Pool of {len(each)} experts after {self.steps} examples.{resting}\n"
+            f"Weights of their logarithms: {weights}.\n"
+            f"Trust: pool {pool:.0%}, the pool that forgets {forgetting:.0%}; alone {alone}."
+        )
+
+    @property
+    def _row_length(self) -> int:
+        return max(self.n_features, 1)
+
+    @staticmethod
+    def _largest_square() -> float:
+        return np.inf
+
+    def predict(self, x: Records) -> Array:
+        """Probabilities (n_classes,) of a record; of a table, a row each."""
+        p = self._compiled().predict(_numbers(x), _sparse(x))
+        return p[0] if x.ndim == 1 else p
+
+    def learn(self, x: Records, y: int, weight: float = 1.0) -> None:
+        """Learn one record."""
+        label = _validate.label(y, self.n_classes)
+        self._compiled().learn(_numbers(x), _sparse(x), label, _validate.weight(weight))
+
+    def run(self, X: Records, y: NDArray[np.int_], weight: Array | None = None) -> Array:
+        """Probabilities of each record, made before its label is learned."""
+        return self._compiled().run(_numbers(X), _sparse(X), y, weight)
+
+    def check(self, X: Records) -> None:
+        """Refuse records with numbers that are too large; standardised ones never are."""
+        if not self.design.standardize and len(X):
+            with np.errstate(over="ignore"):
+                largest = int(np.nansum(_numbers(X) ** 2, axis=1).argmax())
+            self.predict(X[largest : largest + 1])
+
+    def follow(self, X: Records, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:
+        """Predict records one after the other, learning those with a code of 0 or more.
+
+        Returns the forecasts, how many were done, and why not all.
+        """
+        return self._compiled().follow(_numbers(X), _sparse(X), codes)
+
+    def _compiled(self) -> _core.Pooled:
+        if self._pooled is None:
+            pairs = zip(self.inputs, self.experts, strict=True)
+            experts = [_parts(inputs, expert) for inputs, expert in pairs]
+            self._pooled = _core.Pooled(experts, self._core)
+        return self._pooled
+
+    def _grow(self, how: str, *arguments: int) -> None:
+        inputs = self.inputs
+        if how == "add_features":
+            inputs = [part.with_features(self.n_features + arguments[0]) for part in inputs]
+        super()._grow(how, *arguments)
+        self.inputs = inputs
+        core = self._new_core()
+        core.adopt(self._core)
+        self._core = core
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "design": self.design,
+            "n_features": self.n_features,
+            "experts": self.experts,
+            "inputs": [part.state() for part in self.inputs],
+            "state": self._core.state(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        design, experts, inputs = state["design"], list(state["experts"]), list(state["inputs"])
+        n_features = _validate.count(state["n_features"], "n_features", least=0, most=10**6)
+        if not isinstance(design, Plan):
+            raise TypeError(f"a blend needs a design, got {design!r:.80}")
+        lengths = {len(design.parts), len(experts), len(inputs)}
+        pairs = list(zip(design.parts, experts, strict=False))
+        if len(lengths) > 1 or not all(part.fits(each, n_features) for part, each in pairs):
+            raise ValueError("the experts of the saved blend are not those of its design")
+        if len({expert.n_classes for expert in experts}) > 1:
+            raise ValueError("the experts of the saved blend have different classes")
+        self.design, self.experts = design, experts
+        self.inputs = [part.inputs(n_features) for part in design.parts]
+        for part, known in zip(self.inputs, inputs, strict=True):
+            part.restore(_arrays(known))
+        self._core = self._new_core()
+        self._core.restore(_arrays(state["state"]))
+        steps = {expert.steps for expert in experts[1:]}
+        if len(steps) > 1 or experts[0].steps != self.steps:
+            raise ValueError("the experts of the saved blend have learned different examples")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Blend:
+        made = object.__new__(type(self))
+        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return made
+
+
+def _arrays(state: dict[str, Any]) -> dict[str, Any]:
+    """Plain copies: joblib may have mapped arrays into memory."""
+    return {
+        name: np.array(value) if isinstance(value, np.ndarray) else value
+        for name, value in state.items()
+    }
+
+
+def _parts(inputs: Inputs, expert: Any) -> Any:
+    """An expert as its compiled parts."""
+    if isinstance(inputs, ShapedInputs):
+        return inputs.scaler, inputs.shapes, expert._core
+    if isinstance(inputs, KernelInputs):
+        (nystroem,) = inputs.maps
+        assert isinstance(nystroem, Nystroem)
+        return inputs.scaled.scaler, nystroem._core, inputs.amplitude, expert._core
+    assert isinstance(inputs, ScaledInputs)
+    return inputs.scaler, None, 1.0, expert._core
+
+
+def _numbers(x: Records) -> Array:
+    """The numbers of records, as a table."""
+    X = x.dense if isinstance(x, Rows) else np.atleast_2d(x)
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _sparse(x: Records) -> Any:
+    """The sparse features of records and their crosses, None if there are none."""
+    if not isinstance(x, Rows):
+        return None
+    values, crossed = (np.asarray(v, np.float64) for v in (x.values, x.cross_values))
+    return (x.indptr, x.keys, values), (x.cross_indptr, x.cross_keys, crossed)

@@ -1,0 +1,176 @@
+"""Merging forecasters: compiled ones by their states, mixtures and pools expert by expert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mixable.forecasters import AutoGAF, AutoRidge
+from mixable.forecasters.compiled import CompiledForecaster
+from mixable.merging import ensembles, gaussians
+from mixable.merging.ensembles import Ensemble
+from mixable.merging.gaussians import SAME, Change, Gaussian
+from mixable.mixture import Mixture
+from mixable.pool import DRIFT, Pool
+from mixable.reference import GenericGAF
+
+REFUSED = {
+    "FTRL": "it keeps all its examples: let one model learn them all",
+    "SMP": "it keeps all its examples: let one model learn them all",
+    "Foster": "its particles have nothing that could be added",
+    "SparseGAF": "what its features have accumulated belongs to its own forecasts",
+    "KernelGAF": "it keeps all its examples: let one model learn them all",
+}
+
+
+def refuse_if_it_keeps_examples(model: Any) -> None:
+    """Refuse forecasters that have nothing to add, with the reason."""
+    name = type(model).__name__
+    if name in REFUSED:
+        raise TypeError(f"{name} cannot be merged: {REFUSED[name]}")
+
+
+def fresh(model: Any) -> Any:
+    """A forecaster with the same parameters that has learned nothing."""
+    if isinstance(model, Mixture):
+        experts = [fresh(expert) for expert in model.experts]
+        return Mixture(experts, model.share, target_bound=model.target_bound)
+    if isinstance(model, Pool):
+        flags = {name: getattr(model, name) for name in ("lam", "share", "apart")}
+        return Pool([fresh(expert) for expert in model.experts], **flags)
+    return type(model)(**model._parameters)
+
+
+def combine(onto: Any, terms: list[Any], base: Any, changes: list[Change] | None = None) -> Any:
+    """onto + the sum of (term - base), a new forecaster; None stands for one without examples.
+
+    All have the same parameters. `changes` are from the coordinates of each term to those wanted.
+    """
+    changes = changes or [SAME] * len(terms)
+    first = terms[0]
+    rule: Callable[..., Any]
+    if isinstance(first, (AutoGAF, AutoRidge)):
+        rule = _ensembles
+    elif isinstance(first, CompiledForecaster):
+        rule = _posteriors
+    elif isinstance(first, Mixture):
+        rule = _mixtures
+    elif isinstance(first, Pool):
+        rule = _pools
+    elif isinstance(first, GenericGAF):
+        rule = _generic
+    else:
+        refuse_if_it_keeps_examples(first)
+        raise TypeError(f"{type(first).__name__} cannot be merged: it is not of this library")
+    return rule(onto, terms, base, changes)
+
+
+def _restored(like: CompiledForecaster, state: dict[str, Any]) -> Any:
+    made = object.__new__(type(like))
+    made.__setstate__({"parameters": like._parameters, "state": state})
+    return made
+
+
+def _ensembles(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> Any:
+    each = [Ensemble.of(term) for term in terms]
+    known = [None if model is None else Ensemble.of(model) for model in (onto, base)]
+    return _restored(terms[0], ensembles.combine(known[0], each, known[1], changes))
+
+
+def _posteriors(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> Any:
+    parameters = terms[0]._parameters
+
+    def read(model: Any) -> Gaussian:
+        lam, drift = parameters.get("lam", 0.0), parameters.get("drift", 0.0)
+        return gaussians.read(model._core.state(), lam, drift)
+
+    known = [None if model is None else read(model) for model in (onto, base)]
+    merged = gaussians.combine(known[0], [read(term) for term in terms], known[1], changes)
+    return _restored(terms[0], gaussians.write(merged))
+
+
+def _experts(onto: Any, terms: list[Any], base: Any, changes: list[list[Change]]) -> list[Any]:
+    return [
+        combine(
+            None if onto is None else onto.experts[i],
+            [term.experts[i] for term in terms],
+            None if base is None else base.experts[i],
+            [change[i] for change in changes],
+        )
+        for i in range(len(terms[0].experts))
+    ]
+
+
+def _mixtures(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> Any:
+    if any(term._history is not None for term in terms):
+        raise ValueError("mixtures with history=True cannot be merged: past weights have no order")
+    out = fresh(terms[0])
+    many = [[change] * len(out.experts) for change in changes]
+    out.experts = _experts(onto, terms, base, many)
+    weights = ensembles.added_weights(
+        onto and onto.weights, [term.weights for term in terms], base and base.weights
+    )
+    out._log_weights = np.log(weights)
+    out._steps = added("_steps", onto, terms, base)
+    return out
+
+
+def _pools(onto: Any, terms: list[Any], base: Any, changes: list[Any]) -> Any:
+    """Experts one by one; the two Gaussians over their weights; the trust."""
+    first = terms[0]
+    each = [c if isinstance(c, list) else [c] * len(first.experts) for c in changes]
+    states = [term._core.state() for term in terms]
+    prior = fresh(first)._core.state()
+    start, before = (prior if model is None else model._core.state() for model in (onto, base))
+    grown = [state["steps"] - before["steps"] for state in states]
+    out = {"steps": start["steps"] + sum(grown)}
+    for name in ("weight", "bayes"):
+        all_of = [state[name] for state in states]
+        out[name] = ensembles.added_weights(start[name], all_of, before[name])
+    out["judge"] = ensembles.merged_judge([state["judge"] for state in states], grown)
+    for i, drift in enumerate((0.0, DRIFT)):
+        merged = gaussians.combine(
+            _weights(start, i, first.lam, drift),
+            [_weights(state, i, first.lam, drift) for state in states],
+            _weights(before, i, first.lam, drift),
+            [SAME] * len(states),
+        )
+        S = np.linalg.inv(merged.A[0])
+        out.update({f"{i}.w": merged.mean, f"{i}.A": merged.A[0], f"{i}.S": 0.5 * (S + S.T)})
+    state = first.__getstate__()
+    out.update({name: prior[name] for name in prior if name.startswith("rest.")})  # nobody rests
+    experts = _experts(onto, terms, base, each)
+    made = object.__new__(Pool)
+    made.__setstate__({**state, "experts": experts, "state": out})
+    return made
+
+
+def _weights(state: dict[str, Any], i: int, lam: float, drift: float) -> Gaussian:
+    """What a judge knows of the weights of the experts."""
+    w, A = state[f"{i}.w"], state[f"{i}.A"]
+    common: dict[str, Any] = {"steps": state["steps"], "lam": lam, "drift": drift}
+    return Gaussian(kind="blocks", A=A[None], mean=w, sizes=(1, len(A)), **common)
+
+
+def _generic(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> Any:
+    """GenericGAF: A, b and A theta add."""
+    prior = fresh(terms[0])
+    start, before = onto or prior, base or prior
+    out = fresh(start)
+    linear = start._A @ start._theta
+    out._A, out._b = start._A.copy(), start._b.copy()
+    for term in terms:
+        out._A += term._A - before._A
+        out._b += term._b - before._b
+        linear = linear + term._A @ term._theta - before._A @ before._theta
+    out._theta = np.linalg.solve(out._A, linear)
+    out._steps = added("_steps", onto, terms, base)
+    return out
+
+
+def added(name: str, onto: Any, terms: list[Any], base: Any) -> Any:
+    """onto + the sum of (term - base) of a number; None has 0."""
+    start, before = (0 if model is None else getattr(model, name) for model in (onto, base))
+    return start + sum(getattr(term, name) - before for term in terms)

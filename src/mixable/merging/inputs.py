@@ -1,0 +1,145 @@
+"""Merging inputs: the statistics of the features, and what they mean for rows.
+
+A forecaster knows rows that were scaled by the statistics of its own model. Where these differ,
+rows of one model are rows of another after an affine change, which is exact for linear inputs with
+an intercept. (The second view of an input is logarithmic beyond one deviation; it is changed as if
+it were linear. Without an intercept only the scale is changed.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixable._types import Array
+from mixable.learner.inputs import ScaledInputs
+from mixable.learner.kernel_inputs import KernelInputs
+
+State = dict[str, Array]
+
+NEAR = 0.25
+"""Means that differ by this many deviations, or deviations by this factor, are the same to a
+kernel's features, which no affine change can bring to other statistics.
+"""
+
+
+def combine(
+    onto: State | None, terms: list[State], base: State | None, inputs: Any
+) -> tuple[State, list[Any]]:
+    """The state of merged inputs, and the changes (rows) of each term's rows into theirs.
+
+    `inputs` is any of them, for its kind.
+    """
+    merged = _statistics(onto, terms, base)
+    if isinstance(inputs, KernelInputs):
+        _check_near(merged, terms)
+        return {**merged, **_same_maps(terms)}, [None] * len(terms)
+    assert isinstance(inputs, ScaledInputs)
+    intercept, standardize, _ = inputs._options
+    if not standardize:
+        return merged, [None] * len(terms)
+    return merged, [_change(term, merged, intercept=intercept) for term in terms]
+
+
+def reordered(state: State, order: NDArray[np.int_]) -> State:
+    """The statistics of features in another order."""
+    by_column = {name: state[name][:, order] for name in ("count", "mean", "square")}
+    return {**state, **by_column, "early": state["early"][order]}
+
+
+def tempered(state: State, weight: float) -> State:
+    """Statistics that count `weight` times, for another model to begin with: it may yet adapt."""
+    out = dict(state)
+    for name in [name for name in state if name.split(".")[-1] == "count"]:
+        prefix = name.removesuffix("count")
+        count = np.ceil(weight * state[name])
+        out[name] = count
+        out[f"{prefix}square"] = state[f"{prefix}square"] * count / np.maximum(state[name], 1.0)
+        out[f"{prefix}early"] = np.full_like(state[f"{prefix}early"], np.nan)
+    return out
+
+
+def _statistics(onto: State | None, terms: list[State], base: State | None) -> State:
+    """Count, mean and squares of all, by Chan's formula: sums about a common point add."""
+    weights = np.array([term["count"] for term in terms])
+    means = np.array([term["mean"] for term in terms])
+    total = np.maximum(weights.sum(axis=0), 1.0)
+    point = means[0] + (weights * (means - means[0])).sum(axis=0) / total
+
+    def sums(state: State | None) -> Array:
+        if state is None:
+            return np.zeros((3, *point.shape))
+        count, far = state["count"], state["mean"] - point
+        return np.array([count, count * far, state["square"] + count * far**2])
+
+    added = sums(onto) + sum(sums(term) - sums(base) for term in terms)
+    count = np.maximum(np.round(added[0]), 0.0)
+    far = added[1] / np.maximum(count, 1.0)
+    square = np.maximum(added[2] - count * far**2, 0.0)
+    # Differences of equal numbers are 0, whatever rounding says.
+    square[square <= 1e-14 * added[2]] = 0.0
+    mean = np.where(count > 0, point + far, 0.0)
+    out = {"count": count, "mean": mean, "square": square}
+    return {**out, "early": _early(terms, count[0], is_new=onto is None and base is None)}
+
+
+def _early(terms: list[State], count: Array, *, is_new: bool) -> Array:
+    """The first entries of each feature, where they are still needed and all known."""
+    out = np.full_like(terms[0]["early"], np.nan)
+    for i, n in enumerate(count.astype(int)):
+        entries = np.concatenate([term["early"][i][: int(term["count"][0, i])] for term in terms])
+        if is_new and len(entries) == n < out.shape[1]:
+            out[i, :n] = entries
+    return out
+
+
+def _deviations(state: State) -> Array:
+    return np.asarray(np.sqrt(state["square"] / np.maximum(state["count"], 1.0))[0])
+
+
+def _change(own: State, merged: State, *, intercept: bool) -> Array | None:
+    """The matrix that makes rows scaled by `own` those scaled by `merged`."""
+    mine, theirs = _deviations(own), _deviations(merged)
+    varies, met = theirs > 0, own["count"][0] > 0
+    scale = np.where(varies, mine, 1.0) / np.where(varies, theirs, 1.0)
+    shift = (own["mean"][0] - merged["mean"][0]) / np.where(varies, theirs, 1.0)
+    scale, shift = np.where(met, scale, 0.0), np.where(met & varies, shift, 0.0)
+    if (scale == 1).all() and (shift == 0).all():
+        return None
+    if not intercept:
+        return np.diag(scale)
+    out = np.diag(np.concatenate([[1.0], scale]))
+    out[1:, 0] = shift
+    return out
+
+
+def _check_near(merged: State, terms: list[State]) -> None:
+    for term in terms:
+        mine, theirs = _deviations(term), _deviations(merged)
+        far = np.abs(term["mean"][0] - merged["mean"][0]) > NEAR * theirs
+        wide = np.abs(mine - theirs) > NEAR * theirs
+        if (far | wide).any():
+            column = int(np.flatnonzero(far | wide)[0])
+            raise ValueError(
+                "models with kernel features can be merged only if they scale their inputs alike, "
+                f"and feature {column} has another mean or deviation: let them start from a common "
+                "model (base) that has learned some rows"
+            )
+
+
+def _same_maps(terms: list[State]) -> State:
+    """The feature maps, which must be the same in all."""
+    first = terms[0]
+    maps = {k: v for k, v in first.items() if k not in ("count", "mean", "square", "early")}
+    for name, values in maps.items():
+        for term in terms[1:]:
+            other = term[name]
+            if other.shape != values.shape or not np.array_equal(other, values):
+                raise ValueError(
+                    "models whose kernel features have other directions (landmarks or frequencies) "
+                    "cannot be merged: let them start from a common model (base) whose landmarks "
+                    "are complete"
+                )
+    return maps

@@ -1,0 +1,215 @@
+"""Merging learners, and the estimators that have one: labels and features are united."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mixable._types import Array
+from mixable.learner import Learner
+from mixable.learner.blend import Blend
+from mixable.learner.columns import Columns
+from mixable.learner.curved_ridge import CurvedRidge
+from mixable.learner.inputs import ScaledInputs
+from mixable.learner.named import NamedLearner
+from mixable.learner.outcomes import Targets
+from mixable.merging import forecasters, inputs
+from mixable.merging.gaussians import Change
+
+Places = list[int]  # of the features of a learner, in the merged one
+
+
+def combine(
+    onto: Learner | None,
+    terms: list[Learner],
+    base: Learner | None,
+    *,
+    places: list[Places] | None = None,
+    weight: float = 1.0,
+) -> Learner:
+    """onto + `weight` times the sum of (term - base); None stands for one without examples.
+
+    Its features and labels are those of the base, then those of the terms as they come.
+    """
+    if any(isinstance(term.forecaster, Blend | CurvedRidge) for term in terms):
+        raise TypeError(
+            "a pool of experts of several kinds cannot be merged: kernel=None and effort='low' can"
+        )
+    labels = _united([] if base is None else [base], terms)
+    places = places or [list(range(term.n_features)) for term in terms]
+    n_features = max([base.n_features] if base else [], default=0)
+    n_features = max(n_features, *(max(each, default=-1) + 1 for each in places))
+    grown = [_grown(term, labels, n_features) for term in terms]
+    start, before = (
+        None if each is None else _grown(each, labels, n_features) for each in (onto, base)
+    )
+    orders = [_with_rest(each, n_features) for each in places]
+    states = [
+        _in_order(term.inputs.state(), order) for term, order in zip(grown, orders, strict=True)
+    ]
+    statistics, rows = inputs.combine(
+        None if start is None else start.inputs.state(),
+        states,
+        None if before is None else before.inputs.state(),
+        grown[0].inputs,
+    )
+    if weight != 1:
+        statistics = inputs.tempered(statistics, weight)
+    origin = _origin(onto, terms)
+    changes = [
+        _weighted(_change(term, labels, own, order, origin), weight)
+        for term, own, order in zip(terms, rows, orders, strict=True)
+    ]
+    forecaster = forecasters.combine(
+        None if start is None else start.forecaster,
+        [term.forecaster for term in grown],
+        None if before is None else before.forecaster,
+        changes,
+    )
+    made = Learner.__new__(Learner)
+    known = {
+        "forecaster": forecaster,
+        "scaler": statistics,
+        "labels": labels,
+        "codes": {label: code for code, label in enumerate(labels or [])},
+        "closed": all(term.__getstate__()["closed"] for term in terms),
+        "origin": origin,
+    }
+    made.__setstate__({**grown[0].__getstate__(), **known})
+    return made
+
+
+def _weighted(change: Any, weight: float) -> Any:
+    if isinstance(change, list):
+        return [_weighted(each, weight) for each in change]
+    return replace(change, weight=weight)
+
+
+def combine_named(onto: Any, terms: list[Any], base: Any, *, weight: float = 1.0) -> Any:
+    """The same for a learner of dictionaries."""
+    columns = Columns(base._columns if base else {})
+    for term in terms:
+        columns.add(columns.new(term._columns))
+    places = [[columns[name] for name in term._columns] for term in terms]
+    learners = [None if each is None else each._learner for each in (onto, base)]
+    own = [term._learner for term in terms]
+    merged = combine(learners[0], own, learners[1], places=places, weight=weight)
+    made = copy.copy(terms[0])
+    made._columns, made._learner = columns, merged
+    return made
+
+
+def combine_estimators(onto: Any, terms: list[Any], base: Any, *, weight: float = 1.0) -> Any:
+    """The same for an estimator of scikit-learn."""
+    names = [
+        getattr(each, "feature_names_in_", None) for each in [base, *terms] if each is not None
+    ]
+    for other in names[1:]:
+        if not np.array_equal(np.asarray(other), np.asarray(names[0])):
+            raise ValueError(f"models must have the same columns, got {names[0]} and {other}")
+    learners = [None if each is None else each.learner_ for each in (onto, base)]
+    merged = combine(learners[0], [term.learner_ for term in terms], learners[1], weight=weight)
+    made = copy.copy(terms[0])
+    made.learner_ = merged
+    return made
+
+
+def refuse_if_apart(term: Any, base: Any) -> str | None:
+    """Why a learner cannot have begun as the base; None if it can."""
+    pairs = [(base.learner_, term.learner_)] if hasattr(base, "learner_") else []
+    if isinstance(base, NamedLearner):
+        if list(term._columns)[: len(base._columns)] != list(base._columns):
+            return "has other features than base, or in another order"
+        pairs = [(base._learner, term._learner)]
+    for old, new in pairs:
+        if new.has_labels and new.labels[: len(old.labels)] != old.labels:
+            return "has other labels than base, or in another order"
+        if new.n_features < old.n_features:
+            return "has fewer features than base"
+    return None
+
+
+def _united(begin: list[Learner], terms: list[Learner]) -> list[Hashable] | None:
+    if not terms[0].has_labels:
+        return None
+    return list(dict.fromkeys(label for each in [*begin, *terms] for label in each.labels))
+
+
+def _grown(learner: Learner, labels: list[Hashable] | None, n_features: int) -> Learner:
+    """A learner that also has the labels and features that others have; the same if it does."""
+    new = [label for label in labels or [] if label not in learner.codes]
+    more = n_features - learner.n_features
+    if not new and not more:
+        return learner
+    grown = copy.deepcopy(learner)
+    if more:
+        grown.add_features(more)
+    for label in new:
+        grown.add_label(label)
+    return grown
+
+
+def _with_rest(places: Places, n_features: int) -> Places:
+    """The places of all features, those that a learner was given last included."""
+    return places + [i for i in range(n_features) if i not in set(places)]
+
+
+def _in_order(state: dict[str, Array], places: Places) -> dict[str, Array]:
+    if places == list(range(len(places))):
+        return state
+    if not {"count", "mean", "square", "early"} == state.keys():
+        raise ValueError("models with kernel features must have the same features in one order")
+    return inputs.reordered(state, np.argsort(places))
+
+
+def _change(
+    term: Learner, labels: list[Hashable] | None, rows: Any, places: Places, origin: float | None
+) -> Any:
+    """From the coordinates of a learner, as it was before it grew, to the merged ones."""
+    classes, shift, constant = None, 0.0, None
+    if labels is not None and list(term.labels) != labels and len(labels) >= 2:
+        classes = _class_map(term, labels)
+    intercept = 1 if term.design.intercept else 0
+    width = intercept + len(places)
+    if places != list(range(len(places))):
+        order = np.argsort([*range(intercept), *(intercept + place for place in places)])
+        rows = (np.eye(width) if rows is None else rows) @ np.eye(width)[order]
+    if isinstance(term.outcomes, Targets) and origin is not None:
+        own = term.outcomes.offset
+        if own != origin:
+            assert isinstance(term.inputs, ScaledInputs) or intercept
+            constant = np.zeros(term.forecaster.n_features + len(places) - term.n_features)
+            constant[0] = 1.0
+            shift = own - origin
+    return Change(rows=rows, classes=classes, shift=shift, constant=constant)
+
+
+def _class_map(term: Learner, labels: list[Hashable]) -> Array:
+    """The matrix (K, K) of which grown class is which label; 0 for those not known before."""
+    K = len(labels)
+    out = np.zeros((K, K))
+    for label, code in term.codes.items():
+        out[labels.index(label), code] = 1.0
+    if len(term.codes) < 2 and K == 2:  # its second class stood for labels to come
+        missing = next(label for label in labels if label not in term.codes)
+        out[labels.index(missing), 1] = 1.0
+    return out
+
+
+def _origin(onto: Learner | None, terms: list[Learner]) -> float | None:
+    """What targets are measured from: as before, or the mean of all by steps."""
+    if onto is not None and isinstance(onto.outcomes, Targets):
+        return onto.outcomes.origin
+    known = [
+        (term.forecaster.steps, term.outcomes.origin)
+        for term in terms
+        if isinstance(term.outcomes, Targets) and term.outcomes.origin is not None
+    ]
+    if not known or len({origin for _, origin in known}) == 1:
+        return known[0][1] if known else None
+    total = sum(steps for steps, _ in known)
+    return float(sum(steps * origin for steps, origin in known) / total)

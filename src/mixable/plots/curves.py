@@ -1,0 +1,195 @@
+"""Loss over time and calibration, from forecasts and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixable import _validate, metrics
+from mixable._types import Array, Labels
+from mixable.metrics import Classes
+from mixable.plots.drawing import (
+    MARKERS,
+    axes_of,
+    column_of,
+    finish,
+    line_style,
+    named_lines,
+    words,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BASELINE: dict[str, Any] = {"color": "0.45", "linestyle": (0, (1, 3))}
+EARLY = 10  # one in so many examples, the first ones, may cost more than the axes show
+
+
+def learning_curve(
+    p: ArrayLike,
+    y: ArrayLike,
+    *,
+    classes: Classes = None,
+    window: int | None = None,
+    baseline: bool = True,
+    name: str = "forecasts",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the running mean of the log loss, beside that of a forecaster that ignores the inputs.
+
+    That one predicts the rates of the classes so far, (n_c + 1/2) / (t + K/2) after t labels of
+    which n_c were c. Like the forecaster, it knows a class only once it has been met or has had a
+    probability; another label costs 36 nats (see `mixable.metrics`).
+
+    The limits of the axes show all but the first tenth, which may cost much more. Several runs may
+    share axes.
+
+    Parameters
+    ----------
+    p
+        Probabilities (n, K), each row made before its label was learned: what `prequential` of an
+        estimator or `run` of a forecaster returns.
+    y
+        The labels (n,).
+    classes
+        The labels of the columns of p, say `model.classes_`; None: 0 to K - 1.
+    window
+        Also draw the mean over as many examples, those up to each.
+    baseline
+        Whether to draw the rates of the classes.
+    name
+        What the legend calls the forecasts.
+
+    Examples
+    --------
+    >>> import mixable as mx
+    >>> X, y = mx.datasets.make_drift(500)
+    >>> model = mx.GAFClassifier(kernel=None)
+    >>> p = model.prequential(X, y)
+    >>> ax = mx.plots.learning_curve(p, y, classes=model.classes_, window=100)
+    >>> [line.get_label() for line in ax.lines]
+    ['forecasts', 'forecasts, last 100', 'class rates']
+    """
+    values, positions = metrics._table(p, y, classes)
+    n = len(values)
+    if window is not None:
+        window = _validate.count(window, "window", most=n)
+    _validate.flag(baseline, "baseline")
+    own = _own(values, positions)
+    loss = -np.log(np.maximum(own, metrics.LEAST))
+    ax = axes_of(ax)
+    style = line_style(len(named_lines(ax)))
+    seen, mean = np.arange(1, n + 1), _running_mean(loss)
+    ax.plot(seen, mean, **style, linewidth=1.6, label=words(name))
+    early = n // EARLY
+    drawn = [mean[early:]]
+    if window is not None:
+        total = np.concatenate([[0.0], np.cumsum(loss)])
+        last = (total[window:] - total[:-window]) / window
+        label = words(f"{name}, last {window}")
+        ax.plot(seen[window - 1 :], last, **style, linewidth=0.8, alpha=0.6, label=label)
+        drawn.append(last[max(0, early - window) :])
+    if baseline:
+        rates = _running_mean(-np.log(np.maximum(_class_rates(values, positions), metrics.LEAST)))
+        ax.plot(seen, rates, **BASELINE, linewidth=1.6, label="class rates")
+        drawn.append(rates[early:])
+    top = 1.1 * max(float(each.max()) for each in drawn)
+    others = len(named_lines(ax)) > len(drawn)
+    ax.set_ylim(0, max(top, ax.get_ylim()[1]) if others else max(top, 1e-3))
+    ax.set(xlabel="examples seen", ylabel="mean log loss (nats per example)")
+    finish(ax)
+    return ax
+
+
+def reliability(
+    p: ArrayLike,
+    y: ArrayLike,
+    *,
+    classes: Classes = None,
+    bins: int = 10,
+    only: Sequence[Hashable] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw, for each class, how often it came against the probability that was forecast.
+
+    The forecasts of a class are put into equally wide bins. Each bin that is not empty is a point:
+    the mean forecast, and the share of its examples that had the class. On the diagonal the two
+    agree. Below are the numbers of forecasts in each bin, as `ax.child_axes[0]`, on a scale that is
+    logarithmic above 1; a bin with few of them says little.
+
+    Parameters
+    ----------
+    p, y, classes
+        Probabilities, labels, and the labels of the columns, as in `learning_curve`.
+    bins
+        Number of bins.
+    only
+        The classes to draw; None: all. (Of two classes one is the mirror image of the other.)
+
+    Examples
+    --------
+    >>> import mixable as mx
+    >>> p, y = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]], ["a", "b", "b", "b"]
+    >>> ax = mx.plots.reliability(p, y, classes=["a", "b"], bins=2, only=["b"])
+    >>> ax.lines[-1].get_xydata().round(2).tolist()
+    [[0.15, 0.5], [0.65, 1.0]]
+    """
+    values, positions = metrics._table(p, y, classes)
+    bins = _validate.count(bins, "bins", most=1000)
+    n, K = values.shape
+    names = list(range(K)) if classes is None else metrics._plain(classes, "classes")
+    columns = [column_of(label, names) for label in (names if only is None else list(only))]
+    if not columns:
+        raise ValueError("there are no classes to draw")
+    ax = axes_of(ax)
+    panels = [each for each in ax.child_axes if each.get_label() == "counts"]
+    panel: Any = (
+        panels[0] if panels else ax.inset_axes((0, -0.34, 1, 0.28), sharex=ax, label="counts")
+    )
+    if not panels:
+        ax.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+    edges = np.linspace(0, 1, bins + 1)
+    for place, column in enumerate(columns, start=len(named_lines(ax))):
+        forecast, came = values[:, column], positions == column
+        bin_of = np.minimum((forecast * bins).astype(np.int_), bins - 1)
+        count = np.bincount(bin_of, minlength=bins)
+        full = count > 0
+        sure = np.bincount(bin_of, forecast, minlength=bins)[full] / count[full]
+        rate = np.bincount(bin_of[came], minlength=bins)[full] / count[full]
+        label = f"{words(names[column])} ({np.count_nonzero(came)} of {n})"
+        style = line_style(place)
+        marker = MARKERS[place % len(MARKERS)]
+        ax.plot(sure, rate, **style, linewidth=1.4, marker=marker, markersize=4, label=label)
+        panel.stairs(count, edges, **style, linewidth=1.2)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="how often the class came (share)")
+    ax.tick_params(labelbottom=False)
+    panel.set_yscale("symlog", linthresh=1)
+    panel.set_ylim(bottom=0)
+    panel.set(xlabel="forecast probability of the class", ylabel="forecasts")
+    panel.spines[["top", "right"]].set_visible(False)
+    finish(ax)
+    return ax
+
+
+def _own(p: Array, y: Labels) -> Array:
+    """The probability of each label; 0 for those without a column."""
+    if not p.shape[1]:
+        return np.zeros(len(p))
+    return np.where(y >= 0, p[np.arange(len(p)), np.maximum(y, 0)], 0.0)
+
+
+def _running_mean(loss: Array) -> Array:
+    return np.asarray(np.cumsum(loss) / np.arange(1, len(loss) + 1))
+
+
+def _class_rates(p: Array, y: Labels) -> Array:
+    """The probability of each label by the rates of the classes before it."""
+    came = np.where(y[:, None] == np.arange(p.shape[1]), 1.0, 0.0)
+    before = np.cumsum(came, axis=0) - came  # (n, K): how often each class came before
+    known = (before > 0) | np.logical_or.accumulate(p > 0, axis=0)
+    prior = np.where(known, 0.5, 0.0)
+    total = np.maximum((before + prior).sum(axis=1), 0.5)
+    return _own((before + prior) / total[:, None], y)

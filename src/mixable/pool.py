@@ -1,0 +1,239 @@
+"""Experts that err in different places, pooled by GAF: better than the best of them.
+
+Pooled are the logarithms of their probabilities, p proportional to exp(sum_e w_e log p_e), with one
+weight for each expert. That is logistic regression in the general form of the paper (Section 2):
+f_w(x) = Phi(x)^T w, Phi(x) in R^{N x K} with entries log p_e(c). So GAF learns w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixable import _core, _validate
+from mixable._types import Array
+from mixable.experts import Experts, saved_experts, snapshot
+
+MOST_EXPERTS = 64
+DRIFT = 1e-4  # of the pool that forgets
+SMOOTHING = 1e-3  # of experts' forecasts, before their logarithms
+FEW = 32  # rows that are learned one by one: a table is learned as a whole or not at all
+
+
+class Pool(Experts):
+    """Forecasters of the same labels, combined by weights on their logarithms.
+
+    A mixture finds the best expert. A pool can be better than all of them: it trusts those more
+    that are too cautious, discounts those that repeat each other, and corrects those that are too
+    bold. Two pools, of which one forgets, are mixed with the experts themselves by their losses, so
+    the loss in all is at most ln(2 (N + 4)) above that of the best of these, N the number of
+    experts. Each pool is read as it is and hedged.
+
+    The experts learn as they would by themselves. They belong to the pool from now on: don't teach
+    them apart from it.
+
+    Parameters
+    ----------
+    experts
+        Forecasters of labels with `predict` and `learn`, of the same number of classes and
+        features.
+    lam
+        How strongly the weights are held at 1/N at first.
+    share
+        The share of the trust that moves on at each step, in one of the two mixtures of pools and
+        experts (see `mixable.AutoGAF`).
+    apart
+        Whether an input consists of one part for each expert, one after the other; then they may
+        have different numbers of features.
+
+    Examples
+    --------
+    >>> from mixable import GAF, Pool
+    >>> f = Pool([GAF(2, 3, lam=0.1), GAF(2, 3, structure="diagonal")])
+    >>> p = f.run([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [0, 1, 0])
+    >>> p.shape, f.weights.round(1).tolist()
+    ((3, 3), [0.7, 0.7])
+    """
+
+    def __init__(
+        self, experts: Sequence[Any], *, lam: float = 1.0, share: float = 1e-3, apart: bool = False
+    ) -> None:
+        super().__init__(experts, "pool")
+        # The input predicted last, what they said of it, and after how many steps.
+        self._last: tuple[Array, Array, int] | None = None
+        self.lam = _validate.real(lam, "lam", least=1e-6, most=1e6)
+        self.share = _validate.real(share, "share", least=0, most=0.5)
+        self.apart = _validate.flag(apart, "apart")
+        if len(self.experts) > MOST_EXPERTS:
+            raise ValueError(f"a pool has at most {MOST_EXPERTS} experts, got {len(self.experts)}")
+        if self.n_classes is None:
+            raise ValueError("a pool needs experts with probabilities: these predict numbers")
+        self._check_same("n_classes", *([] if self.apart else ["n_features"]))
+        self._core = self._new_core()
+
+    def _new_core(self) -> _core.Judge:
+        N, K = len(self.experts), int(self.experts[0].n_classes)
+        ends = [0, *np.cumsum([_length(expert) for expert in self.experts]).tolist()]
+        self._parts = [slice(0, ends[1])] * N  # what each expert sees of an input
+        if self.apart:
+            self._parts = [slice(*pair) for pair in pairwise(ends)]
+        return _core.Judge(N, K, self.lam, DRIFT, SMOOTHING, self.share)
+
+    def __getstate__(self) -> dict[str, Any]:
+        parameters = {name: getattr(self, name) for name in ("lam", "share", "apart")}
+        return {"experts": self.experts, "parameters": parameters, "state": self._core.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(saved_experts(state, "pool"), **state["parameters"])  # type: ignore[misc]
+        known = {
+            name: np.array(value) if isinstance(value, np.ndarray) else value
+            for name, value in state["state"].items()
+        }
+        self._core.restore(known)
+        if self._core.is_resting:
+            raise ValueError("the experts of a pool do not rest")
+
+    @property
+    def steps(self) -> int:
+        """Number of examples learned."""
+        return self._core.steps
+
+    @property
+    def weights(self) -> Array:
+        """The weight of each expert's logarithm in the pool that forgets nothing."""
+        return np.asarray(self._core.mean()[0])
+
+    @property
+    def trust(self) -> Array:
+        """The trust in the pool, in the pool that forgets, and in each expert; together 1."""
+        trust = self._core.trust()
+        return np.concatenate([[trust[:2].sum(), trust[2:4].sum()], trust[4:]])
+
+    @property
+    def coef(self) -> Array:
+        """The experts' coefficients, added up by their weights in the pool.
+
+        If they are linear and predict without a hedge, these are the pool's. Not with `apart`.
+        """
+        if self.apart:
+            raise AttributeError("experts that see different inputs have no coefficients together")
+        pairs = zip(self.weights, self.experts, strict=True)
+        return np.asarray(sum(weight * expert.coef for weight, expert in pairs))
+
+    def report(self) -> str:
+        """What it has settled on, in words."""
+        pool, forgetting, *each = self.trust
+        names = [type(expert).__name__ for expert in self.experts]
+        weights = ", ".join(f"{name} {w:.2f}" for name, w in zip(names, self.weights, strict=True))
+        alone = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, each, strict=True))
+        return (
+            f"Pool of {len(each)} experts after {self.steps} examples.\n"
+            f"Weights of their logarithms: {weights}.\n"
+            f"Trust: pool {pool:.0%}, the pool that forgets {forgetting:.0%}; alone {alone}."
+        )
+
+    @property
+    def _row_length(self) -> int:
+        """Numbers in an input."""
+        return int(self._parts[-1].stop)
+
+    def _largest_square(self) -> float:
+        checked = [expert for expert in self.experts if hasattr(expert, "_largest_square")]
+        return min((expert._largest_square() for expert in checked), default=np.inf)
+
+    def predict(self, x: ArrayLike) -> Array:
+        """Probabilities (n_classes,) of an input (n_features,); of a table, a row each."""
+        inputs = _validate.inputs(x, self._row_length)
+        said = self._said(inputs)
+        if inputs.ndim == 1:
+            self._last = inputs.copy(), said, self.steps
+        return self._core.predict(said)
+
+    def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
+        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
+        row = _validate.row(x, self._row_length)
+        label, weight = _validate.label(y, self._core_classes), _validate.weight(weight)
+        last = self._last
+        known = last is not None and last[2] == self.steps and np.array_equal(last[0], row)
+        self._learn(row, last[1] if last and known else self._said(row), label, weight)
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Probabilities (n, n_classes) of each row of X, made before its label in y is learned.
+
+        The same as a loop of `predict` and `learn`, faster: each expert goes through the table by
+        itself. If one of them refuses a row or is interrupted, nothing was learned.
+        """
+        table = _validate.table(X, self._row_length)
+        labels = _validate.labels(y, self._core_classes, len(table))
+        weights = _validate.weights(weight, len(table))
+        with np.errstate(over="ignore"):
+            longest = table[np.einsum("ij,ij->i", table, table).argmax()]
+        self._said(longest)  # refuses what is too large
+        if len(table) <= FEW or not all(hasattr(expert, "run") for expert in self.experts):
+            out = np.empty((len(table), self._core_classes))
+            for t, row in enumerate(table):
+                said = self._said(row)
+                out[t] = self._core.predict(said)
+                self._learn(row, said, int(labels[t]), 1.0 if weights is None else weights[t])
+            return out
+        self._last = None
+        before = [snapshot(expert) for expert in self.experts]
+        try:
+            each = [
+                expert.run(np.ascontiguousarray(table[:, part]), labels, weights)
+                for expert, part in zip(self.experts, self._parts, strict=True)
+            ]
+            said = np.ascontiguousarray(np.stack(each, axis=1).reshape(len(table), -1))
+            return self._core.run(said, labels, weights)
+        except BaseException:
+            self.experts = [again() for again in before]
+            raise
+
+    @property
+    def _core_classes(self) -> int:
+        return int(self.experts[0].n_classes)
+
+    def _said(self, x: Array) -> Array:
+        """The experts' forecasts (N K) of an input, or of each row of a table."""
+        each = [
+            expert.predict(np.ascontiguousarray(x[..., part]))
+            for expert, part in zip(self.experts, self._parts, strict=True)
+        ]
+        return np.ascontiguousarray(np.stack(each, axis=-2).reshape(*x.shape[:-1], -1))
+
+    def _learn(self, row: Array, said: Array, label: int, weight: float) -> None:
+        """Let all learn an example. Once the first has, Ctrl-C waits for the others."""
+        interrupted = self._last = None
+        for expert, part in zip(self.experts, self._parts, strict=True):
+            while True:
+                steps = expert.steps
+                try:
+                    expert.learn(np.ascontiguousarray(row[part]), label, weight)
+                    break
+                except KeyboardInterrupt as interrupt:
+                    interrupted = interrupt
+                    if expert.steps > steps:
+                        break
+        self._core.learn(said, label, weight)
+        if interrupted is not None:
+            raise interrupted
+
+    def _grow(self, how: str, *arguments: int) -> None:
+        super()._grow(how, *arguments)
+        self._last = None
+        core = self._new_core()
+        core.adopt(self._core)
+        self._core = core
+
+    def __repr__(self) -> str:
+        apart = ", apart=True" if self.apart else ""
+        return f"Pool({self.experts!r}, lam={self.lam!r}, share={self.share!r}{apart})"
+
+
+def _length(expert: Any) -> int:
+    """Numbers in an input of an expert."""
+    return int(getattr(expert, "_row_length", expert.n_features))

@@ -1,0 +1,279 @@
+"""From records to rows, causally: what an encoder knows comes from the records it has learned."""
+
+from __future__ import annotations
+
+import copy
+from array import array
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mixable import _validate
+from mixable.records import staging
+from mixable.records.category import Category
+from mixable.records.cells import ABSENT
+from mixable.records.column import Draft, Keys, Limits
+from mixable.records.crosses import crossed
+from mixable.records.declaration import Columns, Name
+from mixable.records.explaining import Piece, pieces
+from mixable.records.loose import loose_keys
+from mixable.records.registry import RECONSIDERED
+from mixable.records.rows import Row, Rows
+from mixable.records.saved import restore, saved
+from mixable.records.staging import Pending
+from mixable.records.state import State
+
+
+class Encoder(State):
+    """Makes rows of numbers from records: dictionaries, or tables of pandas, Polars or Arrow.
+
+    Parameters
+    ----------
+    columns
+        What is declared of the columns; the kinds of the others are guessed.
+    max_values
+        Values of each column that are remembered by name and counted. Beyond, values are only
+        hashed, which changes no row.
+    max_indicators
+        A category with at most this many values has a place in the dense part for each of them.
+    max_places
+        Such places in all.
+    max_numbers
+        Columns of numbers and times in the dense part. Further ones are counts: sparse.
+    max_columns
+        Columns that are kept. What comes under further names is hashed.
+
+    Examples
+    --------
+    >>> encoder = Encoder(Columns(category=["user"]))
+    >>> record = {"user": 17, "price": "9.50", "query": "red shoes for men"}
+    >>> row = encoder.encode(record)
+    >>> row.dense, len(row.keys)
+    (array([9.5]), 8)
+    >>> encoder.commit(row)
+    >>> for line in encoder.describe(): print(line)
+    user: category, 1 values so far
+    price: number
+    query: text
+    """
+
+    def __init__(
+        self,
+        columns: Columns | None = None,
+        *,
+        max_values: int = 20_000,
+        max_indicators: int = 16,
+        max_places: int = 64,
+        max_numbers: int = 1000,
+        max_columns: int = 2000,
+    ) -> None:
+        if columns is not None and not isinstance(columns, Columns):
+            raise TypeError(f"columns must be records.Columns, got {type(columns).__name__}")
+        limits = Limits(
+            values=_validate.count(max_values, "max_values", least=64, most=2**31),
+            indicators=_validate.count(max_indicators, "max_indicators", least=0, most=63),
+            places=_validate.count(max_places, "max_places", least=0, most=10_000),
+            numbers=_validate.count(max_numbers, "max_numbers", least=0, most=10_000),
+            columns=_validate.count(max_columns, "max_columns", least=1, most=100_000),
+        )
+        super().__init__(Columns() if columns is None else columns, limits)
+        self._crossed = {name for pair in self.declared.cross for name in pair}
+
+    @property
+    def n_dense(self) -> int:
+        """Numbers in the dense part of a row whose columns are all known."""
+        return len(self.registry.places)
+
+    @property
+    def dense_names(self) -> list[str]:
+        """What each place of the dense part holds."""
+        return list(self.registry.places)
+
+    @property
+    def kinds(self) -> dict[Name, str]:
+        """The kind of each column that is known."""
+        return {name: column.kind for name, column in self.registry.columns.items()}
+
+    def encode(self, record: Mapping[Name, Any]) -> Row:
+        """The row of a record, by what was learned of earlier ones. Changes nothing.
+
+        Its dense part has `n_dense` numbers, and at its end those of columns that are new.
+        """
+        if not isinstance(record, Mapping):
+            raise TypeError(f"a record must be a dictionary, got {type(record).__name__}")
+        draft = Draft(self.registry.blank.copy())
+        cells: dict[Name, Any] = {}
+        parts: dict[Name, list[int]] = {}
+        get, marked = record.get, self._crossed
+        for name, column in self.registry.columns.items():
+            cell = get(name, ABSENT)
+            kind = type(cell)
+            # The common cases, without a call: a number where numbers are, a value that is known.
+            if kind is float and column.kind == "number" and cell - cell == 0.0:
+                draft.dense[column.places[0]] = cells[name] = cell
+                if name in marked:
+                    parts[name] = crossed(column, draft, 0)
+                continue
+            if cell is ABSENT:
+                column.put_absent(draft)
+                continue
+            begin = len(draft.keys)
+            cells[name] = cell = column.plain(cell)
+            column.put(cell, draft)
+            if name in marked:
+                parts[name] = crossed(column, draft, begin)
+        learned: dict[str, Any] = {"cells": cells}
+        if len(cells) < len(record):
+            self._encode_new(record, draft, parts, learned)
+        keys = []
+        for cross in self.crosses:
+            if cross.left in parts and cross.right in parts:
+                keys += cross.keys(parts[cross.left], parts[cross.right])
+        return Row(
+            dense=np.array(draft.dense),
+            keys=_as_keys(draft.keys),
+            values=np.array(draft.values, np.float32),
+            cross_keys=_as_keys(keys),
+            cross_values=np.ones(len(keys), np.float32) if keys else _NO_VALUES,
+            learned=learned,
+        )
+
+    def _encode_new(
+        self,
+        record: Mapping[Name, Any],
+        draft: Draft,
+        parts: dict[Name, list[int]],
+        learned: dict[str, Any],
+    ) -> None:
+        """Write the cells of a record whose names are not known yet."""
+        kinds, bag = self.registry.scan(record)
+        cells, names = learned["cells"], {}
+        for column in self.registry.make(kinds):
+            draft.dense += [float("nan")] * len(column.places)
+            begin = len(draft.keys)
+            cells[column.name] = column.plain(record[column.name])
+            column.put(cells[column.name], draft)
+            if column.name in self._crossed:
+                parts[column.name] = crossed(column, draft, begin)
+        for name in record:
+            if name not in cells:
+                for key, value in loose_keys(name, record[name]):
+                    draft.keys.append(key)
+                    draft.values.append(value)
+                    names[key] = f"{name}"
+        learned.update(new=kinds, bag=bag, names=names)
+
+    def commit(self, staged: Row | Pending, rows: int | None = None) -> None:
+        """Learn a row of `encode`, or the first `rows` rows (all, if None) of `stage`.
+
+        The row may be older than the latest that was learned, as rows are whose label comes late.
+        """
+        if isinstance(staged, Pending):
+            count = len(staged) if rows is None else _validate.count(rows, "rows", least=0)
+            if count > len(staged):
+                raise ValueError(f"rows must be at most {len(staged)}, got {count}")
+            staging.commit(self, staged, count)
+            return
+        self._learn(staged.learned)
+
+    def _learn(self, learned: dict[str, Any]) -> None:
+        registry, cells = self.registry, learned["cells"]
+        if "new" in learned:
+            if learned["bag"] and not registry.bag:
+                registry.begin_bag(cells)
+            kinds = {
+                name: kind for name, kind in learned["new"].items() if name not in registry.columns
+            }
+            registry.add(registry.make(registry.admitted(kinds, bag=registry.bag)))
+            self.remember(learned["names"])
+        self.n += 1
+        for name, column in list(registry.columns.items()):
+            cell, before = cells.get(name, ABSENT), column.n
+            if cell is ABSENT:
+                column.learn_absent()
+            elif isinstance(cell, column.plain_types):
+                for value in column.learn(cell, self.limits):
+                    if isinstance(column, Category) and registry.may_claim(column):
+                        registry.claim(column, value)
+                if isinstance(cell, str) and not isinstance(column, Category) and self.has_room:
+                    self.remember(column.labels(cell))
+            if column.guessed and column.n in RECONSIDERED:
+                registry.reconsider(column, before)
+        if self.crosses and self.has_room:
+            self._remember_crosses(cells)
+
+    def _remember_crosses(self, cells: dict[Name, Any]) -> None:
+        columns = self.registry.columns
+        for cross in self.crosses:
+            if all(name in cells and name in columns for name in (cross.left, cross.right)):
+                left, right = (
+                    columns[name].cross_labels(cells[name]) for name in (cross.left, cross.right)
+                )
+                self.remember(cross.labels(left, right))
+
+    def learn(self, record: Mapping[Name, Any]) -> None:
+        """Learn a record: `commit(encode(record))`."""
+        self.commit(self.encode(record))
+
+    def guess(self, table: Any) -> None:
+        """Decide on the kinds of columns that are not known, by the first rows of a table."""
+        staging.register(self, table)
+
+    def stage(self, table: Any) -> tuple[Rows, Pending]:
+        """The rows of a table, each after those above it; nothing changes before `commit`.
+
+        A table is a frame of pandas, Polars or Arrow, a list of dictionaries, or a dictionary of
+        lists. The kinds of new columns are guessed from its first rows.
+        """
+        return staging.stage(self, table)
+
+    def encode_table(self, table: Any) -> Rows:
+        """The rows of a table, each as if the rows above it were learned. Changes nothing."""
+        return self.stage(table)[0]
+
+    def describe(self) -> list[str]:
+        """A line for each column: its kind, and what was learned of it."""
+        lines = []
+        for column in self.registry.columns.values():
+            parts = [f"{column.name}: {_SHOWN.get(column.kind, column.kind)}", column.describe()]
+            if column.was is not None:
+                parts.append(f"{column.was[0]} until record {column.was[1]:,}")
+            lines.append(", ".join(part for part in parts if part))
+        if self.registry.bag:
+            lines.append("numbers under other names: counts, 0 where they are absent")
+        return lines
+
+    def explain(self, record: Mapping[Name, Any]) -> tuple[Row, list[Piece]]:
+        """The row of a record, and which of its numbers come from which column.
+
+        >>> encoder = Encoder(Columns(cross=[("country", "device")]))
+        >>> row, pieces = encoder.explain({"country": "DE", "price": 3.0, "device": "phone"})
+        >>> [(piece.column, piece.places, list(piece.keys)) for piece in pieces[:2]]
+        [('country', [], [0]), ('price', [0], [])]
+        >>> pieces[-1].column, list(pieces[-1].keys), pieces[-1].is_cross
+        (('country', 'device'), [0], True)
+        """
+        row = self.encode(record)
+        new = self.registry.make(row.learned.get("new", {}))
+        columns = [*self.registry.columns.values(), *new]
+        return row, pieces(columns, self.crosses, record, self.registry.blank)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return saved(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        limits = {f"max_{name}": value for name, value in state["limits"].items()}
+        self.__init__(state["declared"], **limits)  # type: ignore[misc]
+        restore(self, state)
+
+    def __copy__(self) -> Encoder:
+        return copy.deepcopy(self)
+
+
+_NO_KEYS, _NO_VALUES = np.empty(0, np.uint64), np.empty(0, np.float32)
+_SHOWN = {"ignore": "ignored"}
+
+
+def _as_keys(keys: list[int]) -> Keys:
+    return np.frombuffer(array("Q", keys), np.uint64) if keys else _NO_KEYS

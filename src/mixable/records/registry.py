@@ -1,0 +1,202 @@
+"""Which columns there are, of which kind, and where they are in the dense part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mixable.records.category import Category, Tags
+from mixable.records.column import Cells, Column, Draft, Limits, Part
+from mixable.records.declaration import Columns, Name, checked_name
+from mixable.records.kinds import guess, is_identifier, kind_of_text, looks_like_text
+from mixable.records.number import Number
+from mixable.records.text import Text
+from mixable.records.time import Time
+
+RECONSIDERED = (16, 128, 1024)
+"""Records after which a kind that was guessed is guessed again."""
+
+EARLY = 100  # records within which a number may turn out to be one count of many
+
+
+class Ignored(Column):
+    """A column that is left out."""
+
+    kind = "ignore"
+
+    def plain(self, cell: Any) -> None:
+        return None
+
+    def put(self, cell: None, draft: Draft) -> None:
+        pass
+
+    def learn(self, cell: Any, limits: Limits) -> list[Any]:
+        return []
+
+    def stage(self, cells: Cells) -> Part:
+        raise NotImplementedError  # such columns are not staged
+
+    def commit(self, part: Part, rows: int, limits: Limits) -> None:
+        raise NotImplementedError
+
+
+CLASSES: dict[str, type[Column]] = {
+    kind.kind: kind for kind in (Number, Category, Text, Tags, Time, Ignored)
+}
+
+
+class Registry:
+    """The columns by name, in the order in which they came, and the names of the dense part."""
+
+    def __init__(self, declared: Columns, limits: Limits) -> None:
+        self.declared, self.limits = declared, limits
+        self.columns: dict[Name, Column] = {}
+        self.places: list[str] = []  # what each place of the dense part holds
+        self.blank: list[float] = []  # the dense part of a record that has nothing
+        self.indicators = 0  # places of categories
+        self.bag = False  # numbers under new names are counts
+
+    def copy(self) -> Registry:
+        """The same columns, to which others can be added."""
+        out = Registry(self.declared, self.limits)
+        out.columns, out.places = dict(self.columns), list(self.places)
+        out.blank = list(self.blank)
+        out.indicators, out.bag = self.indicators, self.bag
+        return out
+
+    def adopt(self, other: Registry) -> None:
+        """Take over the columns of a copy."""
+        self.columns, self.bag = other.columns, other.bag
+        self.places, self.blank = other.places, other.blank
+
+    def scan(self, record: Mapping[Name, Any]) -> tuple[dict[Name, str], bool]:
+        """The kinds of names that are new, as far as their values tell; whether this is a bag.
+
+        A record that brings numbers under new names, and lacks at least half of those it could
+        have, is a bag: such numbers are counts, of which most are 0 in most records.
+        """
+        for name in record:
+            checked_name(name)
+        new = {name: [cell] for name, cell in record.items() if name not in self.columns}
+        kinds = self.guessed(new)
+        bag = self.bag or self.is_bag(record, kinds)
+        return self.admitted(kinds, bag=bag), bag
+
+    def is_bag(self, record: Mapping[Name, Any], new: Mapping[Name, str]) -> bool:
+        if not any(kind == "number" and self.is_guessed(name) for name, kind in new.items()):
+            return False
+        numbers = [name for name, column in self.columns.items() if column.kind == "number"]
+        absent = [name for name in numbers if name not in record]
+        return bool(numbers) and 2 * len(absent) >= len(numbers)
+
+    def is_guessed(self, name: Name) -> bool:
+        """Whether nothing was declared of a column."""
+        return self.declared.kind(name) is None
+
+    def admitted(self, kinds: Mapping[Name, str], *, bag: bool) -> dict[Name, str]:
+        """Those of some new columns that are kept; the others are loose."""
+        room = self.limits.columns - len(self.columns)
+        dense = self.limits.numbers - len([c for c in self.columns.values() if c.dense_parts])
+        out: dict[Name, str] = {}
+        for name, kind in kinds.items():
+            is_dense = bool(CLASSES[kind].dense_parts)
+            is_count = kind == "number" and bag and self.is_guessed(name)
+            if len(out) < room and not is_count and (dense > 0 or not is_dense):
+                out[name] = kind
+                dense -= 1 if is_dense else 0
+        return out
+
+    def guessed(self, samples: Mapping[Name, Iterable[Any]]) -> dict[Name, str]:
+        """The kinds of new columns by samples of their values."""
+        kinds: dict[Name, str] = {}
+        for name, sample in samples.items():
+            kind = self.declared.kind(name) or guess(name, sample)
+            if kind is not None:
+                kinds[name] = kind
+        return kinds
+
+    def make(self, kinds: Mapping[Name, str]) -> list[Column]:
+        """New columns, with the places in the dense part that they would have."""
+        out, width = [], len(self.places)
+        for name, kind in kinds.items():
+            column = CLASSES[kind](name, guessed=self.is_guessed(name))
+            column.places = list(range(width, width + len(column.dense_parts)))
+            width += len(column.dense_parts)
+            out.append(column)
+        return out
+
+    def add(self, columns: Iterable[Column]) -> None:
+        """Keep columns that `make` has made, unless they came in the meantime."""
+        for column in columns:
+            if column.name not in self.columns:
+                column.places = [
+                    self._new_place(column, part and f": {part}") for part in column.dense_parts
+                ]
+                self.columns[column.name] = column
+
+    def _new_place(self, column: Column, what: str) -> int:
+        self.places.append(f"{column.name}{what}")
+        self.blank.append(0.0 if column.kind == "category" else math.nan)
+        return len(self.places) - 1
+
+    def may_claim(self, column: Column, claimed: int = 0, in_all: int = 0) -> bool:
+        """Whether a value of a category may have a place, after some that were claimed before."""
+        return (
+            len(column.places) + claimed < self.limits.indicators
+            and self.indicators + in_all < self.limits.places
+        )
+
+    def claim(self, column: Category, value: str | None) -> None:
+        """Give a value of a category a place in the dense part."""
+        what = " is missing" if value is None else f"={value:.80}"
+        column.claim(value, self._new_place(column, what))
+        self.indicators += 1
+
+    def begin_bag(self, record: Mapping[Name, Any]) -> None:
+        """From now on, numbers under new names are counts; so are those that this record lacks."""
+        self.bag = True
+        for name, column in list(self.columns.items()):
+            is_early = column.guessed and column.kind == "number" and column.n <= EARLY
+            if is_early and name not in record:
+                del self.columns[name]
+
+    def reconsider(self, column: Column, before: int) -> None:
+        """Guess a kind that was guessed again, if it is time to."""
+        if not any(before < n <= column.n for n in RECONSIDERED):
+            return
+        kind = second_guess(column)
+        if kind != column.kind and self._has_place(kind):
+            new = CLASSES[kind](column.name, guessed=True)
+            new.n, new.missing, new.was = column.n, column.missing, (column.kind, column.n)
+            new.places = [self._new_place(new, part and f": {part}") for part in new.dense_parts]
+            self.columns[column.name] = new
+            for place in column.places:
+                self.blank[place] = math.nan
+
+    def _has_place(self, kind: str) -> bool:
+        """Whether there is room for another column of a kind in the dense part."""
+        dense = len([c for c in self.columns.values() if c.dense_parts])
+        return not CLASSES[kind].dense_parts or dense < self.limits.numbers
+
+
+def second_guess(column: Column) -> str:
+    """The kind of a column by what it has learned."""
+    if isinstance(column, (Number, Time)):
+        values = column.n - column.missing
+        return "category" if 2 * column.words > values else column.kind
+    if type(column) is not Category:
+        return column.kind
+    seen = [
+        (value, count)
+        for value, count in zip(column.known, column.counts, strict=True)
+        if value is not None
+    ]
+    n = sum(count for _, count in seen)
+    for kind in ("number", "time"):
+        like = sum(count for value, count in seen if kind_of_text(value) == kind)
+        if 2 * like > n and not (kind == "number" and is_identifier(column.name)):
+            return kind
+    if seen and looks_like_text(*zip(*seen, strict=True)):
+        return "text"
+    return "category"

@@ -1,0 +1,123 @@
+"""What an encoder makes of records: a dense part, a sparse part, and crosses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixable._types import Array
+from mixable.records.column import Ends, Keys, Part, Values
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """One record as numbers. `learned` is what `Encoder.commit` learns; it can be saved."""
+
+    dense: Array  # (d,), NaN for what is missing
+    keys: Keys  # (m,)
+    values: Values  # (m,)
+    cross_keys: Keys
+    cross_values: Values
+    learned: dict[str, Any]
+
+    def dense_at(self, width: int) -> Array:
+        """The dense part with NaN at its end, or without its end, so that it has this width."""
+        return at_width(self.dense, width)
+
+    def as_rows(self, width: int) -> Rows:
+        """A table of this row, with that many numbers."""
+        return Rows(
+            dense=at_width(self.dense, width)[None, :],
+            indptr=np.array([0, len(self.keys)]),
+            keys=self.keys,
+            values=self.values,
+            cross_indptr=np.array([0, len(self.cross_keys)]),
+            cross_keys=self.cross_keys,
+            cross_values=self.cross_values,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Rows:
+    """Records as numbers: row t has keys[indptr[t]:indptr[t + 1]], as in a CSR matrix."""
+
+    dense: Array  # (n, d)
+    indptr: Ends  # (n + 1,)
+    keys: Keys
+    values: Values
+    cross_indptr: Ends
+    cross_keys: Keys
+    cross_values: Values
+
+    ndim: ClassVar[int] = 2
+
+    @classmethod
+    def of(cls, dense: Array, indptr: Ends, keys: Keys, values: Values) -> Rows:
+        """Rows without crosses."""
+        none = np.zeros(len(dense) + 1, np.int64), np.empty(0, np.uint64), np.empty(0, np.float32)
+        return cls(
+            dense=dense,
+            indptr=indptr,
+            keys=keys,
+            values=values,
+            cross_indptr=none[0],
+            cross_keys=none[1],
+            cross_values=none[2],
+        )
+
+    def __len__(self) -> int:
+        return len(self.dense)
+
+    def __getitem__(self, rows: slice) -> Rows:
+        begin, end, _ = rows.indices(len(self))
+        at, cross_at = self.indptr[begin : end + 1], self.cross_indptr[begin : end + 1]
+        some, crossed = slice(at[0], at[-1]), slice(cross_at[0], cross_at[-1])
+        return Rows(
+            dense=self.dense[begin:end],
+            indptr=at - at[0],
+            keys=self.keys[some],
+            values=self.values[some],
+            cross_indptr=cross_at - cross_at[0],
+            cross_keys=self.cross_keys[crossed],
+            cross_values=self.cross_values[crossed],
+        )
+
+    def dense_at(self, width: int) -> Array:
+        """The dense part with columns of NaN at its end, or without its last columns."""
+        return at_width(self.dense, width)
+
+
+def at_width(dense: Array, width: int) -> Array:
+    """The same with NaN at the end of the last axis, or cut there."""
+    have = dense.shape[-1]
+    if have == width:
+        return dense
+    out = np.full((*dense.shape[:-1], width), np.nan)
+    out[..., :have] = dense[..., :width]
+    return out
+
+
+def side_by_side(parts: list[Part], n: int) -> tuple[Ends, Keys, Values]:
+    """The keys of several columns, row by row: indptr, keys, values."""
+    counts = np.zeros(n, np.int64)
+    for part in parts:
+        counts += part.counts
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    keys = np.empty(int(indptr[-1]), np.uint64)
+    values = np.ones(len(keys), np.float32)
+    begins = indptr[:-1].copy()
+    for part in parts:
+        if len(part.keys) == n and (part.counts == 1).all():
+            at = begins
+        else:
+            inner = np.arange(len(part.keys)) - np.repeat(
+                np.cumsum(part.counts) - part.counts, part.counts
+            )
+            at = np.repeat(begins, part.counts) + inner
+        keys[at] = part.keys
+        if part.values is not None:
+            values[at] = part.values
+        begins = begins + part.counts
+    return indptr, keys, values

@@ -1,0 +1,181 @@
+"""Columns of times: hour of the day and day of the week, and the time since the previous record."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mixable import _core, _validate
+from mixable._types import Array
+from mixable.records.cells import ABSENT, instant, saved_count
+from mixable.records.column import Cells, Column, Draft, Keys, Limits, Part
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+FARTHEST = 1e15  # seconds: beyond, a double does not know the hour
+
+
+class Time(Column):
+    """Cycles and the time since the latest record that was learned, dense; indicators, sparse.
+
+    The hour and the day are those on the wall, as the record has them; the time since is in UTC, as
+    log(1 + seconds), negative for a record that is older than the latest.
+    """
+
+    kind = "time"
+    plain_types = (tuple, str, type(None))
+    dense_parts = ("hour sin", "hour cos", "week sin", "week cos", "since")
+
+    def __init__(self, name: Any, *, guessed: bool = False) -> None:
+        super().__init__(name, guessed=guessed)
+        self.words = 0  # cells learned that were no times
+        self.latest: float | None = None
+
+    def _seeds(self) -> None:
+        super()._seeds()
+        self.hours = [_core.join_keys(self.key, 100 + hour) for hour in range(24)]
+        self.days = [_core.join_keys(self.key, 200 + day) for day in range(7)]
+
+    def plain(self, cell: Any) -> tuple[float, float] | str | None:
+        moment = instant(cell, self.name)
+        if isinstance(moment, tuple) and not abs(moment[0]) < FARTHEST:
+            raise ValueError(f"column {self.name!r:.80} is {cell!r:.80}: no time of any calendar")
+        return moment
+
+    def put(self, cell: tuple[float, float] | str | None, draft: Draft) -> None:
+        if not isinstance(cell, tuple):
+            key = self.missing_key if cell is None else _core.hash_string(cell, self.key)
+            draft.keys.append(key)
+            draft.values.append(1.0)
+            return
+        wall, utc = cell
+        since = math.nan if self.latest is None else utc - self.latest
+        dense = _dense(np.array([wall]), np.array([since]))  # the bits of a table
+        for place, value in zip(self.places, dense[0].tolist(), strict=True):
+            draft.dense[place] = value
+        draft.keys += (self.hours[_hour(wall)], self.days[_day(wall)])
+        draft.values += (1.0, 1.0)
+
+    def learn(self, cell: Any, limits: Limits) -> list[Any]:
+        super().learn(cell, limits)
+        if isinstance(cell, str):
+            self.words += 1
+        elif cell is not None:
+            self.latest = cell[1] if self.latest is None else max(self.latest, cell[1])
+        return []
+
+    def _read(self, cells: Cells) -> tuple[Array, Array, dict[int, str | None]]:
+        """Seconds on the wall and in UTC; what has none is in the dictionary, unless absent."""
+        if cells.times is not None:
+            wall, utc = cells.times
+            return wall, utc, dict.fromkeys(np.flatnonzero(np.isnan(wall)).tolist())
+        items = cells.items
+        if all(type(cell) is str for cell in items):
+            moments = _core.read_times(items)
+        else:
+            moments = np.full((len(items), 2), math.nan)
+        others: dict[int, str | None] = {}
+        for row in np.flatnonzero(np.isnan(moments[:, 0])).tolist():
+            moment = ABSENT if items[row] is ABSENT else self.plain(items[row])
+            if isinstance(moment, tuple):
+                moments[row] = moment
+            elif moment is not ABSENT:
+                others[row] = moment
+        return moments[:, 0].copy(), moments[:, 1].copy(), others
+
+    def stage(self, cells: Cells) -> Part:
+        wall, utc, others = self._read(cells)
+        n, known = len(wall), ~np.isnan(wall)
+        first = -math.inf if self.latest is None else self.latest
+        latest = np.maximum.accumulate(np.where(known, utc, -math.inf))
+        before = np.maximum(np.concatenate([[-math.inf], latest])[:n], first)
+        since = np.where(known & np.isfinite(before), utc - before, math.nan)
+        dense = _dense(wall, since)
+        counts = np.where(known, 2, 0)
+        counts[list(others)] = 1
+        keys: Keys = np.empty(int(counts.sum()), np.uint64)
+        begins = np.cumsum(counts) - counts
+        spoken = wall[known]
+        hours = np.array(self.hours, np.uint64)[
+            np.minimum(spoken % 86400 // 3600, 23).astype(np.int64)
+        ]
+        days = np.array(self.days, np.uint64)[((spoken // 86400).astype(np.int64) + 3) % 7]
+        keys[begins[known]], keys[begins[known] + 1] = hours, days
+        for row, word in others.items():
+            key = self.missing_key if word is None else _core.hash_string(word, self.key)
+            keys[begins[row]] = key
+        learned = {"wall": wall, "utc": utc, "others": others, "counts": counts}
+        return Part(counts=counts, keys=keys, dense=dense, cells=learned)
+
+    def commit(self, part: Part, rows: int, limits: Limits) -> None:
+        others = [word for row, word in part.cells["others"].items() if row < rows]
+        self.n += int(np.count_nonzero(part.counts[:rows]))
+        self.missing += others.count(None)
+        self.words += len(others) - others.count(None)
+        moments = part.cells["utc"][:rows]
+        if not np.isnan(moments).all():
+            latest = float(np.nanmax(moments))
+            self.latest = latest if self.latest is None else max(self.latest, latest)
+
+    def texts(self, part: Part, rows: int) -> list[tuple[int, str]]:
+        others = part.cells["others"].items()
+        return [(row, word) for row, word in others if row < rows and word is not None]
+
+    def cell_at(self, part: Part, row: int) -> tuple[float, float] | str | None:
+        if row in part.cells["others"]:
+            word: str | None = part.cells["others"][row]
+            return word
+        return float(part.cells["wall"][row]), float(part.cells["utc"][row])
+
+    def labels(self, cell: tuple[float, float] | str | None) -> dict[int, str]:
+        if cell is None:
+            return super().labels(cell)
+        if isinstance(cell, str):
+            return {_core.hash_string(cell, self.key): f"{self.name}={cell:.80}"}
+        day, hour = _day(cell[0]), _hour(cell[0])
+        return {
+            self.hours[hour]: f"{self.name}: hour {hour}",
+            self.days[day]: f"{self.name}: {DAYS[day]}",
+        }
+
+    def key_names(self) -> dict[int, str]:
+        names = super().key_names()
+        names.update({key: f"{self.name}: hour {hour}" for hour, key in enumerate(self.hours)})
+        names.update({key: f"{self.name}: {DAYS[day]}" for day, key in enumerate(self.days)})
+        return names
+
+    def describe(self) -> str:
+        return f"no time in {self.words:,}" if self.words else ""
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "words": self.words, "latest": self.latest}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self.words = saved_count(state["words"], self.n - self.missing)
+        latest = state["latest"]
+        if latest is not None:
+            latest = _validate.real(latest, "latest", least=-2 * FARTHEST, most=2 * FARTHEST)
+        self.latest = latest
+
+
+MONDAY = 2 * math.pi * 3 / 7  # 1970 began on a Thursday
+
+
+def _dense(wall: Array, since: Array) -> Array:
+    """Cycles of seconds on the wall, and the seconds since."""
+    hour, week = (2 * np.pi * (wall % period) / period for period in (86400, 604800))
+    week += MONDAY
+    since = np.copysign(np.log1p(np.abs(since)), since)
+    return np.stack([np.sin(hour), np.cos(hour), np.sin(week), np.cos(week), since], axis=1)
+
+
+def _day(wall: float) -> int:
+    """The day of the week, from Monday."""
+    return (int(wall // 86400) + 3) % 7
+
+
+def _hour(wall: float) -> int:
+    """The hour of the day; the remainder of what is just below 0 is rounded to a whole day."""
+    return min(int(wall % 86400 // 3600), 23)

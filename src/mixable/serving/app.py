@@ -1,0 +1,251 @@
+"""The routes of a service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response, StreamingResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from mixable._config import __version__
+from mixable.serving import bulk, schema
+from mixable.serving.events import KEYS, Event, read
+from mixable.serving.figures import explained, figures
+from mixable.serving.guard import App, Guard, Receive, Scope, Send, whole_body
+from mixable.serving.limits import RefusedError, busy
+from mixable.serving.metrics import Metrics
+from mixable.serving.service import Service
+from mixable.serving.store import DEFAULT, Held
+
+JSON = "application/json"
+LINES = "application/x-ndjson"
+EVENTS = "text/event-stream"
+REFRESH = 1.0  # seconds between two pictures of a model, for those who watch
+PAGES = {
+    # Pages ask nobody else, and nobody else shows them.
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+def make_app(service: Service, token: str | None = None) -> App:
+    """An ASGI application; the service starts and stops with it."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        await service.stop()
+
+    app = FastAPI(
+        title="mixable",
+        version=__version__,
+        description="Forecasts over HTTP; labels come later, and are learned.",
+        lifespan=lifespan,
+        docs_url=None,  # that page asks another host for its scripts; ours is at /docs
+        redoc_url=None,
+    )
+    metrics = Metrics(service)
+    _Routes(app, service, metrics)
+    return Guard(app, token=token, limits=service.limits, observe=metrics.observe)
+
+
+class _Duplex(Response):
+    """An answer that is sent while the request still comes.
+
+    `StreamingResponse` would take pieces of the request for itself, to notice who hangs up.
+    """
+
+    media_type = LINES
+
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        super().__init__()
+        del self.headers["content-length"]  # not known yet
+        self._pieces = pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it piece by piece."""
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        with contextlib.suppress(ClientDisconnect):
+            async for piece in self._pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _Routes:
+    def __init__(self, app: FastAPI, service: Service, metrics: Metrics) -> None:
+        self._service, self._metrics = service, metrics
+        self._streams = {"events": 0, "live": 0}
+        app.add_exception_handler(RefusedError, self._refused)
+        app.add_exception_handler(HTTPException, self._unknown)
+        app.add_exception_handler(RequestValidationError, self._invalid)
+        for name, method, extra in (
+            ("predict", self.predict, schema.PREDICT),
+            ("learn", self.learn, schema.LEARN),
+            ("events", self.events, schema.EVENTS),
+        ):
+            for path in (f"/{name}", f"/models/{{name}}/{name}"):
+                app.add_api_route(path, method, methods=["POST"], openapi_extra=extra)
+        for name, method in (("model", self.model), ("live", self.live)):
+            app.add_api_route(f"/{name}", method, methods=["GET"])
+        app.add_api_route("/models", self.names, methods=["GET"])
+        app.add_api_route("/models/{name}", self.model, methods=["GET"])
+        app.add_api_route("/models/{name}", self.make, methods=["PUT"])
+        app.add_api_route("/models/{name}/live", self.live, methods=["GET"])
+        app.add_api_route("/healthz", self.healthz, methods=["GET"])
+        app.add_api_route("/metrics", self.metrics, methods=["GET"])
+        for path, file in (("/", "page.html"), ("/docs", "docs.html")):
+            text = files("mixable.serving").joinpath(file).read_bytes()
+            page = Response(text, media_type="text/html; charset=utf-8", headers=PAGES)
+            app.add_api_route(path, _always(page), methods=["GET"], include_in_schema=False)
+
+    async def predict(self, request: Request, explain: bool = False) -> Response:
+        """Forecast one record. With an id, its label may come later, to /learn."""
+        event, held = await self._read(request, {"id", "features"})
+        if event.features is None:
+            raise RefusedError(422, "features are missing")
+        (answer,) = await self._service.submit(held, [event])
+        if isinstance(answer, RefusedError):
+            raise answer
+        if explain:
+            answer = {**answer, "without": explained(held.model, event.features)}
+        return _json(answer)
+
+    async def learn(self, request: Request) -> Response:
+        """Learn a label: of an earlier forecast by its id, or of features."""
+        event, held = await self._read(request, KEYS)
+        if event.label is None:
+            raise RefusedError(422, "the label is missing")
+        (answer,) = await self._service.submit(held, [event])
+        if isinstance(answer, RefusedError):
+            raise answer
+        return _json(answer)
+
+    async def events(self, request: Request) -> Response:
+        """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
+        limits = self._service.limits
+        self._check_room("events")
+        pieces: AsyncIterator[bytes] = request.stream()
+        if "content-length" in request.headers:
+            # Many clients send all before they read: answering them meanwhile would block both.
+            pieces = _at_once(await whole_body(pieces, limits.bulk, limits.seconds))
+        held = await self._held(request)
+        answers = bulk.answered(self._service, held, pieces)
+        return _Duplex(self._counted("events", held, answers))
+
+    async def model(self, request: Request) -> Response:
+        """Settings, columns, classes, counts, scores, trust."""
+        held = await self._held(request)
+        return _json({"name": held.name, **figures(held.model)})
+
+    async def live(self, request: Request) -> Response:
+        """The same once a second, as server-sent events, while it changes."""
+        self._check_room("live")
+        held = await self._held(request)
+        pictures = self._counted("live", held, self._pictures(held.name))
+        return StreamingResponse(pictures, media_type=EVENTS, headers={"Cache-Control": "no-store"})
+
+    async def names(self) -> Response:
+        """The names of all models."""
+        return _json({"models": sorted(self._service.models.names)})
+
+    async def make(self, request: Request) -> Response:
+        """Make a model, if there is none of that name."""
+        name = request.path_params["name"]
+        is_new = await self._service.make(name)
+        return _json({"name": name, "made": is_new}, 201 if is_new else 200)
+
+    async def healthz(self) -> Response:
+        """Whether the service learns."""
+        reason = self._service.journal.broken
+        if self._service.stopping or self._service.closing:
+            reason = "stopping"
+        return _json({"status": reason or "ok"}, 503 if reason else 200)
+
+    async def metrics(self) -> Response:
+        """Figures for Prometheus."""
+        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _held(self, request: Request) -> Held:
+        return await self._service.held(request.path_params.get("name", DEFAULT))
+
+    async def _read(self, request: Request, allowed: set[str]) -> tuple[Event, Held]:
+        limits = self._service.limits
+        body = await whole_body(request.stream(), limits.body, limits.seconds)
+        event = read(body, limits.model, allowed)
+        return event, await self._held(request)
+
+    def _check_room(self, kind: str) -> None:
+        if self._streams[kind] >= self._service.limits.streams:
+            raise busy(f"{self._streams[kind]} streams of /{kind} are under way")
+
+    async def _counted(
+        self, kind: str, held: Held, pieces: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        """Pieces of an answer that takes long; the model stays in memory meanwhile."""
+        self._streams[kind] += 1
+        held.pending += 1
+        try:
+            async for piece in pieces:
+                yield piece
+        finally:
+            held.pending -= 1
+            self._streams[kind] -= 1
+
+    async def _pictures(self, name: str) -> AsyncIterator[bytes]:
+        last, quiet = "", 0
+        while not self._service.closing:
+            held = await self._service.held(name)
+            rejected = [{"model": model, "reason": why} for model, why in self._service.rejected]
+            picture = {"name": name, **figures(held.model), "rejected": rejected}
+            text, quiet = json.dumps(picture), quiet + 1
+            if text != last:
+                yield f"data: {text}\n\n".encode()
+                last, quiet = text, 0
+            elif quiet >= 15:
+                yield b": still here\n\n"
+                quiet = 0
+            await asyncio.sleep(REFRESH)
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, RefusedError)
+        self._service.reject(request.path_params.get("name", DEFAULT), error.reason)
+        headers = {"Retry-After": "1"} if error.status == 503 else None
+        return _json({"error": error.reason}, error.status, headers)
+
+    async def _unknown(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return _json({"error": str(error.detail)}, error.status_code, error.headers)
+
+    async def _invalid(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        return _json({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
+
+
+def _json(value: Any, status: int = 200, headers: Any = None) -> Response:
+    return Response(json.dumps(value), status, headers, JSON)
+
+
+async def _at_once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+def _always(page: Response) -> Any:
+    async def show() -> Response:
+        return page
+
+    return show

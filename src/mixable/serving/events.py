@@ -1,0 +1,88 @@
+"""Requests to events: JSON in, checked, before anything is written or learned."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from mixable.records.cells import plain
+from mixable.serving.limits import ModelLimits, RefusedError
+from mixable.streaming.events import as_reason, text_or_none, without_doubles
+
+KEYS = {"id", "features", "label"}
+
+Features = dict[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A record, its label, or both; by its identifier the label finds a record that came before.
+
+    `text` is the event as it came, on one line: what the journal keeps.
+    """
+
+    id: str | None
+    features: Features | None
+    label: str | None
+    text: bytes = b""
+
+    @property
+    def changes(self) -> bool:
+        """Whether a model is another one after this event."""
+        return self.label is not None or self.id is not None
+
+
+def read(text: bytes, limits: ModelLimits, allowed: set[str] = KEYS) -> Event:
+    """Read an event; what is none is refused with a reason."""
+    try:
+        values = json.loads(text.decode(), object_pairs_hook=without_doubles)
+        if not isinstance(values, dict):
+            raise ValueError("not a JSON object")
+        unknown = values.keys() - allowed
+        if unknown:
+            names = ", ".join(sorted(allowed))
+            raise ValueError(f"{sorted(unknown)[0]!r:.80} is not one of {names}")
+        event = Event(
+            id=_text(values, "id", limits),
+            features=_features(values.get("features"), limits),
+            label=_text(values, "label", limits),
+            text=_one_line(text, values),
+        )
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise RefusedError(422, as_reason(error)) from None
+    if event.features is None and (event.id is None or event.label is None):
+        raise RefusedError(422, "features are missing; without, there must be id and label")
+    return event
+
+
+def _text(values: dict[str, Any], name: str, limits: ModelLimits) -> str | None:
+    text = text_or_none(values.get(name), name)
+    if text is not None and len(text) > limits.text:
+        raise ValueError(f"the {name} has more than {limits.text:,} characters")
+    return text
+
+
+def _features(values: Any, limits: ModelLimits) -> Features | None:
+    if values is None:
+        return None
+    if not isinstance(values, dict):
+        raise ValueError(f"features must be an object of names and values, got {values!r:.80}")
+    if len(values) > limits.features:
+        raise ValueError(f"more than {limits.features:,} features")
+    for name, value in values.items():
+        if len(name) > limits.text:
+            raise ValueError(f"a feature's name has more than {limits.text:,} characters")
+        name.encode()  # refuses halves of surrogate pairs, which no UTF-8 can hold
+        if isinstance(value, int | float) and math.isinf(float(value)):
+            raise ValueError(f"feature {name!r:.80} is {value}; features must be finite")
+        plain(value, name)  # refuses objects, and lists within lists
+    return values
+
+
+def _one_line(text: bytes, values: dict[str, Any]) -> bytes:
+    text = text.strip()
+    if b"\n" in text or b"\r" in text:
+        return json.dumps(values).encode()
+    return text

@@ -1,0 +1,127 @@
+"""What every request passes before it reaches a route: who asks, how much, how often."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from mixable.serving.limits import Limits, RefusedError, busy
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN = {"/", "/docs", "/healthz", "/openapi.json"}  # without a token: they tell nothing of a model
+LOCAL = {"127.0.0.1", "localhost", "::1"}
+
+
+class Guard:
+    """Refuses, counts and times requests. `observe` gets route, status and seconds.
+
+    Without a token, only programs of this machine may ask, and no web page of another site that
+    happens to be open in a browser here: a browser tells by the headers Host and Origin.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        token: str | None,
+        limits: Limits,
+        observe: Callable[[str, int, float], None],
+    ) -> None:
+        self._app, self._limits, self._observe = app, limits, observe
+        self._token = None if token is None else f"Bearer {token}".encode()
+        self._active = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def seen(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self._active += 1
+        try:
+            self._check(scope)
+            await self._app(scope, receive, seen)
+        except RefusedError as refused:
+            await answer_with(refused, seen)
+        finally:
+            self._active -= 1
+            route = getattr(scope.get("route"), "path", "other")
+            self._observe(route, status, time.perf_counter() - began)
+
+    def _check(self, scope: Scope) -> None:
+        path = scope["path"]
+        if self._active > self._limits.requests and path != "/healthz":
+            raise busy("too many requests at one time")
+        headers = dict(scope["headers"])
+        if self._token is None:
+            _check_local(headers)
+        elif path not in OPEN and not hmac.compare_digest(
+            headers.get(b"authorization", b""), self._token
+        ):
+            raise RefusedError(401, "a token is needed: Authorization: Bearer TOKEN")
+        length = headers.get(b"content-length", b"0")
+        most = self._limits.bulk if path.endswith("/events") else self._limits.body
+        if not length.isdigit() or len(length) > 15 or int(length) > most:
+            raise RefusedError(413, f"a body may have {most:,} bytes")
+
+
+def _check_local(headers: dict[bytes, bytes]) -> None:
+    host = headers.get(b"host", b"").decode("latin-1")
+    if _host(f"//{host}") not in LOCAL:
+        raise RefusedError(403, "without a token, only 127.0.0.1 and localhost are served")
+    origin = headers.get(b"origin")
+    if origin is not None and origin.decode("latin-1").partition("://")[2] != host:
+        raise RefusedError(403, "this request comes from a page of another site")
+
+
+def _host(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
+
+
+async def answer_with(refused: RefusedError, send: Send) -> None:
+    """Answer with a reason."""
+    headers = [(b"content-type", b"application/json")]
+    if refused.status == 503:
+        headers.append((b"retry-after", b"1"))
+    if refused.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    body = json.dumps({"error": refused.reason}).encode()
+    start = {"type": "http.response.start", "status": refused.status, "headers": headers}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
+
+
+async def whole_body(pieces: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
+    """All of a body that may come in pieces, if it is not too long and not too slow."""
+
+    async def read() -> bytes:
+        body = bytearray()
+        async for piece in pieces:
+            body += piece
+            if len(body) > most:
+                raise RefusedError(413, f"a body may have {most:,} bytes")
+        return bytes(body)
+
+    try:
+        return await asyncio.wait_for(read(), seconds)
+    except asyncio.TimeoutError:
+        raise RefusedError(408, f"the request took more than {seconds:g} seconds") from None

@@ -1,0 +1,148 @@
+"""How a model has done over time: its loss beside that of the class rates, calibration by class."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mixable import _validate
+from mixable._types import Array
+from mixable.metrics import LEAST
+
+BLOCKS = 128  # of the history; when it is full, each two become one
+BINS = 10
+
+
+class Progress:
+    """Losses in blocks of equal length, and calibration, in memory that does not grow.
+
+    The baseline predicts the rates of the classes so far, (n_c + 1/2) / (t + K/2) after t labels of
+    which n_c were c. A class that was not known costs both as much as `mixable.metrics` says.
+
+    >>> progress = Progress()
+    >>> for t in range(4):
+    ...     progress.add([0.75, 0.25], 0)
+    >>> round(progress.loss, 3), round(progress.baseline, 3)
+    (0.288, 0.324)
+    >>> [(n, round(loss, 3)) for n, loss, _ in progress.history()]
+    [(1, 0.288), (2, 0.288), (3, 0.288), (4, 0.288)]
+    """
+
+    def __init__(self) -> None:
+        self.length = 1  # examples of a block
+        self._blocks: list[list[float]] = []  # the loss and the baseline's, of whole blocks
+        self._open = [0.0, 0.0, 0.0]  # examples, loss, baseline's loss of the last block
+        self._rates: list[int] = []  # how often each class came
+        # By class, then by bin: forecasts, their sum, how often the class came.
+        self._bins: list[list[list[float]]] = []
+
+    @property
+    def n(self) -> int:
+        """Examples."""
+        return len(self._blocks) * self.length + int(self._open[0])
+
+    def add(self, p: list[float], code: int) -> None:
+        """Count one forecast, which may have been made before the class was known."""
+        own = p[code] if code < len(p) else 0.0
+        loss = -math.log(max(own, LEAST))
+        self._count(loss, self._baseline(len(p), code))
+        while len(self._rates) < max(len(p), code + 1):
+            self._rates.append(0)
+            self._bins.append([[0.0, 0.0, 0.0] for _ in range(BINS)])
+        self._rates[code] += 1
+        for c, value in enumerate(p):
+            each = self._bins[c][min(int(value * BINS), BINS - 1)]
+            each[0] += 1.0
+            each[1] += value
+            if c == code:
+                each[2] += 1.0
+
+    def _baseline(self, known: int, code: int) -> float:
+        known = max(known, len(self._rates))
+        if code >= known:
+            return -math.log(LEAST)
+        seen = self._rates[code] if code < len(self._rates) else 0
+        return -math.log((seen + 0.5) / (self.n + known / 2))
+
+    def _count(self, loss: float, baseline: float) -> None:
+        self._open[0] += 1.0
+        self._open[1] += loss
+        self._open[2] += baseline
+        if self._open[0] < self.length:
+            return
+        self._blocks.append(self._open[1:])
+        self._open = [0.0, 0.0, 0.0]
+        if len(self._blocks) == BLOCKS:
+            pairs = zip(self._blocks[::2], self._blocks[1::2], strict=True)
+            self._blocks = [[a[0] + b[0], a[1] + b[1]] for a, b in pairs]
+            self.length *= 2
+
+    def history(self) -> list[tuple[int, float, float]]:
+        """After how many examples each block ended, its mean loss, the baseline's."""
+        out = [
+            ((i + 1) * self.length, loss / self.length, baseline / self.length)
+            for i, (loss, baseline) in enumerate(self._blocks)
+        ]
+        n, loss, baseline = self._open
+        return [*out, (self.n, loss / n, baseline / n)] if n >= self.length / 2 else out
+
+    @property
+    def loss(self) -> float:
+        """Mean log loss in nats; NaN before the first forecast."""
+        return self._mean(0)
+
+    @property
+    def baseline(self) -> float:
+        """Mean log loss of the class rates."""
+        return self._mean(1)
+
+    def _mean(self, which: int) -> float:
+        total = sum(block[which] for block in self._blocks) + self._open[which + 1]
+        return total / self.n if self.n else math.nan
+
+    def calibration(self, code: int) -> list[tuple[float, float, int]]:
+        """Of each bin of a class: the mean forecast, how often the class came, forecasts."""
+        bins = self._bins[code] if code < len(self._bins) else []
+        return [(total / n, hits / n, int(n)) for n, total, hits in bins if n]
+
+    def calibration_error(self, code: int) -> float:
+        """Mean distance between the forecasts of a class and how often it came."""
+        bins = self._bins[code] if code < len(self._bins) else []
+        n = sum(each[0] for each in bins)
+        return sum(abs(total - hits) for _, total, hits in bins) / n if n else math.nan
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as arrays."""
+        return {
+            "length": self.length,
+            "blocks": np.array(self._blocks).reshape(-1, 2),
+            "open": np.array(self._open),
+            "rates": np.array(self._rates, dtype=np.int64),
+            "bins": np.array(self._bins).reshape(-1, BINS, 3),
+        }
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], classes: int) -> Progress:
+        """What `state` returned, once it is known to go with a model of so many classes."""
+        out = cls()
+        out.length = _validate.count(state["length"], "length", most=2**53)
+        blocks, rates, bins = state["blocks"], state["rates"], state["bins"]
+        m, k = len(blocks), len(rates)
+        if m >= BLOCKS or k > classes or rates.dtype.kind != "i" or rates.shape != (k,):
+            raise ValueError("the history of the saved model is not one")
+        out._blocks = _positive(blocks, (m, 2)).tolist()
+        out._open = _positive(state["open"], (3,)).tolist()
+        out._bins = _positive(bins, (k, BINS, 3)).tolist()
+        out._rates = rates.tolist()
+        if not out._open[0] < out.length or (rates < 0).any() or rates.sum() != out.n:
+            raise ValueError("the history of the saved model does not add up")
+        return out
+
+
+def _positive(values: Array, shape: tuple[int, ...]) -> Array:
+    values = _validate.saved(values, shape, "progress", most=1e300)
+    if (values < 0).any():
+        raise ValueError("the history of the saved model has numbers below 0")
+    return values

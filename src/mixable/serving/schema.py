@@ -1,0 +1,47 @@
+"""What requests look like, for OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ID = {
+    "anyOf": [{"type": "string"}, {"type": "number"}],
+    "description": "By it, a label finds its forecast, and a request may be repeated.",
+}
+FEATURES = {
+    "type": "object",
+    "additionalProperties": {
+        "anyOf": [{"type": kind} for kind in ("number", "string", "boolean", "array", "null")]
+    },
+    "description": "The record: names and values; null and what is not there are missing.",
+}
+LABEL = {
+    "anyOf": [{"type": "string"}, {"type": "number"}],
+    "description": "The class. 1 and the text 1 are the same.",
+}
+
+
+def _body(kind: str, properties: dict[str, Any], required: list[str], example: Any) -> Any:
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    content = {"schema": {**schema, "required": required}, "example": example}
+    return {"requestBody": {"required": True, "content": {kind: content}}}
+
+
+PREDICT = _body(
+    "application/json",
+    {"id": ID, "features": FEATURES},
+    ["features"],
+    {"id": "visit-7", "features": {"hour": 21, "visits": 7}},
+)
+LEARN = _body(
+    "application/json",
+    {"id": ID, "features": FEATURES, "label": LABEL},
+    ["label"],
+    {"id": "visit-7", "label": "yes"},
+)
+EVENTS = _body(
+    "application/x-ndjson",
+    {"id": ID, "features": FEATURES, "label": LABEL},
+    [],
+    {"features": {"hour": 9, "visits": 1}, "label": "no"},
+)

@@ -1,0 +1,68 @@
+"""The forecaster of sparse rows in plain NumPy: what the compiled core is tested against."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mixable._types import Array
+from mixable.integrals import softmax
+from mixable.structured import leader
+
+
+class SparseReference:
+    """Rows are dictionaries; key None is the intercept. Inputs are in units of the first row."""
+
+    def __init__(
+        self, K: int, *, grid: Sequence[tuple[float, float]], alphas: Sequence[float], share: float
+    ) -> None:
+        self.K, self.lam, self.b = K, *np.array(grid).T  # a column for each setting
+        self.hedges = np.array([0.0 if math.isinf(a) else math.pi / 8 / a for a in alphas])
+        self.acc: dict[Any, float] = defaultdict(float)
+        self.W: dict[Any, Array] = defaultdict(lambda: np.zeros((len(grid), K)))
+        n = len(grid) * len(alphas)
+        self.scale, self.share, self.judge = 0.0, share, 0.5
+        self.trusts = np.full((2, n), 1 / n)  # with share, without
+
+    def read(self, x: Mapping[Any, float]) -> tuple[Array, Array, dict[Any, Array]]:
+        """m (S, K), g (S,) and x_j / a_j (S,) of each feature."""
+        by = 1 / math.sqrt(self.scale) if self.scale else 0.0
+        z = {None: 1.0, **{key: by * value for key, value in x.items() if by * value}}
+        a = {j: self.lam + self.b * self.acc[j] ** 0.75 for j in z}
+        rates = {j: z[j] / a[j] for j in z}
+        m = np.sum([z[j] * self.W[j] for j in z], axis=0)
+        return m, np.sum([z[j] * rates[j] for j in z], axis=0), rates
+
+    def experts(self, x: Mapping[Any, float]) -> Array:
+        """The forecasts (N, K): all settings at the first width, then at the next."""
+        m, g, _ = self.read(x)
+        wide = np.sqrt(1 + self.hedges[:, None] * g)  # (widths, S)
+        return np.array([softmax(row) for row in (m / wide[..., None]).reshape(-1, self.K)])
+
+    def predict(self, x: Mapping[Any, float]) -> Array:
+        """Probabilities (K,)."""
+        return np.asarray(np.array([self.judge, 1 - self.judge]) @ self.trusts @ self.experts(x))
+
+    def learn(self, x: Mapping[Any, float], y: int, weight: float = 1.0) -> None:
+        """One example of weight > 0."""
+        values = np.array([value for value in x.values() if value])
+        self.scale = self.scale or float((values**2).mean() if len(values) else 0)
+        likelihood, p = self.experts(x)[:, y] ** weight, self.predict(x)
+        news = weight * ((p - np.eye(self.K)[y]) ** 2).sum() / (self.K - 1)
+        for j, rate in self.read(x)[2].items():
+            z = rate[0] * (self.lam[0] + self.b[0] * self.acc[j] ** 0.75)
+            self.acc[j] += z**2 * news
+        m, g, rates = self.read(x)
+        u = [leader(m[s], np.full(self.K, g[s]), y, weight) for s in range(len(g))]
+        v = np.array([softmax(each) for each in u]) - np.eye(self.K)[y]
+        for j, rate in rates.items():
+            self.W[j] -= 0.5 * weight * v * rate[:, None]
+        masses = self.trusts @ likelihood
+        odds = np.array([self.judge, 1 - self.judge]) * masses
+        self.judge = float(np.clip(odds[0] / odds.sum(), 1e-10, 1 - 1e-10))
+        self.trusts = self.trusts * likelihood / masses[:, None]
+        self.trusts[0] = (1 - self.share) * self.trusts[0] + self.share / len(likelihood)

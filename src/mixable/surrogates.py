@@ -1,0 +1,119 @@
+"""Other surrogates than the paper's, in plain NumPy: what the compiled core is tested against.
+
+A surrogate replaces one loss by a quadratic, given the Gaussian N(m, G / 2) of the K - 1 linear
+predictions before. Each function returns the residual (K,) and the curvature (K - 1, K - 1) with
+which the predictions move by ``-G Q^T residual / 2`` and A gains ``curvature / 2`` along them, for
+an example of weight 1; weights multiply both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixable._types import Array
+from mixable.integrals import Quadrature, Rung, Sobol, helmert, ladder, softmax
+from mixable.integrals.expectation import semidefinite_cholesky
+
+SURROGATES = ("tangent", "variational", "moments")  # in the order of the core's
+ITERATIONS, FRACTION = 10, 0.7  # whole steps jump to and fro where G is wide
+
+
+def checked_surrogate(value: object, name: str) -> str:
+    """Return the name of a surrogate; ValueError if there is none of that name."""
+    if not isinstance(value, str) or value not in SURROGATES:
+        raise ValueError(f"{name} must be one of {SURROGATES}, got {value!r:.80}")
+    return value
+
+
+def averages(n_classes: int, seed: int) -> list[Rung]:
+    """The points that surrogates average over."""
+    return ladder(Quadrature() if n_classes == 2 else Sobol(128), n_classes, seed)
+
+
+class Problem:
+    """One example: predictions u = m + L w, w ~ N(0, I), L L^T = G / 2, and a label."""
+
+    def __init__(self, m: Array, G: Array, y: int, *, weight: float, rungs: list[Rung]) -> None:
+        self.Q, self.m, self.y, self.weight, self.rungs = helmert(len(m) + 1), m, y, weight, rungs
+        self.N = self.Q @ semidefinite_cholesky(G) / np.sqrt(2)
+
+    def residual(self, p: Array) -> Array:
+        """``p - e_y``."""
+        return np.asarray(p - np.eye(len(p))[self.y])
+
+    def factor(self, S: Array) -> Array:
+        """R^-1 for R^T R = I + weight N^T S N, the precision of w."""
+        k = self.N.shape[1]
+        R = np.linalg.cholesky(np.eye(k) + self.weight * self.N.T @ S @ self.N).T
+        return np.asarray(np.linalg.inv(R))
+
+    def laplace(self) -> tuple[Array, Array]:
+        """Mode s of the true posterior of w, and the factor R^-1 there, by Newton."""
+        s = np.zeros(self.N.shape[1])
+        for _ in range(60):
+            p = softmax(self.Q @ self.m + self.N @ s)
+            inverse = self.factor(np.diag(p) - np.outer(p, p))
+            gradient = s + self.weight * self.N.T @ self.residual(p)
+            step = inverse @ inverse.T @ gradient
+            # Self-concordance: so long a step cannot overshoot.
+            s = s - step / (1 + np.ptp(self.N @ step))
+        return s, inverse
+
+    def average(self, s: Array, inverse: Array, *, tilted: bool = False) -> tuple[Array, Array]:
+        """Means of p and p p^T under w ~ N(s, R^-1 R^-T); tilted: under the true posterior."""
+        factor = self.N @ inverse
+        norm = np.linalg.norm(factor @ factor.T)
+        rung = next((rung for rung in self.rungs if norm <= rung.reach), self.rungs[-1])
+        assert rung.points is not None
+        assert rung.weights is not None
+        z = np.hstack([rung.points, -rung.points])
+        w = s[:, None] + inverse @ z
+        p = softmax((self.Q @ self.m)[:, None] + self.N @ w)
+        share = np.tile(rung.weights, 2)
+        if tilted:
+            log_share = 0.5 * ((z**2).sum(axis=0) - (w**2).sum(axis=0))
+            log_share += self.weight * np.log(p[self.y])
+            share = share * np.exp(log_share - log_share.max())
+        self.spread = float(share @ (share / np.tile(rung.weights, 2)) / share.sum() ** 2)
+        share = share / share.sum()
+        return np.asarray(p @ share), np.asarray((p * share) @ p.T)
+
+
+def variational(problem: Problem) -> tuple[Array, Array]:
+    """The Gaussian q with the least KL(q, true posterior), by a fixed number of Newton steps.
+
+    Lambert, M., Bonnabel, S. and Bach, F. (2022). The recursive variational Gaussian approximation.
+    Statistics and Computing 32.
+    """
+    s, inverse = problem.laplace()
+    p = softmax(problem.Q @ problem.m + problem.N @ s)
+    S = np.diag(p) - np.outer(p, p)
+    for _ in range(ITERATIONS):
+        p, second = problem.average(s, inverse)
+        S = FRACTION * (np.diag(p) - second) + (1 - FRACTION) * S
+        inverse = problem.factor(S)
+        gradient = s + problem.weight * problem.N.T @ problem.residual(p)
+        s = s - FRACTION * inverse @ inverse.T @ gradient
+    residual = np.linalg.lstsq(problem.N.T, -s / problem.weight, rcond=None)[0]
+    return np.asarray(residual), np.asarray(problem.Q.T @ S @ problem.Q)
+
+
+def moments(problem: Problem) -> tuple[Array, Array]:
+    """The Gaussian with the mean and the covariance of the true posterior.
+
+    By Stein's identity both follow from the means of p and p p^T: the covariance of w is I - weight
+    N^T M N, M = E S - weight Cov(p). Where the points are too few for that (their weights are those
+    of less than an eighth of them, or the curvature is impossibly large), it is `variational`.
+    """
+    p, second = problem.average(*problem.laplace(), tilted=True)
+    M = np.diag(p) - second - problem.weight * (second - np.outer(p, p))
+    B = semidefinite_cholesky(problem.Q.T @ M @ problem.Q).T
+    H = B @ problem.Q.T @ problem.N
+    X = np.eye(len(H)) - problem.weight * H @ H.T
+    try:
+        pivots = np.diag(np.linalg.cholesky(X))
+    except np.linalg.LinAlgError:
+        return variational(problem)
+    C = B.T @ np.linalg.solve(X, B)
+    is_sound = problem.spread <= 8.0 and pivots.min() > 0.01 and np.trace(C) <= 0.75 * len(C)
+    return (problem.residual(p), np.asarray(C)) if is_sound else variational(problem)

@@ -1,0 +1,193 @@
+// A pool with its inputs as a Python object: it works on the parts that Python owns and saves.
+#pragma once
+
+#include "core/pooled.hpp"
+#include "model.hpp"
+#include "sparse_model.hpp"
+
+namespace MIXABLE_ISA {
+namespace {  // one translation unit includes this
+
+using AutoGafModel = Model<Ensemble<ClassFamily>>;
+using JudgeModel = Model<Judge>;
+
+class PooledModel {
+   public:
+    /// An expert is (Scaler, Landmarks or None, amplitude of their features, AutoGAF), or (Scaler,
+    /// Shapes, Sparse).
+    PooledModel(const nb::list& experts, const nb::object& judge)
+        : owners_(nb::make_tuple(experts, judge)), judge_(nb::cast<JudgeModel&>(judge)) {
+        users_.push_back(&judge_);
+        std::vector<std::unique_ptr<PoolExpert>> parts;
+        long d = -1;
+        for (nb::handle item : experts) {
+            Scaler& scaler = nb::cast<Scaler&>(item[0]);
+            if (d >= 0 && scaler.d != d)
+                throw nb::value_error("experts see rows of different lengths");
+            d = scaler.d;
+            if (nb::len(item) == 3) {
+                SparseModel& forecaster = nb::cast<SparseModel&>(item[2]);
+                users_.push_back(&forecaster);
+                parts.push_back(std::make_unique<SparseExpert>(scaler, forecaster.core(),
+                                                               nb::cast<Shapes&>(item[1])));
+                continue;
+            }
+            AutoGafModel& forecaster = nb::cast<AutoGafModel&>(item[3]);
+            Landmarks* map = item[1].is_none() ? nullptr : &nb::cast<Landmarks&>(item[1]);
+            users_.push_back(&forecaster);
+            parts.push_back(std::make_unique<ScaledExpert>(scaler, forecaster.core(), map,
+                                                           nb::cast<double>(item[2])));
+        }
+        pooled_ = std::make_unique<Pooled>(d, std::move(parts), judge_.core());
+    }
+
+    /// The forecasts (n, K) of records: numbers X (n, d), sparse features and their crosses, or
+    /// None.
+    nb::object predict(nb::handle X, const nb::object& features) {
+        const Records records(*this, X, features);
+        const Uses uses(*this, Job::predict);
+        nb::object out = new_array({records.n, pooled_->outputs()});
+        const Followed followed =
+            each(records, data(out), [&](long t, double* p) { pooled_->predict(records[t], p); });
+        if (!followed.reason.empty()) throw nb::value_error(followed.reason.c_str());
+        return out;
+    }
+
+    /// Learns one record.
+    void learn(nb::handle X, const nb::object& features, long y, double weight) {
+        const Records records(*this, X, features);
+        if (records.n != 1) throw nb::value_error("expected one record");
+        if (y < 0 || y >= pooled_->outputs()) throw nb::value_error("y is out of range");
+        const Uses uses(*this, Job::other);
+        pooled_->learn(records[0], y, weight);
+    }
+
+    /// (P, done, reason): the same of records one after the other; those with a label y >= 0 are
+    /// learned before the next. Stops before the first that is refused, and says why. The bits do
+    /// not depend on how records are spread over calls.
+    nb::tuple follow(nb::handle X, const nb::object& features, nb::handle y_) {
+        const Records records(*this, X, features);
+        const long* y = checked_labels(y_, records.n, -1);
+        const Uses uses(*this, Job::other);
+        nb::object out = new_array({records.n, pooled_->outputs()});
+        const Followed followed = each(records, data(out), [&](long t, double* p) {
+            pooled_->step(records[t], y[t], 1.0, p);
+        });
+        const nb::object reason =
+            followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
+        return nb::make_tuple(out, followed.done, reason);
+    }
+
+    /// The forecasts of records, each made before its label is learned; faster. Numbers must be
+    /// known not to be too large.
+    nb::object run(nb::handle X, const nb::object& features, nb::handle y_, nb::handle weight_) {
+        const Records records(*this, X, features);
+        const long n = records.n, K = pooled_->outputs(), *y = checked_labels(y_, n, 0);
+        const double* weight =
+            weight_.is_none() ? nullptr : plain<double>(weight_, NPY_DOUBLE, "float64");
+        if (weight && length(weight_) != n)
+            throw nb::value_error("records and weight do not go together");
+        for (long t = 0; weight && t < n; ++t)
+            if (!(weight[t] >= 0 && weight[t] <= 1e12))
+                throw nb::value_error("a weight must be between 0 and 1e12");
+        const Uses uses(*this, Job::other);
+        nb::object out = new_array({n, K});
+        double* p = data(out);
+        std::vector<Record> next(PoolExpert::block);
+        for (long t = 0; t < n;) {
+            {
+                WithoutGil without_gil;
+                const long most = std::min(n - t, PoolExpert::block);
+                for (long i = 0; i < most; ++i) next[std::size_t(i)] = records[t + i];
+                t += pooled_->run(next.data(), y + t, weight ? weight + t : nullptr, most,
+                                  p + t * K);
+            }
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
+        return out;
+    }
+
+   private:
+    const long* checked_labels(nb::handle y, long n, long least) const {
+        const long* labels = plain<long>(y, NPY_LONG, "int64");
+        if (length(y) != n) throw nb::value_error("records and y do not go together");
+        for (long t = 0; t < n; ++t)
+            if (labels[t] < least || labels[t] >= pooled_->outputs())
+                throw nb::value_error("y has a label out of range");
+        return labels;
+    }
+
+    static constexpr long slice = 64;  // records between two looks for Ctrl-C
+
+    /// A table of numbers (n, d), and sparse rows if there are any.
+    struct Records {
+        Records(const PooledModel& pool, nb::handle X, const nb::object& features)
+            : n(length(X)), d(pool.pooled_->d), x(checked(X, 2)) {
+            if (length(X, 1) != d) throw nb::value_error("X has the wrong number of columns");
+            if (features.is_none()) return;
+            for (std::size_t i = 0; i < 2; ++i) {
+                const nb::object rows = features[i];
+                sparse[i] = std::make_unique<SparseRows>(rows[0], rows[1], rows[2]);
+                if (sparse[i]->n != n)
+                    throw nb::value_error("numbers and features do not go together");
+            }
+        }
+        Record operator[](long t) const {
+            const auto row = [&](std::size_t i) {
+                return sparse[i] ? (*sparse[i])[t] : SparseRow{nullptr, nullptr, 0};
+            };
+            return {x + t * d, row(0), row(1)};
+        }
+        long n, d;
+        const double* x;
+        std::unique_ptr<SparseRows> sparse[2];
+    };
+
+    /// All models are in use, for one call.
+    struct Uses {
+        Uses(PooledModel& pool, Job job) {
+            for (OneUser* user : pool.users_)
+                each.push_back(std::make_unique<OneUser::Use>(*user, job));
+        }
+        std::vector<std::unique_ptr<OneUser::Use>> each;
+    };
+
+    /// f(t, p) for each record, with p for its forecast; without the GIL if there are several.
+    template <class F>
+    Followed each(const Records& records, double* out, F&& f) {
+        const long n = records.n, K = pooled_->outputs();
+        Followed followed;
+        const auto some = [&](long end) {
+            try {
+                for (long& t = followed.done; t < end; ++t) {
+                    double* p = out + t * K;
+                    f(t, p);
+                    if (!std::all_of(p, p + K, [](double q) { return q >= 0; }))
+                        throw std::domain_error("the forecast is not finite: x is too large");
+                }
+            } catch (const std::exception& error) {
+                followed.reason = error.what();
+            }
+        };
+        if (n == 1) {
+            some(1);
+            return followed;
+        }
+        while (followed.done < n && followed.reason.empty()) {
+            {
+                WithoutGil without_gil;
+                some(std::min(followed.done + slice, n));
+            }
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
+        return followed;
+    }
+
+    nb::tuple owners_;
+    JudgeModel& judge_;
+    std::vector<OneUser*> users_;
+    std::unique_ptr<Pooled> pooled_;
+};
+
+}  // namespace
+}  // namespace MIXABLE_ISA

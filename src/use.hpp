@@ -1,0 +1,52 @@
+// The guard of a model against two threads at once.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "gil.hpp"
+
+namespace {  // one translation unit includes this
+
+/// What a call does with a model.
+enum class Job { predict, other };
+
+/// What is used by one call at a time: each call has a `Use` while it lasts.
+class OneUser {
+   public:
+    /// Forecasts wait for each other; everything else needs the model to itself.
+    struct Use {
+        explicit Use(OneUser& model, Job job = Job::other) : model(model) {
+            const std::thread::id me = std::this_thread::get_id();
+            for (std::thread::id user;
+                 !model.user_.compare_exchange_strong(user, me, std::memory_order_acquire);
+                 user = {}) {
+                if (user == me)  // it would wait for itself
+                    throw std::runtime_error(
+                        "this model is being used by the call that is under way: neither its "
+                        "arguments nor a signal handler may use it");
+                if (job == Job::other || !model.predicts_ ||
+                    is_shutting_down())  // then the user may have been stopped for ever
+                    throw std::runtime_error(
+                        "this model is being used by another thread; it learns in one thread at a "
+                        "time, and predicts meanwhile in none");
+                {
+                    WithoutGil without_gil;
+                    std::this_thread::sleep_for(std::chrono::microseconds(20));
+                }
+                if (PyErr_CheckSignals()) throw nb::python_error();
+            }
+            model.predicts_ = job == Job::predict;
+        }
+        ~Use() { model.user_.store({}, std::memory_order_release); }
+        OneUser& model;
+    };
+
+   private:
+    std::atomic<std::thread::id> user_{};  // the thread in a call of this model, if there is one
+    std::atomic<bool> predicts_{false};    // what it does
+};
+
+}  // namespace

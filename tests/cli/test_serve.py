@@ -1,0 +1,63 @@
+"""`mixable serve` as a user meets it: starting, stopping, being killed."""
+
+import os
+import random
+import signal
+
+import pytest
+from command_line import in_process, mixable
+from kill_serve import Client, run
+from serve_command import serving
+
+import mixable as mx
+
+pytest.importorskip("fastapi", reason='pip install "mixable[serve]"')
+
+
+def test_it_serves_until_sigterm_and_goes_on_from_there(tmp_path):
+    with serving(tmp_path / "models", "--classes", "no,yes") as (server, call):
+        assert call.predict(features={"a": 1})[1]["probabilities"] == {"no": 0.5, "yes": 0.5}
+        assert call.predict(id="1", features={"a": 1})[0] == 200
+        watcher = type(call)(server.port)
+        watcher._connection.request("GET", "/live")  # would go on for ever
+        refused = mixable("serve", tmp_path / "models", "--port", "0")
+        assert f"in use by process {server.process.pid}" in refused.stderr
+        assert server.end() == 0
+        watcher.close()
+        assert "stopped; everything is saved" in server.said
+    model = mx.load(tmp_path / "models" / "default.model")
+    assert list(model.waiting) == ["1"]
+    assert sorted(os.listdir(tmp_path)) == ["models"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--host", "0.0.0.0"), "--host 0.0.0.0 needs --token-file or --token"),
+        (("--token", "short"), "8 characters or more"),
+        (("--token", "long-enough", "--token-file", "x"), "two tokens"),
+        (("--token-file", "missing"), "No such file"),
+        (("--classes", "a,a"), "--classes must be different names"),
+        (("--host", "256.0.0.1", "--token", "long-enough"), "cannot listen at 256.0.0.1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path, monkeypatch, options, reason):
+    monkeypatch.chdir(tmp_path)
+    done = in_process("serve", "models", "--port", "0", *options)
+    assert (done.exit_code, reason in done.stderr) == (2, True), done.stderr
+    assert not (tmp_path / "models").exists()
+
+
+def test_a_damaged_journal_is_refused_in_one_line(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "journal-0000000000000001").write_bytes(b"nothing")
+    done = in_process("serve", tmp_path / "models", "--port", "0")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "does not begin like a journal" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["KILL", "TERM"])
+def test_what_was_answered_is_learned_once_whenever_it_ends(tmp_path, name):
+    """tests/kill_serve.py does this more often, with more clients, and with a full disk."""
+    assert hasattr(signal, f"SIG{name}")
+    assert run(tmp_path / "models", name, 1, [Client(n) for n in range(4)], random.Random(0)) > 0

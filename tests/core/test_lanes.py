@@ -1,0 +1,81 @@
+"""Posteriors in the lanes of vectors: the same as each by itself, in every build of the core."""
+
+import numpy as np
+import pytest
+from streams import logistic_stream
+
+# Enough for a bank in every build, and one or more that are left over.
+SETTINGS = [
+    (10.0 ** -(i % 5), 0.5 + 0.25 * (i % 4), [0.0, 1e-3, 0.0, 0.1, 0.0][i % 5]) for i in range(11)
+]
+ALPHAS = [4.0, 16.0, np.inf]
+
+
+def mixture(core, d, classes, settings=SETTINGS, views=1, mu=0.0):
+    grid = [(*s, i % views, False, True, "blocks") for i, s in enumerate(settings)]
+    return core.AutoGAF(d, classes, grid, ALPHAS, (), mu, 1.0, 0.0, False, 1, [], views)
+
+
+def alone(core, d, classes, settings=SETTINGS, mu=0.0):
+    return [
+        core.StructuredGAF(d, classes, "blocks", lam, beta, alpha, mu, drift, 0, 0)
+        for lam, beta, drift in settings
+        for alpha in ALPHAS
+    ]
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.01])
+@pytest.mark.parametrize("views", [1, 2])
+@pytest.mark.parametrize(("d", "classes"), [(1, 3), (4, 3), (7, 5), (18, 4), (3, 20)])
+def test_a_bank_is_its_members(core, d, classes, views, mu):
+    """Forecasts, weights and covariances, with weighted examples and sudden large inputs."""
+    X, y = logistic_stream(150, views * d, classes)
+    X[100] *= 1e4
+    weight = np.random.default_rng(1).choice([0.5, 1.0, 1.0, 3.0], size=len(y))
+    f, members = mixture(core, d, classes, views=views, mu=mu), alone(core, d, classes, mu=mu)
+    for t in range(len(y)):
+        readings = f.components(X[t])[:, 1:]
+        for i, (reading, member) in enumerate(zip(readings, members, strict=True)):
+            view = i // len(ALPHAS) % views
+            x = np.ascontiguousarray(X[t, view * d : (view + 1) * d])
+            np.testing.assert_allclose(reading, member.predict(x), rtol=0, atol=1e-9)
+            member.learn(x, int(y[t]), float(weight[t]))
+        f.learn(X[t], int(y[t]), float(weight[t]))
+    saved = f.state()
+    for i in range(len(SETTINGS)):
+        own = members[i * len(ALPHAS)]
+        np.testing.assert_allclose(saved[f"{i}.V"], own.mean(), rtol=0, atol=1e-8)
+        if saved[f"{i}.pending"] == 0:
+            S = own.covariance()
+            np.testing.assert_allclose(saved[f"{i}.S"], S, rtol=0, atol=1e-8 * np.abs(S).max())
+
+
+def test_tables_single_rows_and_restored_states_are_the_same(core):
+    X, y = logistic_stream(300, 6, 4)
+    one, two, three = (mixture(core, 6, 4) for _ in range(3))
+    table = one.run(X, y.astype(np.int_), None)
+    for t in range(len(y)):
+        np.testing.assert_array_equal(two.predict(X[t]), table[t])
+        two.learn(X[t], int(y[t]), 1.0)
+        if t == 150:
+            three.restore(two.state())
+            two = three
+
+
+def test_a_state_with_pending_steps_is_taken_in(core):
+    """As files have it in which these members were each by themselves."""
+    X, y = logistic_stream(203, 5, 3)
+    f, own = mixture(core, 5, 3, SETTINGS[:8]), alone(core, 5, 3, SETTINGS[:8])
+    for member in own:
+        member.run(X, y.astype(np.int_), None)
+    f.run(X, y.astype(np.int_), None)
+    state = f.state()
+    for i in range(8):
+        theirs = own[i * len(ALPHAS)].state()
+        assert theirs["pending"] == 3
+        state |= {f"{i}.{name}": value for name, value in theirs.items()}
+    g = mixture(core, 5, 3, SETTINGS[:8])
+    g.restore(state)
+    more, labels = logistic_stream(50, 5, 3)
+    expected = f.run(more, labels.astype(np.int_), None)
+    np.testing.assert_allclose(g.run(more, labels.astype(np.int_), None), expected, atol=1e-10)

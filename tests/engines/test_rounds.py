@@ -1,0 +1,136 @@
+"""What engines share: rows are dealt out once, and a fit goes on where it stopped."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from shards import X, Y, distance
+
+import mixable as mx
+from mixable.engines import rounds
+from mixable.engines.rounds import PartitionError, Rounds
+
+FRAME = pd.DataFrame(X, columns=list("abcd")).assign(label=Y)
+
+
+def linear():
+    return mx.GAFClassifier(kernel=None, effort="low")
+
+
+def by_hand(model, parts, *, n_rounds, checkpoint=None, stop=None, warmup=100):
+    """A fit in this process."""
+    state = Rounds(
+        model, rounds=n_rounds, partitions=len(parts), target="label", checkpoint=checkpoint
+    )
+    if state.is_new and warmup:
+        tries = enumerate(parts)
+        state.warm_up(
+            (i, lambda i=i, p=p: rounds.warmed_up(state.model, p, "label", part=i, most=warmup))
+            for i, p in tries
+        )
+    while state.done < n_rounds and state.done != stop:
+        each = [
+            rounds.learned(state.model, part, "label", part=i, span=state.span(i))
+            for i, part in enumerate(parts)
+        ]
+        state.finish(rounds.merged(each, state.model))
+    return mx.loads(state.model)
+
+
+PARTS = [FRAME[:250], FRAME[250:250], FRAME[250:450], FRAME[450:]]
+
+
+def test_every_row_is_learned_once():
+    model = by_hand(linear(), PARTS, n_rounds=3)
+    assert model.learner_.forecaster.steps == 600
+    assert model.learner_.inputs.state()["count"].tolist() == [[600.0] * 4]
+    one = linear().partial_fit(FRAME[list("abcd")], Y)
+    assert distance(model, one, FRAME[list("abcd")][:50]) < 0.1
+
+
+def test_one_partition_in_one_round_is_one_pass():
+    model = by_hand(linear(), [FRAME], n_rounds=1)
+    assert distance(model, linear().partial_fit(FRAME[list("abcd")], Y), FRAME[list("abcd")]) == 0
+
+
+def test_a_fit_goes_on_where_it_stopped(tmp_path):
+    whole = by_hand(linear(), PARTS, n_rounds=4)
+    by_hand(linear(), PARTS, n_rounds=4, checkpoint=tmp_path, stop=2)
+    assert json.loads((tmp_path / "rounds.json").read_text())["done"] == 2
+    again = by_hand(linear(), PARTS, n_rounds=4, checkpoint=tmp_path)
+    assert again.learner_.forecaster.steps == 600
+    assert distance(again, whole, FRAME[list("abcd")][:50]) == 0
+    with pytest.raises(ValueError, match="of another fit: rounds was 4 and is 5"):
+        by_hand(linear(), PARTS, n_rounds=5, checkpoint=tmp_path)
+
+
+def test_workers_keep_the_landmarks_of_the_first_model():
+    kernel = {"kernel": "rbf", "method": "nystroem", "n_components": 5}
+    model = by_hand(
+        mx.GAFClassifier(**kernel), PARTS[:1] + PARTS[2:], n_rounds=2
+    )  # not yet complete
+    assert model.learner_.forecaster.steps == 600
+
+
+def test_a_model_that_knows_something_begins_with_it():
+    begun = linear().partial_fit(FRAME[list("abcd")][:300], Y[:300])
+    model = by_hand(begun, [FRAME[300:450], FRAME[450:]], n_rounds=2)
+    assert model.learner_.forecaster.steps == 600
+    assert begun.learner_.forecaster.steps == 300
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (FRAME.rename(columns={"a": "e"}), "partition 2 cannot be learned"),
+        (FRAME.drop(columns="label"), "partition 2 .*no column 'label'"),
+        (FRAME.assign(a="text"), "partition 2"),
+        ([{"a": 1.0}], "partition 2 .*rows must be dictionaries"),
+    ],
+)
+def test_errors_name_the_partition(rows, text):
+    base = mx.dumps(linear().fit(FRAME[list("abcd")], Y))
+    with pytest.raises(PartitionError, match=text):
+        rounds.learned(base, rows, "label", part=2, span=(0, 0, 1))
+
+
+def test_labels_that_one_partition_has_are_known_to_all():
+    two = [FRAME[FRAME.label < 2][:100], FRAME[FRAME.label > 0][:100]]
+    assert by_hand(linear(), two, n_rounds=2, warmup=0).classes_.tolist() == [0, 1, 2]
+
+
+def test_dictionaries_and_plain_forecasters():
+    f = mx.GAF(4, 3)
+    rounds.teach(f, FRAME[:50], "label")
+    twin = mx.GAF(4, 3)
+    twin.run(X[:50], Y[:50])
+    assert distance(f, twin) == 0
+    named = mx.river.GAFClassifier(kernel=None)
+    rounds.teach(named, FRAME[:50].to_dict("records"), "label")
+    assert named._learner.forecaster.steps == 50
+    table = mx.river.GAFClassifier(kernel=None)
+    rounds.teach(table, FRAME[:50], "label")
+    assert table.predict_proba_one(FRAME.iloc[60, :4].to_dict()) == pytest.approx(
+        named.predict_proba_one(FRAME.iloc[60, :4].to_dict()), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"rounds": 0}, "rounds"),
+        ({"partitions": 0}, "data has no partitions"),
+        ({"target": 3}, "target must be the name of a column"),
+    ],
+)
+def test_bad_arguments_are_refused_first(options, error):
+    good = {"rounds": 2, "partitions": 2, "target": "label", "checkpoint": None}
+    with pytest.raises((ValueError, TypeError), match=error):
+        Rounds(linear(), **{**good, **options})
+
+
+def test_what_cannot_be_merged_is_refused_first():
+    with pytest.raises(TypeError, match="FTRL cannot be merged"):
+        Rounds(mx.FTRL(4, 3), rounds=1, partitions=1, target="label", checkpoint=None)
+    np.testing.assert_equal(len(FRAME), 600)

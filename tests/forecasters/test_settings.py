@@ -1,0 +1,79 @@
+"""What AutoGAF mixes over by size, and what its trust says in words."""
+
+import itertools
+import math
+
+import pytest
+
+from mixable import OGD, Folklore, bounds
+from mixable.forecasters import settings
+from mixable.forecasters.settings import (
+    FULL,
+    GRID,
+    MOST_FEATURES_SHARED,
+    MOST_GUARDED_WEIGHTS,
+    Expert,
+    checked_structures,
+    guard_kind,
+    guard_plan,
+    structures,
+    verdict,
+)
+
+
+def test_structures_keep_less_as_the_problem_grows():
+    order = ("full", "blocks", "shared", "diagonal")
+    kept = [[order.index(each) for each in structures(d, 10)] for d in (2, 50, 800, 5000)]
+    for smaller, larger in itertools.pairwise(kept):
+        assert all(a <= b for a, b in zip(smaller, larger, strict=True))
+    assert set(structures(MOST_FEATURES_SHARED + 1, 2)) == {"diagonal"}
+
+
+def test_only_the_settings_that_need_it_are_full():
+    chosen = dict(zip(GRID, structures(2, 3), strict=True))
+    assert {setting for setting, structure in chosen.items() if structure == "full"} == set(FULL)
+
+
+def test_a_guard_is_folklore_until_that_is_slow():
+    assert guard_kind(MOST_GUARDED_WEIGHTS, 2) == "folklore"
+    assert guard_kind(MOST_GUARDED_WEIGHTS // 2, 3) == "folklore"
+    assert guard_kind(MOST_GUARDED_WEIGHTS // 2 + 1, 3) == "gradient"
+
+
+def test_the_guards_constants_are_those_of_theory():
+    """Of inputs of mean square 1, thus norm sqrt(d)."""
+    d, K, product = 9, 4, 10.0
+    kind, lam, beta = guard_plan("folklore", product, d, K)
+    assert (kind, lam) == ("folklore", d)
+    assert beta == Folklore.from_theory(d, K, radius=product / 3, bound=3.0).beta
+    kind, radius, step = guard_plan("gradient", product, d, K)
+    made = OGD.from_theory(d, K, radius=product / 3, bound=3.0)
+    assert (kind, radius, step) == ("gradient", made.radius, pytest.approx(made.step))
+    assert guard_plan(None, product, d, K) == ()
+    assert bounds.ogd(100, d, K, radius, 3.0) > 0
+
+
+def test_structures_that_are_given():
+    assert checked_structures("shared", GRID, 2, 3) == ("shared",) * len(GRID)
+    assert checked_structures(["full", "blocks"], GRID[:2], 2, 3) == ("full", "blocks")
+    with pytest.raises(ValueError, match="one entry for each of the 9 settings"):
+        checked_structures(["full"], GRID, 2, 3)
+    with pytest.raises(TypeError, match="structure must be a list"):
+        settings.as_given(3)
+    assert settings.as_given(iter(["full", "blocks"])) == ("full", "blocks")
+
+
+@pytest.mark.parametrize(
+    ("drifting", "words"),
+    [(0.05, "is stationary"), (0.5, "is undecided"), (0.95, "behaves as if it changed")],
+)
+def test_the_verdict_on_a_stream(drifting, words):
+    experts = [
+        Expert("GAF", 0.1, 1.0, drift=1e-3, alpha=4.0),
+        Expert("GAF", 0.1, 1.0, drift=0.0, alpha=math.inf),
+        Expert("guard", 2.0, 0.1, drift=0.0, alpha=math.nan),
+    ]
+    first, second = verdict(experts, [drifting, 0.98 - drifting, 0.02])
+    assert f"{words}" in first
+    assert f"{drifting:.0%} of the trust expects drift" in first
+    assert f"{0.98 - drifting:.0%} of the trust is in the plain plug-in, 2% in the guard" in second

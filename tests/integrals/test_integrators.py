@@ -1,0 +1,134 @@
+"""Integrators against brute-force integrals on fine grids, within the errors they state."""
+
+import numpy as np
+import pytest
+from gaussians import brute_force, log_error, random_gaussian
+
+from mixable import GAF
+from mixable.integrals import (
+    Ladder,
+    MonteCarlo,
+    Pairwise,
+    Quadrature,
+    Sobol,
+    choose,
+    expectation,
+    helmert,
+    softmax,
+)
+
+
+@pytest.mark.parametrize("width", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("K", [3, 4])
+@pytest.mark.parametrize("m", [128, 1024])
+def test_sobol_is_within_its_stated_error(K, width, m):
+    rng = np.random.default_rng(0)
+    integrator = Sobol(m)
+    for seed in range(5):
+        mean, covariance = random_gaussian(rng, K - 1, width)
+        p = expectation(mean, covariance, integrator.rungs(K - 1, seed))
+        assert log_error(p, brute_force(mean, covariance)) <= integrator.stated_error(width)
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.5, 1.0, 3.0, 15.0, 60.0])
+def test_quadrature_is_exact(sd):
+    """Against the trapezoid rule with a step a hundred times finer."""
+    for mean in (-3.0, 0.0, 0.7, 12.0):
+        m, S = np.array([mean]), np.array([[sd**2 / 2]])
+        z = np.linspace(-9, 9, 200_001)
+        density = np.exp(-0.5 * z * z)
+        p = softmax(helmert(2) @ (m[:, None] + np.sqrt(S) * z)) @ density / density.sum()
+        np.testing.assert_allclose(
+            expectation(m, S, Quadrature().rungs(1, 0)), p, rtol=0, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("width", [0.003, 0.03, 0.2, 0.6])
+@pytest.mark.parametrize("K", [3, 4])
+def test_ladder_meets_its_target_within_reach(K, width, tolerance):
+    rng = np.random.default_rng(1)
+    ladder = Ladder(tolerance).rungs(K - 1, 0)
+    assert [rung.reach for rung in ladder] == sorted(rung.reach for rung in ladder)
+    for _ in range(5):
+        mean, covariance = random_gaussian(rng, K - 1, width)
+        if np.linalg.norm(covariance) <= ladder[-2].reach or width < 0.5:
+            assert (
+                log_error(expectation(mean, covariance, ladder), brute_force(mean, covariance))
+                <= tolerance
+            )
+
+
+def test_monte_carlo_is_unbiased_and_seeded():
+    mean, covariance = np.array([0.5, -1.0]), np.array([[1.0, 0.3], [0.3, 0.6]])
+    ladder = MonteCarlo(50).rungs(2, 7)
+    draws = np.array([expectation(mean, covariance, ladder, step) for step in range(2000)])
+    standard_error = draws.std(axis=0) / np.sqrt(len(draws))
+    assert (np.abs(draws.mean(axis=0) - brute_force(mean, covariance)) < 4 * standard_error).all()
+    assert np.array_equal(draws[3], expectation(mean, covariance, ladder, 3))
+    assert not np.array_equal(draws[3], draws[4])
+
+
+@pytest.mark.parametrize("integrator", ["montecarlo", "sobol", "ladder"])
+def test_the_seed_picks_the_points(integrator):
+    """Of the ladder, those of its last rung: three classes and a wide posterior."""
+
+    def forecasts(seed):
+        f = GAF(2, 3, lam=0.01, integrator=integrator, seed=seed)
+        return f.run(np.eye(2)[[0, 1, 0]], [0, 1, 2])
+
+    zero, one, again = forecasts(0), forecasts(1), forecasts(0)
+    assert np.array_equal(zero, again)
+    assert np.abs(zero[1:] - one[1:]).max(axis=1).min() > 1e-9
+
+
+def test_monte_carlo_points_of_one_seed_are_not_those_of_another_at_another_step():
+    mean, covariance = np.array([0.5, -1.0]), np.eye(2)
+    ladders = [MonteCarlo(10).rungs(2, seed) for seed in range(6)]
+    draws = [expectation(mean, covariance, ladder, t) for ladder in ladders for t in range(6)]
+    assert len(np.unique(np.round(draws, 12), axis=0)) == 36
+
+
+def test_names_and_mistakes():
+    assert choose(None, 2) == Quadrature()
+    assert choose(None, 3) == Sobol(128, most=16384)
+    assert choose("pairwise", 3) == Pairwise()
+    assert choose("ladder", 3) == Ladder()
+    with pytest.raises(ValueError, match="integrator must be one of"):
+        choose("simpson", 3)
+    with pytest.raises(TypeError, match="integrator"):
+        choose(7, 3)
+    with pytest.raises(ValueError, match="2 classes"):
+        GAF(2, 3, integrator=Quadrature())
+    for wrong in (
+        lambda: Sobol(0),
+        lambda: Sobol(33),
+        lambda: MonteCarlo(0),
+        lambda: Ladder(0.0),
+        lambda: Ladder(float("nan")),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            wrong()
+
+
+def test_the_default_takes_more_points_while_the_posterior_is_wide():
+    """K = 5, lam = 0.01: 128 points alone are off by 0.1 nats after the first examples."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, 5, 40)
+
+    def off(integrator):
+        exact = GAF(3, 5, lam=0.01, mu=0.0, integrator=Sobol(2**16)).run(X, y)
+        p = GAF(3, 5, lam=0.01, mu=0.0, integrator=integrator).run(X, y)
+        return np.abs(np.log(p[1:]) - np.log(exact[1:]))[np.arange(39), y[1:]]
+
+    assert off(Sobol(128)).max() > 0.05
+    assert off(None).max() < 0.02
+    reaches = [rung.reach for rung in Sobol(128, most=16384).rungs(4, 0)]
+    assert [rung.m for rung in Sobol(128, most=16384).rungs(4, 0)] == [64, 512, 4096, 8192]
+    assert reaches == sorted(reaches)
+    assert reaches[-1] == np.inf
+
+
+def test_the_most_points_are_an_even_number():
+    with pytest.raises(ValueError, match="even"):
+        Sobol(128, most=1001)

@@ -1,0 +1,178 @@
+"""Ends `mixable serve` at random moments while clients predict, learn and bring late labels, and
+compares the model with one that learned exactly what was answered, in the same order.
+
+python tests/kill_serve.py [KILL|TERM|FULL] [number of times] [clients]
+
+FULL never ends it: its files cannot grow, as on a full disk, so that labels are refused for a time.
+"""
+
+import http.client
+import json
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from serve_command import Caller, Server, same_models, served_model
+
+import mixable as mx
+from mixable._config import one_blas_thread
+from mixable.serving.events import Event
+from mixable.serving.limits import ModelLimits
+
+LIMIT = 300_000  # bytes of a file, for FULL
+
+
+class Client:
+    """Sends requests one after the other. One that got no answer is sent again after a restart."""
+
+    def __init__(self, number):
+        self.number, self.sent, self.refused = number, 0, 0
+        self._random = random.Random(number)
+        self._doubt = None  # path and body of a request without an answer
+        self.forecasts = {}  # by id: features and probabilities, while the label is to come
+        self.learned = {}  # by step: features, label, forecast or None
+
+    def work(self, port, until):
+        """Go on until there is no answer, or until it is told."""
+        caller = Caller(port)
+        try:
+            while not until.is_set():
+                path, body = self._doubt or self._next()
+                self._doubt = path, body
+                status, answer = caller("POST", path, body)
+                if status == 503:
+                    self.refused += 1
+                    time.sleep(0.02)
+                    continue
+                assert status == 200, (status, answer, body)
+                self._doubt = None
+                self._note(body, answer)
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            caller.close()
+
+    def _next(self):
+        self.sent += 1
+        draw = self._random
+        features = {f"x{i}": round(draw.gauss(0, 1), 3) for i in range(4)}
+        label = "abc"[max(range(3), key=lambda k: features[f"x{k}"] + draw.gauss(0, 1))]
+        key, chance = f"{self.number}-{self.sent}", draw.random()
+        if chance < 0.2:
+            return "/predict", {"features": features}
+        if chance < 0.5:
+            return "/predict", {"id": key, "features": features}
+        if chance < 0.7 and self.forecasts:
+            return "/learn", {"id": draw.choice(sorted(self.forecasts)), "label": label}
+        return "/learn", {"id": key, "features": features, "label": label}
+
+    def _note(self, body, answer):
+        if "label" not in body:
+            if "id" in body:
+                self.forecasts[body["id"]] = body["features"], answer["probabilities"]
+            return
+        late = self.forecasts.pop(body["id"], None)
+        features, forecast = late or (body["features"], None)
+        assert answer["step"] not in self.learned
+        self.learned[answer["step"]] = features, body["label"], forecast
+
+
+def load(server, clients, seconds):
+    """Let the clients work; `seconds` None waits until the service has ended."""
+    until = threading.Event()
+    threads = [threading.Thread(target=each.work, args=(server.port, until)) for each in clients]
+    for thread in threads:
+        thread.start()
+    if seconds is not None:
+        time.sleep(seconds)
+        until.set()
+    return threads
+
+
+def replayed(clients):
+    """A model that learned what was answered, in the order of the steps."""
+    learned = {}
+    for client in clients:
+        assert not learned.keys() & client.learned.keys()
+        learned.update(client.learned)
+    assert sorted(learned) == list(range(1, len(learned) + 1)), "steps are missing"
+    model, limits = served_model(), ModelLimits()
+    for step in sorted(learned):
+        features, label, forecast = learned[step]
+        if forecast is None:
+            model.apply(Event(id=None, features=features, label=label), limits)
+        else:
+            text = json.dumps(features).encode()
+            model.waiting["late"] = text, np.array(list(forecast.values()), dtype=float)
+            model.waiting_bytes += len(text)
+            model.apply(Event(id="late", features=None, label=label), limits)
+    return model
+
+
+def learned_part(model):
+    """What was learned, and the scores; not who is remembered."""
+    model.waiting.clear()
+    model.done.clear()
+    model.waiting_bytes, model.counts["remembered"], model.counts["forgotten"] = 0, 0, 0
+    return model
+
+
+def compare(folder, clients):
+    """The saved model and the clients' books; how many labels there were."""
+    model = mx.load(folder / "default.model")
+    waiting = {key for client in clients for key in client.forecasts}
+    assert set(model.waiting) == waiting, "what waits is not what was answered"
+    with one_blas_thread():
+        twin = replayed(clients)
+        assert same_models(learned_part(model), learned_part(twin)), "the model differs"
+    return twin.counts["learned"]
+
+
+def run(folder, name, times, clients, rng):
+    """End a service that many times under load, and compare."""
+    options = ("--seconds", 60 if name == "FULL" else 0.2)
+    for _ in range(times):
+        limit = LIMIT if name == "FULL" else None
+        server = Server(folder, *options, largest_file=limit)
+        if name == "FULL":
+            threads = load(server, clients, 6.0)
+        else:
+            threads = load(server, clients, None)
+            time.sleep(rng.random() * 1.0)
+            assert server.end(getattr(signal, f"SIG{name}")) in (0, -signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+        if name == "FULL":
+            assert server.end() == 0, server.said
+            assert any(client.refused for client in clients), "no label was refused"
+    server = Server(folder, *options)  # for what has no answer yet
+    for thread in load(server, clients, 0.3):
+        thread.join()
+    assert all(client._doubt is None for client in clients)
+    assert server.end() == 0
+    return compare(folder, clients)
+
+
+def main(name="KILL", times=20, number=8):
+    rng, done = random.Random(), 0
+    while done < int(times):
+        folder = Path(tempfile.mkdtemp())
+        try:
+            some = 1 if name == "FULL" else min(5, int(times) - done)
+            learned = run(folder / "models", name, some, [*map(Client, range(int(number)))], rng)
+            done += some
+            print(
+                f"{name}: {done} times; {learned:,} labels in the last run, each once", flush=True
+            )
+        finally:
+            shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,177 @@
+"""Experts of several kinds on raw records: one compiled call against the parts by themselves."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from streams import logistic_stream
+
+import mixable as mx
+from mixable import _core
+from mixable.learner import Blend, ShapeDesign, design_of_classes, design_of_records
+from mixable.pool import DRIFT, SMOOTHING
+from mixable.records import Rows
+
+FREE = {"lam": None}
+
+
+def design():
+    return design_of_classes(None, FREE, features=(8, None, "nystroem"))
+
+
+def some_records(n, d=3, K=3):
+    """Numbers, of which some are missing, and sparse features."""
+    X, y = logistic_stream(n, d, K)
+    rng = np.random.default_rng(0)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    counts = rng.integers(0, 4, n)
+    start = np.concatenate([[0], np.cumsum(counts)])
+    keys = rng.integers(0, 9, start[-1]).astype(np.uint64)
+    return Rows.of(X, start, keys, rng.normal(size=start[-1])), y
+
+
+def said_by_parts(X, y, K):
+    """What each dense expert of the blend says, by itself, and the judge of all that."""
+    out = []
+    for part in design().parts:
+        if isinstance(part, ShapeDesign):
+            continue
+        inputs, forecaster = part.inputs(X.shape[1]), part.forecaster(X.shape[1], K)
+        Z, _ = inputs.stage(X)
+        out.append(forecaster.run(Z, y))
+    return out
+
+
+def shaped(part, X, y, K):
+    """What an expert on shapes of numbers says, row by row, in Python."""
+    inputs, forecaster, out = part.inputs(X.shape[1]), part.forecaster(X.shape[1], K), []
+    for x, label in zip(X, y, strict=True):
+        z = inputs.scaler.transform(x)[X.shape[1] :]
+        row = list(zip(*inputs.shapes.features(x, z), strict=True))
+        out.append(forecaster.predict(row))
+        forecaster.learn(row, label)
+        inputs.scaler.learn(x)
+    return np.array(out)
+
+
+def test_it_is_its_experts_under_the_judge():
+    X, y = logistic_stream(300, 3, 3)
+    X[::7, 1] = np.nan
+    blend = Blend(design(), 3, 3)
+    said = said_by_parts(X, y, 3)
+    said += [shaped(part, X, y, 3) for part in design().parts if isinstance(part, ShapeDesign)]
+    judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3)
+    expected = judge.run(np.ascontiguousarray(np.stack(said, 1).reshape(300, -1)), y, None)
+    np.testing.assert_allclose(blend.run(X, y), expected, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(blend.weights, judge.mean()[0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("has_features", [False, True])
+def test_tables_single_records_and_streams_agree(has_features):
+    rows, y = some_records(150)
+    X = rows if has_features else rows.dense
+    plan = design_of_records(design()) if has_features else design()
+    table, single, stream = (Blend(plan, 3, 3) for _ in range(3))
+    p = table.run(X, y)
+    q = []
+    for t in range(150):
+        record = X[t : t + 1]
+        q.append(single.predict(record)[0])
+        single.learn(record, int(y[t]))
+    np.testing.assert_allclose(q, p, rtol=0, atol=1e-9)
+    codes = np.where(np.arange(150) % 5 == 0, -1, y)
+    whole, _, reason = stream.follow(X, codes)
+    assert reason is None
+    pieces = Blend(plan, 3, 3)
+    cut = [pieces.follow(X[a:b], codes[a:b])[0] for a, b in ((0, 1), (1, 70), (70, 150))]
+    np.testing.assert_array_equal(np.concatenate(cut), whole)
+    assert stream.steps == pieces.steps == 120
+    assert (table.steps, single.steps) == (150, 150)
+
+
+def test_predict_is_pure_and_weight_0_leaves_no_trace():
+    rows, y = some_records(60)
+    blend = Blend(design_of_records(design()), 3, 3)
+    blend.run(rows, y)
+    before = pickle.dumps(blend.__getstate__()["inputs"])
+    p = blend.predict(rows)
+    np.testing.assert_array_equal(blend.predict(rows), p)
+    blend.learn(rows[:1], 0, 0.0)
+    np.testing.assert_array_equal(blend.predict(rows), p)
+    assert pickle.dumps(blend.__getstate__()["inputs"]) == before
+    assert blend.steps == 61
+
+
+def test_sparse_features_are_seen_and_crosses_where_they_are_asked_for():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 400)
+    start, none = np.arange(401), np.empty((400, 0))
+    rows = Rows.of(none, start, (10 + y).astype(np.uint64), np.ones(400))
+    noise = Rows.of(none, start, np.full(400, 10, np.uint64), np.ones(400))
+    crossed = Rows.of(none, start, np.full(400, 10, np.uint64), np.ones(400))
+    crossed.cross_indptr, crossed.cross_values = start, np.ones(400)
+    crossed.cross_keys = (10 + y).astype(np.uint64)
+    plain = design_of_records(design(), numbers=False)
+    with_crosses = design_of_records(design(), numbers=False, crosses=True)
+    losses = [
+        mx.losses.log_loss(Blend(plan, 0, 2).run(table, y), y).mean()
+        for plan, table in (
+            (plain, rows),
+            (plain, noise),
+            (plain, crossed),
+            (with_crosses, crossed),
+        )
+    ]
+    assert losses[0] < 0.1
+    assert losses[3] < 0.2
+    assert min(losses[1:3]) > 0.6
+
+
+def test_it_grows_copies_and_goes_on_with_the_same_bits():
+    rows, y = some_records(120)
+    blend = Blend(design_of_records(design()), 3, 3)
+    blend.run(rows[:80], y[:80])
+    before = blend.predict(rows)
+    blend.add_class()
+    blend.add_features(1)
+    wide = rows[:]
+    wide.dense = np.column_stack([rows.dense, np.full(120, np.nan)])
+    p = blend.predict(wide)
+    assert p.shape == (120, 4)
+    np.testing.assert_allclose(p[:, :3] / p[:, :3].sum(axis=1, keepdims=True), before, atol=0.05)
+    twin = copy.deepcopy(blend)
+    for each in (blend, twin):
+        each.run(wide, np.where(y == 0, 3, y))
+    np.testing.assert_array_equal(blend.predict(wide), twin.predict(wide))
+    assert (blend.n_classes, blend.n_features, blend.steps) == (4, 4, 200)
+
+
+def test_what_is_too_large_is_refused_before_anything_is_learned():
+    plan = design_of_classes(None, FREE, features=(8, None, "nystroem"), standardize=False)
+    blend = Blend(plan, 2, 2)
+    X = np.array([[1.0, 2.0], [1e200, 1.0]])
+    with pytest.raises(ValueError, match="too large"):
+        blend.check(X)
+    assert blend.steps == 0
+    P, done, reason = blend.follow(X, np.array([0, 1]))
+    assert (len(P), done, blend.steps) == (2, 1, 1)
+    assert "too large" in reason
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: {**s, "experts": s["experts"][:-1]}, "not those of its design"),
+        (lambda s: {**s, "experts": s["experts"][::-1]}, "not those of its design"),
+        (lambda s: {**s, "design": 7}, "needs a design"),
+        (lambda s: {**s, "n_features": 4}, "not those of its design"),
+        (lambda s: {**s, "state": {**s["state"], "steps": 7}}, "different examples"),
+    ],
+)
+def test_a_state_that_does_not_go_together_is_refused(change, message):
+    rows, y = some_records(20)
+    blend = Blend(design_of_records(design()), 3, 3)
+    blend.run(rows, y)
+    with pytest.raises((ValueError, TypeError), match=message):
+        Blend.__new__(Blend).__setstate__(change(blend.__getstate__()))

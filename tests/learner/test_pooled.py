@@ -1,0 +1,90 @@
+"""Linear and curved experts under a pool: what an estimator with kernel="auto" is."""
+
+import numpy as np
+import pytest
+
+import mixable as mx
+from mixable.datasets import load_segment, load_shuttle, load_vehicle, make_drift, make_shapes
+from mixable.learner import PooledDesign, design_of_classes, design_of_records
+from mixable.losses import log_loss
+
+NOTHING = {"lam": None, "beta": None, "alpha": None, "drift": None}
+FEATURES = (30, None, "fourier")
+
+
+def design(fixed=NOTHING, **options):
+    return design_of_classes(None, fixed, kernel="auto", features=FEATURES, **options)
+
+
+def test_what_is_asked_for_is_not_pooled():
+    assert isinstance(design(), PooledDesign)
+    assert isinstance(design(effort="high"), PooledDesign)
+    for other in (
+        design({**NOTHING, "lam": 0.1}),
+        design(structure="blocks"),
+        design(effort="low"),
+        design_of_classes(mx.ONS, NOTHING, kernel="auto", features=FEATURES),
+    ):
+        assert not isinstance(other, PooledDesign)
+        assert other.is_linear
+
+
+@pytest.mark.parametrize(
+    ("load", "n", "target"),
+    [(load_vehicle, None, 0.51), (load_segment, None, 0.162), (load_shuttle, 4000, 0.029)],
+)
+def test_untuned_log_loss_on_raw_inputs(load, n, target):
+    """0.504, 0.158 and 0.0278; linear, 0.547, 0.225 and 0.091."""
+    X, y, _ = load()
+    order = np.random.default_rng(0).permutation(len(y))[:n]
+    X, y = X[order], y[order]
+    p = mx.GAFClassifier().prequential(X, y, classes=range(y.max() + 1))
+    assert log_loss(p, y).mean() < target
+
+
+@pytest.mark.parametrize("kind", ["spirals", "circles", "checkerboard"])
+def test_shapes(kind):
+    X, y = make_shapes(4000, kind)
+    loss = log_loss(mx.GAFClassifier().prequential(X, y, classes=[0, 1]), y)[3000:].mean()
+    assert loss < (0.11 if kind == "checkerboard" else 0.002)
+
+
+@pytest.mark.parametrize("kind", ["slow", "jump", "none"])
+def test_where_a_linear_model_is_right_nothing_is_lost(kind):
+    X, y = make_drift(3000, kind=kind)
+    loss, linear = (
+        log_loss(mx.GAFClassifier(kernel=kernel).prequential(X, y, classes=range(4)), y).mean()
+        for kernel in ("auto", None)
+    )
+    assert loss < 1.01 * linear
+
+
+def test_a_size_at_which_a_row_takes_more_than_10_ms_says_so():
+    with pytest.warns(UserWarning, match="kernel=None is linear and faster"):
+        design_of_classes(None, NOTHING, kernel="auto", features=(200, None, "fourier")).forecaster(
+            784, 10
+        )
+
+
+def test_a_design_of_something_else_is_refused():
+    for designs in ([], [1], [design()], "designs"):
+        with pytest.raises(TypeError, match="a pool must have designs"):
+            PooledDesign.__new__(PooledDesign).__setstate__({"parts": designs, "standardize": True})
+
+
+def test_records_need_experts_that_can_stand_in_a_pool():
+    linear = design(effort="low")
+    assert design_of_records(linear).names == ["sparse", "linear"]
+    assert design_of_records(linear, numbers=False, crosses=True).names == ["sparse", "crosses"]
+    pooled = design_of_records(design())
+    assert pooled.names == ["sparse", "linear", "kernel 0.125", "kernel 1", "kernel 4", "leaves"]
+    assert pooled.least_gain > design().least_gain
+    assert not pooled.is_like(design())
+    assert pooled.is_like(design_of_records(design()))
+    for other in (
+        design_of_classes(mx.ONS, NOTHING),
+        design_of_classes(None, dict.fromkeys(NOTHING, 1.0)),
+        design_of_classes(None, NOTHING, kernel="rbf"),
+    ):
+        with pytest.raises(TypeError, match="need kernel='auto' or None"):
+            design_of_records(other)

@@ -1,0 +1,81 @@
+"""AutoGAF and AutoRidge: members, trust, scale."""
+
+import numpy as np
+import pytest
+from shards import PARTS, X, Y, shards
+from streams import logistic_stream
+
+import mixable as mx
+from mixable import merge
+from mixable.merging import ensembles
+from mixable.merging.ensembles import Ensemble
+
+
+def test_weights_are_added_by_their_logarithms():
+    a, b, before = np.array([[[0.5, 0.3, 0.2]], [[0.2, 0.2, 0.6]], [[1 / 3, 1 / 3, 1 / 3]]])
+    merged = ensembles.added_weights(None, [a, b], None)
+    np.testing.assert_allclose(merged, a * b / (a * b).sum())
+    np.testing.assert_allclose(ensembles.added_weights(before, [a, b], before), merged)
+    np.testing.assert_allclose(ensembles.added_weights(a, [b], a), b)
+    tiny = np.array([[1.0, 1e-300, 1e-300]])
+    assert (ensembles.added_weights(None, [tiny, tiny], None) > 0).all()
+
+
+def test_the_judge_is_averaged_by_its_log_odds():
+    assert ensembles.merged_judge([0.9, 0.9], [10, 5]) == pytest.approx(0.9)
+    assert ensembles.merged_judge([0.9, 0.1], [10, 10]) == pytest.approx(0.5)
+    assert ensembles.merged_judge([1e-10, 0.5], [10, 0]) == pytest.approx(1e-10)
+
+
+def test_a_merged_mixture_has_the_steps_and_the_scale_of_all():
+    models = [mx.AutoGAF(4, 3) for _ in PARTS]
+    for model, part, factor in zip(models, PARTS, (1.0, 2.0, 4.0), strict=True):
+        model.run(factor * X[part], Y[part])
+    merged = merge(models)
+    assert merged.steps == 600
+    logs = [np.log(model.input_scale) for model in models]
+    wanted = np.exp(np.average(logs, weights=[150, 200, 250]))
+    assert merged.input_scale == pytest.approx(wanted)
+    assert merged.weights.sum() == pytest.approx(1)
+
+
+def test_scales_do_not_matter():
+    """Models that measure the same inputs by other first inputs are merged as if by one."""
+    first, second = [2 * X[0], X[0] / 2]
+    models = []
+    for begin in (first, second):
+        models.append(mx.AutoGAF(4, 3, scale=None))
+        models[-1].run(np.vstack([begin, X[:300]]), np.concatenate([[0], Y[:300]]))
+    merged = merge(models)
+    p = merged.predict(X[300:340])
+    assert np.abs(p - models[0].predict(X[300:340])).max() < 0.15
+
+
+def test_sleepers_are_taught_and_woken():
+    X, y = logistic_stream(4000, 20, 3)
+    a, b = mx.AutoGAF(20, 3, sleep=True), mx.AutoGAF(20, 3, sleep=True)
+    a.run(X[:2000], y[:2000])
+    b.run(X[2000:], y[2000:])
+    asleep = ~a.awake & ~b.awake
+    assert asleep.any()
+    merged = merge([a, b])
+    states = [Ensemble.of(model) for model in (a, b, merged)]
+    kinds = {states[0].kinds[i] for i in states[0].members if states[0].is_awake(i)}
+    taught = [i for i in states[0].members if states[0].kinds[i] in kinds]
+    assert len(taught) > len([i for i in taught if states[0].is_awake(i)])
+    assert all(states[2].is_awake(i) for i in taught)
+    merged.run(X[:640], y[:640])
+    assert np.count_nonzero(merged.awake) < len(merged.awake)  # the next reviews decide again
+    sleeper = next(i for i in taught if not states[0].is_awake(i))
+    known = states[0].known(sleeper, 1.0)
+    teachers = [i for i in states[0].members if states[0].are_alike(i, sleeper)]
+    awake = [i for i in teachers if states[0].is_awake(i)]
+    best = states[0].own(max(awake, key=states[0].trust))
+    np.testing.assert_allclose(known.linear, best.linear, rtol=1e-8, atol=1e-8)
+
+
+def test_the_size_of_misses_is_merged():
+    models = shards("AutoRidge")
+    merged = merge(models)
+    deviation = [model.std(X[0]) for model in (merged, *models)]
+    assert min(deviation[1:]) * 0.8 < deviation[0] < max(deviation[1:]) * 1.2

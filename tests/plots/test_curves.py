@@ -1,0 +1,108 @@
+"""Learning curves and calibration: the data in what is drawn."""
+
+from itertools import pairwise
+
+import matplotlib
+import numpy as np
+import pytest
+
+import mixable as mx
+from mixable import plots
+from mixable.metrics import LEAST
+
+matplotlib.use("Agg")
+
+
+def drawn(ax):
+    """Each line of the legend, by its name."""
+    named = [line for line in ax.lines if not line.get_label().startswith("_")]
+    return {line.get_label(): line.get_xydata() for line in named}
+
+
+def test_learning_curve_is_the_mean_log_loss_so_far(stream):
+    _, y, model, p = stream
+    ax = plots.learning_curve(p, y, classes=model.classes_, window=50, name="GAF")
+    lines = drawn(ax)
+    assert list(lines) == ["GAF", "GAF, last 50", "class rates"]
+    for t in (1, 50, 333, 600):
+        loss = mx.metrics.log_loss(p[:t], y[:t], classes=model.classes_)
+        assert lines["GAF"][t - 1].tolist() == pytest.approx([t, loss])
+    first, *_, last = lines["GAF, last 50"].tolist()
+    assert (first[0], last[0]) == (50, 600)
+    assert last[1] == pytest.approx(mx.metrics.log_loss(p[-50:], y[-50:], classes=model.classes_))
+    assert first[1] == pytest.approx(lines["GAF"][49, 1])
+    assert ax.get_xlabel() == "examples seen"
+    assert ax.get_ylabel() == "mean log loss (nats per example)"
+
+
+def test_baseline_is_the_rates_of_the_labels_before_each(stream):
+    _, y, model, p = stream
+    rates = drawn(plots.learning_curve(p, y, classes=model.classes_))["class rates"]
+    counts, total = dict.fromkeys(model.classes_, 0.5), 0.0
+    for t, label in enumerate(y, start=1):
+        total -= np.log(counts[label] / sum(counts.values()))
+        counts[label] += 1
+        assert rates[t - 1].tolist() == pytest.approx([t, total / t])
+
+
+def test_baseline_knows_a_class_once_the_forecaster_could():
+    """It pays for a new label as the forecaster does, and does not know it before."""
+    p = [[0, 0, 0], [1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0], [0.2, 0.4, 0.4]]
+    rates = drawn(plots.learning_curve(p, [0, 1, 0, 7, 2]))["class rates"][:, 1]
+    each = np.exp(-np.diff(rates * np.arange(1, 6), prepend=0.0))
+    # Nothing is known, then 0 alone, then two classes with one label each; 7 has no column and is
+    # not learned; the last has three classes, and two labels of 0 and one of 1.
+    assert each == pytest.approx([LEAST, LEAST, 1.5 / 3, LEAST, 0.5 / 4.5])
+
+
+def test_baseline_can_be_left_out_and_runs_share_axes(stream):
+    _, y, model, p = stream
+    ax = plots.learning_curve(p, y, classes=model.classes_)
+    uniform = np.full_like(p, 1 / 3)
+    options = {"classes": model.classes_, "name": "uniform", "baseline": False}
+    assert plots.learning_curve(uniform, y, **options, ax=ax) is ax
+    lines = drawn(ax)
+    assert list(lines) == ["forecasts", "class rates", "uniform"]
+    assert lines["uniform"][:, 1] == pytest.approx(np.full(600, np.log(3)))
+    assert ax.get_ylim()[1] > max(np.log(3), lines["class rates"][60:, 1].max())
+    styles = {str(line.get_linestyle()) + str(line._dash_pattern) for line in ax.lines}
+    assert len(styles) == 3
+
+
+def test_learning_curve_shows_all_but_its_beginning():
+    """New labels at the start cost 36 nats each; the axes are for what comes later."""
+    p = np.full((1000, 2), 0.5)
+    p[:3] = 0
+    ax = plots.learning_curve(p, [0, 1] * 500)
+    assert drawn(ax)["forecasts"][0, 1] > 36
+    assert 0.8 < ax.get_ylim()[1] < 3
+
+
+def test_reliability_is_the_rate_in_each_bin(stream):
+    _, y, model, p = stream
+    ax = plots.reliability(p, y, classes=model.classes_, bins=5)
+    lines, (panel,) = drawn(ax), ax.child_axes
+    assert len(lines) == len(panel.patches) == 3
+    for column, (label, steps) in enumerate(zip(model.classes_, panel.patches, strict=True)):
+        points = lines[f"{label} ({np.count_nonzero(y == label)} of 600)"]
+        expected, counts = [], []
+        for low, high in pairwise([0, 0.2, 0.4, 0.6, 0.8, 1.01]):
+            inside = (p[:, column] >= low) & (p[:, column] < high)
+            counts.append(np.count_nonzero(inside))
+            if counts[-1]:
+                share = np.count_nonzero(y[inside] == label) / counts[-1]
+                expected.append([p[inside, column].mean(), share])
+        assert points == pytest.approx(np.array(expected))
+        assert steps.get_data().values.tolist() == counts
+    assert panel.get_xlabel() == "forecast probability of the class"
+
+
+def test_reliability_of_some_classes_and_of_certainty():
+    p = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    ax = plots.reliability(p, ["a", "c", "b"], classes=["a", "b"], only=["a"])
+    assert {name: line.tolist() for name, line in drawn(ax).items()} == {
+        "a (1 of 3)": [[0.0, 0.0], [1.0, 0.5]]
+    }
+    plots.reliability(p, [0, 1, 1], only=[1], ax=ax)
+    assert len(drawn(ax)) == 2
+    assert len(ax.child_axes) == 1

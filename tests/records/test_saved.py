@@ -1,0 +1,86 @@
+"""What is saved of an encoder, and what is refused when it is read."""
+
+import copy
+
+import numpy as np
+import pytest
+from record_data import DECLARED, events, one_by_one
+
+from mixable.records import Encoder
+from mixable.records.column import Limits
+from mixable.records.saved import restore, saved
+from mixable.records.state import State
+
+
+def some():
+    """What was saved after 100 records, with places of categories among those of numbers."""
+    encoder = Encoder(DECLARED, max_values=256)
+    one_by_one(encoder, [{**record, "late": 1.0} for record in events(100)])
+    return saved(encoder)
+
+
+def read(state, **limits):
+    out = State(state["declared"], Limits(**{**state["limits"], **limits}))
+    restore(out, state)
+    return out
+
+
+def test_what_was_saved_is_restored():
+    state = some()
+    again = read(copy.deepcopy(state))
+    np.testing.assert_equal(saved(again), state)
+    blank = zip(state["places"], again.registry.blank, strict=True)
+    at_zero = {name for name, x in blank if x == 0}
+    assert at_zero == {"device=phone", "device=desktop", "device is missing"}
+    assert again.registry.indicators == 3
+
+
+def spoil(state, what):
+    columns = {column["name"]: column for column in state["columns"]}
+    if what == "twice":
+        state["columns"].append(columns["tags"])
+    elif what == "shared":
+        columns["late"]["places"] = columns["price"]["places"]
+    elif what == "beyond":
+        columns["late"]["places"] = [len(state["places"])]
+    elif what == "too few":
+        columns["at"]["places"] = columns["at"]["places"][:4]
+    elif what == "name":
+        columns["late"]["name"] = b"late"
+    elif what == "key":
+        state["names"].append([2**64, "x"])
+    elif what == "indicators":
+        state["indicators"] = len(state["places"]) + 1
+    elif what == "places":
+        state["places"][0] = None
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("twice", "the same name"),
+        ("shared", "the same place"),
+        ("beyond", "beyond the dense part"),
+        ("too few", "other places than its kind"),
+        ("name", "name of a column"),
+        ("key", "key must be"),
+        ("indicators", "indicators must be"),
+        ("places", "list of texts"),
+    ],
+)
+def test_saved_encoders_that_contradict_themselves_are_refused(what, why):
+    state = some()
+    spoil(state, what)
+    with pytest.raises((TypeError, ValueError), match=why):
+        read(state)
+
+
+def test_more_than_the_limits_is_refused():
+    state = some()
+    for limits, why in [
+        ({"columns": 7}, "more columns than its limit"),
+        ({"values": 20}, "more values than the limit"),
+        ({"values": len(state["names"]) - 1}, "more names than its limit"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            read(state, **limits)

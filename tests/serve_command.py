@@ -1,0 +1,159 @@
+"""`mixable serve` in tests: start it, ask it, end it."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import re
+import resource
+import signal
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+from command_line import MIXABLE
+
+from mixable import persistence
+from mixable.learner import design_of_classes
+from mixable.serving import ServedModel
+
+ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/")
+
+
+def served_model(**options):
+    """What the command makes by default."""
+    fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
+    design = design_of_classes(None, fixed, kernel=None, features=(200, None, "fourier"))
+    return ServedModel(design, **options)
+
+
+def contents(model):
+    """All that a model would save, but for its place in the journal."""
+    from safetensors.numpy import load
+
+    before, (model.journal, model.place) = (model.journal, model.place), ("", 0)
+    data = persistence.to_bytes(model)
+    model.journal, model.place = before
+    size = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + size])["__metadata__"]["model"], load(data)
+
+
+def same_models(one, other):
+    """Whether two models are equal to the bit, up to the sign of zeros.
+
+    Loading gives those that no forecast reads, beside triangular matrices, another sign.
+    """
+    (text, tensors), (other_text, others) = contents(one), contents(other)
+    return (
+        text == other_text
+        and tensors.keys() == others.keys()
+        and all(np.array_equal(tensors[k], others[k], equal_nan=True) for k in tensors)
+    )
+
+
+class Caller:
+    """One connection to a service; answers are status and JSON."""
+
+    def __init__(self, port):
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+
+    def raw(self, method, path, body=None, headers=()):
+        if isinstance(body, dict):
+            body = json.dumps(body)
+        self._connection.request(method, path, body, dict(headers))
+        answer = self._connection.getresponse()
+        return answer, answer.read()
+
+    def __call__(self, method, path, body=None, headers=()):
+        answer, text = self.raw(method, path, body, headers)
+        return answer.status, json.loads(text)
+
+    def predict(self, **body):
+        return self("POST", "/predict", body)
+
+    def learn(self, **body):
+        return self("POST", "/learn", body)
+
+    def events(self, events, path="/events"):
+        lines = "".join(json.dumps(event) + "\n" for event in events)
+        _, text = self.raw("POST", path, lines)
+        return [json.loads(line) for line in text.splitlines()]
+
+    def close(self):
+        self._connection.close()
+
+
+class Server:
+    """The command in a process of its own; `said` is what it wrote to standard error."""
+
+    def __init__(self, folder, *options, largest_file=None):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
+        self.process = subprocess.Popen(
+            [MIXABLE, "serve", str(folder), "--port", "0", *map(str, options)],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=limit if largest_file else None,
+        )
+        self.said = ""
+        while not ADDRESS.search(self.said):
+            line = self.process.stderr.readline()
+            assert line, f"it ended: {self.said}"
+            self.said += line
+        self.port = int(ADDRESS.search(self.said).group(1))
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.said += line
+
+    def end(self, number=signal.SIGTERM):
+        """End it; the status of the process."""
+        self.process.send_signal(number)
+        status = self.process.wait(timeout=30)
+        self._reader.join()
+        self.process.stderr.close()
+        return status
+
+
+@contextlib.contextmanager
+def serving(folder, *options, **more):
+    """The command while a test runs, with a caller."""
+    server = Server(folder, *options, **more)
+    caller = Caller(server.port)
+    try:
+        yield server, caller
+    finally:
+        caller.close()
+        if server.process.poll() is None:
+            server.end(signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def in_thread(folder, token=None, **options):
+    """A service in a thread of this process, with a caller."""
+    pytest.importorskip("fastapi", reason='pip install "mixable[serve]"')
+    pytest.importorskip("prometheus_client", reason='pip install "mixable[serve]"')
+    uvicorn = pytest.importorskip("uvicorn", reason='pip install "mixable[serve]"')
+    from mixable.serving.app import make_app
+    from mixable.serving.service import Service
+
+    service = Service(folder, served_model, say=lambda _: None, **options)
+    config = uvicorn.Config(make_app(service, token), port=0, log_level="error", ws="none")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.005)
+    caller = Caller(server.servers[0].sockets[0].getsockname()[1])
+    try:
+        yield service, caller
+    finally:
+        caller.close()
+        service.closing = server.should_exit = True
+        thread.join()

@@ -1,0 +1,73 @@
+"""Requests to events: what is none is refused with a reason."""
+
+import json
+
+import pytest
+
+from mixable.serving.events import read
+from mixable.serving.limits import ModelLimits, RefusedError
+
+LIMITS = ModelLimits(features=3, text=5)
+
+
+def test_an_event_is_read_and_kept_as_it_came():
+    text = b'{"id": 7, "features": {"a": 1, "b": null}, "label": true}'
+    event = read(text, LIMITS)
+    assert (event.id, event.features, event.label) == ("7", {"a": 1, "b": None}, "true")
+    assert event.text == text
+
+
+def test_the_text_of_an_event_is_one_line():
+    event = read(b'{\r\n"features":\n {"a": 1.5}}', LIMITS)
+    assert json.loads(event.text) == {"features": {"a": 1.5}}
+    assert not {b"\n", b"\r"} & {event.text[i : i + 1] for i in range(len(event.text))}
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        (b'{"features": {}}', False),
+        (b'{"features": {}, "id": ""}', False),
+        (b'{"features": {}, "id": 1}', True),
+        (b'{"features": {}, "label": 1}', True),
+        (b'{"id": 0, "label": "a"}', True),
+    ],
+)
+def test_what_a_model_is_changed_by(text, changes):
+    assert read(text, LIMITS).changes is changes
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"", "not JSON"),
+        (b"[1]", "not a JSON object"),
+        (b"\xff", "not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"features": {}, "feature": {}}', "'feature' is not one of"),
+        (b'{"features": {"a": 1, "a": 2}}', "twice"),
+        (b'{"features": [1]}', "must be an object"),
+        (b'{"features": {"a": [["text"]]}}', "a list within a list"),
+        (b'{"features": {"a": {}}}', "a record within a record"),
+        (b'{"features": {"a": Infinity}}', "must be finite"),
+        (b'{"features": {"a": 1%s}}' % (b"0" * 400), "too large"),
+        (b'{"features": {"a": 1%s}}' % (b"0" * 5000), "digits"),
+        (b'{"features": {"\\ud800": 1}}', "not UTF-8"),
+        (b'{"features": {"a": 1, "b": 1, "c": 1, "d": 1}}', "more than 3 features"),
+        (b'{"features": {"abcdef": 1}}', "name has more than 5"),
+        (b'{"features": {}, "id": "abcdef"}', "the id has more than 5"),
+        (b'{"features": {}, "label": ["a"]}', "label must be text or a number"),
+        (b'{"features": {}, "label": NaN}', "label is nan"),
+        (b'{"label": "a"}', "features are missing"),
+        (b'{"id": "a"}', "features are missing"),
+    ],
+)
+def test_bad_events_are_refused_with_a_reason(text, reason):
+    with pytest.raises(RefusedError, match=reason) as refused:
+        read(text, LIMITS)
+    assert refused.value.status == 422
+
+
+def test_only_the_keys_of_a_route_are_allowed():
+    with pytest.raises(RefusedError, match="'label' is not one of features, id"):
+        read(b'{"features": {}, "label": 1}', LIMITS, {"id", "features"})

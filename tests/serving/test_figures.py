@@ -1,0 +1,72 @@
+"""What there is to know of a model: JSON that says what the model does."""
+
+import json
+
+import numpy as np
+import pytest
+from serve_command import served_model
+
+from mixable.learner import Design, design_of_classes
+from mixable.serving import ServedModel
+from mixable.serving.events import Event
+from mixable.serving.figures import drifting, explained, figures, matter, trust
+from mixable.serving.limits import ModelLimits, RefusedError
+
+
+def filled(model, n=200):
+    rng = np.random.default_rng(0)
+    for strong, weak in rng.normal(size=(n, 2)).tolist():
+        label = "up" if strong + 0.1 * weak > 0 else "down"
+        features = {"weak": weak, "strong": strong}
+        model.apply(Event(id=None, features=features, label=label), ModelLimits())
+    return model
+
+
+def curved():
+    fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
+    return ServedModel(
+        design_of_classes(None, fixed, kernel="auto", features=(10, None, "fourier"))
+    )
+
+
+def single():
+    return ServedModel(Design.for_classes(None, {"lam": 0.1, "beta": 1.0}))
+
+
+@pytest.mark.parametrize("make", [served_model, curved, single])
+def test_figures_are_json_before_and_after_learning(make):
+    empty = json.loads(json.dumps(figures(make()), allow_nan=False))
+    assert (empty["learned"], empty["scores"]["log_loss"], empty["history"]) == (0, None, [])
+    model = filled(make(), 60)
+    got = json.loads(json.dumps(figures(model), allow_nan=False))
+    assert (got["learned"], got["classes"]) == (60, model.learner.labels)
+    assert got["columns"] == ["strong", "weak"]
+    assert got["scores"]["log_loss"] == model.scores.log_loss
+    assert got["scores"]["log_loss"] == pytest.approx(model.progress.loss)
+
+
+def test_trust_adds_up_to_one_and_drift_is_part_of_it():
+    for make in (served_model, curved):
+        model = filled(make(), 40)
+        assert sum(trust(model).values()) == pytest.approx(1)
+        assert 0 <= drifting(model) <= 1
+    assert (trust(single()), drifting(single())) == ({}, None)
+
+
+def test_the_column_that_decides_matters_most():
+    sizes = matter(filled(served_model()))
+    assert list(sizes) == ["strong", "weak"]
+    assert sizes["strong"] > 3 * sizes["weak"]
+    assert matter(curved()) == {}
+
+
+def test_a_forecast_is_explained_by_what_it_would_be_without_each_feature():
+    model = filled(served_model())
+    features = {"strong": 2.0, "weak": 0.5, "unknown": 1.0}
+    without = explained(model, features)
+    assert without == {
+        "strong": model.predict({"weak": 0.5}),
+        "weak": model.predict({"strong": 2.0}),
+    }
+    with pytest.raises(RefusedError, match="up to 200 features"):
+        explained(model, dict.fromkeys(map(str, range(201)), 1.0))

@@ -1,0 +1,31 @@
+"""What this installation is made of."""
+
+import threadpoolctl
+
+from mixable import _core
+from mixable._config import __version__, one_blas_thread, show_config
+
+
+def blas_threads():
+    info = threadpoolctl.threadpool_info()
+    return [each["num_threads"] for each in info if each["user_api"] == "blas"]
+
+
+def test_blas_has_one_thread_within_and_those_before_afterwards():
+    with one_blas_thread():
+        pass  # now the library is loaded
+    with threadpoolctl.threadpool_limits(2):
+        before = blas_threads()
+        with one_blas_thread():
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+
+def test_a_bug_report_names_version_build_and_blas(capsys):
+    show_config()
+    first, core, libraries, *blas = capsys.readouterr().out.splitlines()
+    assert first == f"mixable {__version__}"
+    assert core.startswith(f"core: {_core.isa} build, {_core.vector_width} doubles a vector")
+    assert libraries.startswith("numpy ")
+    assert len(blas) == len(blas_threads())
+    assert all(line.startswith("BLAS of ") for line in blas)

@@ -1,0 +1,145 @@
+"""The compiled surrogates are those of surrogates.py, and those are what they say."""
+
+import copy
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from streams import logistic_stream, mean_loss, shuffled
+
+import mixable as mx
+from mixable import GAF
+from mixable.integrals import Quadrature, Rung, helmert, softmax
+from mixable.surrogates import Problem, averages, moments, variational
+
+RULES = {"variational": variational, "moments": moments}
+
+
+def follow(X, y, weights, rule, *, K, lam, beta):
+    """theta and A after a stream, in K - 1 coordinates and dense algebra."""
+    d, Q = X.shape[1], helmert(K)
+    A, theta = lam * np.eye((K - 1) * d), np.zeros((K - 1) * d)
+    for x, label, weight in zip(X, y, weights, strict=True):
+        Phi = np.kron(np.eye(K - 1), x[:, None])
+        P = np.linalg.solve(A, Phi)
+        problem = Problem(Phi.T @ theta, Phi.T @ P, int(label), weight=weight, rungs=averages(K, 0))
+        residual, C = rule(problem)
+        theta = theta - 0.5 * weight * P @ Q.T @ residual
+        A = A + 0.5 * weight * beta * Phi @ C @ Phi.T
+    return theta.reshape(K - 1, d), A
+
+
+@pytest.mark.parametrize("surrogate", list(RULES))
+@pytest.mark.parametrize(("K", "d", "lam"), [(2, 3, 0.05), (3, 2, 0.5), (5, 2, 2.0)])
+def test_compiled_equals_numpy(surrogate, K, d, lam):
+    X, y = logistic_stream(40, d, K)
+    weights = np.random.default_rng(0).uniform(0.2, 1.5, size=40)
+    f = GAF(d, K, lam=lam, beta=0.8, surrogate=surrogate)
+    f.run(X, y, weights)
+    theta, A = follow(X, y, weights, RULES[surrogate], K=K, lam=lam, beta=0.8)
+    np.testing.assert_allclose(f.coef, helmert(K) @ theta, rtol=1e-7, atol=1e-9)
+    Q = np.kron(helmert(K), np.eye(d))
+    np.testing.assert_allclose(Q.T @ f.precision() @ Q, A, rtol=1e-7, atol=1e-9)
+
+
+def grid_problem(y=0, weight=1.0):
+    m, G = np.array([0.4]), np.array([[3.0]])
+    return Problem(m, G, y, weight=weight, rungs=Quadrature().rungs(1, 0)), m, G
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3])
+def test_moments_are_those_of_the_true_posterior(weight):
+    problem, m, G = grid_problem(y=1, weight=weight)
+    u = np.linspace(-30, 30, 200_001)
+    density = np.exp(-((u - m) ** 2) / G[0]) * softmax(problem.Q @ u[None])[1] ** weight
+    density /= density.sum()
+    mean = density @ u
+    variance = density @ (u - mean) ** 2
+    residual, C = moments(problem)
+    assert m - 0.5 * weight * G[0] @ problem.Q.T @ residual == pytest.approx(mean, abs=1e-8)
+    assert 0.5 / (1 / G[0, 0] + 0.5 * weight * C[0, 0]) == pytest.approx(variance, rel=1e-7)
+
+
+def test_variational_is_the_nearest_gaussian():
+    """Mean and deviation that minimise KL(q, posterior), by SciPy on a grid."""
+    problem, m, G = grid_problem()
+    z = np.linspace(-9, 9, 4001)
+    mass = np.exp(-0.5 * z * z)
+    mass /= mass.sum()
+
+    def divergence(at):
+        u = at[0] + np.exp(at[1]) * z
+        return mass @ ((u - m) ** 2 / G[0, 0] - np.log(softmax(problem.Q @ u[None])[0])) - at[1]
+
+    best = minimize(divergence, [0.0, 0.0], method="BFGS", options={"gtol": 1e-9}).x
+    residual, C = variational(problem)
+    assert (m - 0.5 * G[0] @ problem.Q.T @ residual)[0] == pytest.approx(best[0], abs=1e-4)
+    assert 0.5 / (1 / G[0, 0] + 0.5 * C[0, 0]) == pytest.approx(np.exp(2 * best[1]), rel=1e-3)
+
+
+def test_narrow_posteriors_have_one_surrogate():
+    """Where the Gaussian is narrow all three agree, with beta = 1."""
+    X, y = logistic_stream(30, 2, 3)
+    coefs = [GAF(2, 3, lam=1e4, surrogate=each) for each in ("tangent", *RULES)]
+    for f in coefs:
+        f.run(X, y)
+    for f in coefs[1:]:
+        np.testing.assert_allclose(f.coef, coefs[0].coef, rtol=2e-3, atol=1e-9)
+
+
+@pytest.mark.parametrize("surrogate", list(RULES))
+@pytest.mark.parametrize("K", [2, 4])
+def test_saved_and_grown_it_goes_on_as_ever(surrogate, K, tmp_path):
+    X, y = logistic_stream(60, 3, K)
+    f = GAF(3, K, surrogate=surrogate)
+    f.run(X[:30], y[:30])
+    mx.save(f, tmp_path / "model")
+    again, copied = mx.load(tmp_path / "model"), copy.deepcopy(f)
+    assert again.surrogate == surrogate
+    expected = f.run(X[30:], y[30:])
+    np.testing.assert_array_equal(again.run(X[30:], y[30:]), expected)
+    np.testing.assert_array_equal(copied.run(X[30:], y[30:]), expected)
+    f.add_class()
+    f.learn(X[0], K)
+    assert f.predict(X[0]).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("surrogate", list(RULES))
+def test_extreme_examples_leave_finite_forecasts(surrogate):
+    for K in (2, 3, 6):
+        f = GAF(2, K, lam=1e-6, surrogate=surrogate)
+        for t, scale in enumerate([0.0, 1e-8, 1.0, 30.0, 1e3, 1.0]):
+            x = scale * np.array([1.0, -0.5])
+            f.learn(x, t % K, weight=1.0 if t % 2 else 1e-6)
+            p = f.predict(x)
+            assert np.isfinite(p).all()
+            assert p.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("surrogate", list(RULES))
+def test_curvatures_of_all_sizes_can_be_learned(surrogate):
+    """Far from every boundary probabilities are 1e-100, and so are curvatures."""
+    X, y = shuffled(*mx.datasets.load_segment()[:2], seed=0, n=500)
+    p = GAF(X.shape[1], 7, lam=0.001, surrogate=surrogate).run(X, y)
+    assert np.isfinite(p).all()
+
+
+def test_they_pay_where_the_posterior_is_wide():
+    """Segment, 300 rows, one read-out: averages tell a wide Gaussian from a narrow one."""
+    X, y = shuffled(*mx.datasets.load_segment()[:2], seed=0, n=300)
+    losses = {
+        each: mean_loss(GAF(X.shape[1], 7, lam=0.1, surrogate=each), X, y)
+        for each in ("tangent", *RULES)
+    }
+    assert losses["variational"] < 0.85 * losses["tangent"]
+    assert losses["moments"] < 0.85 * losses["tangent"]
+
+
+def test_what_they_cannot_do_is_refused():
+    with pytest.raises(ValueError, match="surrogate"):
+        GAF(2, 2, surrogate="secant")
+    with pytest.raises(ValueError, match="needs structure"):
+        GAF(2, 2, surrogate="moments", structure="blocks")
+    with pytest.raises(ValueError, match="certificate"):
+        GAF(2, 2, surrogate="moments", beta=0.4).certificate(bound=1.0)
+    assert isinstance(averages(3, 0)[0], Rung)
