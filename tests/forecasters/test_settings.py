@@ -3,16 +3,19 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 
-from mixable import OGD, Folklore, bounds
+from mixable import OGD, AutoGAF, Folklore, bounds, dumps, loads
 from mixable.forecasters import settings
 from mixable.forecasters.settings import (
     FULL,
     GRID,
+    LEADERS,
     MOST_FEATURES_SHARED,
     MOST_GUARDED_WEIGHTS,
     Expert,
+    checked_choice,
     checked_structures,
     guard_kind,
     guard_plan,
@@ -32,6 +35,37 @@ def test_structures_keep_less_as_the_problem_grows():
 def test_only_the_settings_that_need_it_are_full():
     chosen = dict(zip(GRID, structures(2, 3), strict=True))
     assert {setting for setting, structure in chosen.items() if structure == "full"} == set(FULL)
+
+
+def test_large_blocks_are_for_the_leaders_and_the_others_share_one():
+    chosen = dict(zip(GRID, structures(64, 10), strict=True))
+    assert {setting for setting, kept in chosen.items() if kept == "blocks"} == set(LEADERS)
+    assert {kept for setting, kept in chosen.items() if setting not in LEADERS} == {"shared"}
+    assert set(structures(40, 10)) == {"blocks"}
+
+
+def test_a_file_keeps_what_its_mixture_chose_when_the_limits_change(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 46)), rng.integers(0, 10, 40)
+    f = AutoGAF(46, 10)
+    f.run(X[:20], y[:20])
+    saved, chosen = dumps(f), f.structures
+    monkeypatch.setattr(settings, "MOST_ALL_IN_BLOCKS", 10**6)
+    assert AutoGAF(46, 10).structures != chosen
+    loaded = loads(saved)
+    assert (loaded.structures, loaded.guard_kind) == (chosen, f.guard_kind)
+    assert (loaded.run(X[20:], y[20:]) == f.run(X[20:], y[20:])).all()
+    loaded.add_class()  # chooses again
+    assert set(loaded.structures) == {"blocks"}
+    assert loaded.predict(X[0]).sum() == pytest.approx(1)
+
+
+def test_a_choice_that_is_not_one_is_refused():
+    assert checked_choice(None) is None
+    with pytest.raises(ValueError, match="guard must be 'folklore' or 'gradient'"):
+        checked_choice({"structures": ["full"], "guard": "dog"})
+    with pytest.raises(TypeError, match="structures must be a list"):
+        checked_choice({"structures": 3, "guard": None})
 
 
 def test_a_guard_is_folklore_until_that_is_slow():

@@ -19,11 +19,9 @@ from mixable.forecasters.ensemble import (
     checked_grid,
     checked_options,
 )
-from mixable.forecasters.settings import Expert, checked_structures
+from mixable.forecasters.settings import Expert
 from mixable.forecasters.structure import in_mixture, refuse_if_too_large
 from mixable.losses import Logistic
-
-Compiled = _core.AutoGAF
 
 
 class AutoGAF(Ensemble, CompiledMulticlassForecaster):
@@ -124,7 +122,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     integrator = Parameter["integrals.Integrator | str | None"]()
     seed = Parameter[int]()
 
-    _core: Compiled
+    _core: _core.AutoGAF
+    _saved_choice: settings.Choice | None = None
 
     GRID = settings.GRID
 
@@ -161,6 +160,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "seed": _validate.count(seed, "seed", least=0),
         }
         check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")
+        self._choice = settings.choose(self._parameters, self._saved_choice)
         d, K, structures = self.n_features, self.n_classes, self.structures
         posteriors = [
             (in_mixture(each, K), drift)
@@ -188,23 +188,30 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         )
         self._say_if_slow()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(with_structure(state))
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "chosen": self._choice._asdict()}
 
-    @classmethod
-    def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
-        sizes = parameters["n_features"], parameters["n_classes"]
-        each = checked_structures(parameters["structure"], parameters["grid"], *sizes)
-        kept = {f"{i}.": in_mixture(kind, sizes[1]) for i, kind in enumerate(each)}
-        gradient = parameters["guard"] == "auto" and settings.guard_kind(*sizes) == "gradient"
-        kept[f"{len(each)}."] = "none" if gradient else "full"
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._saved_choice = settings.checked_choice(state.get("chosen"))
+        try:
+            super().__setstate__(with_structure(state))
+        finally:
+            del self._saved_choice
+
+    def _saved_posteriors(
+        self, parameters: dict[str, Any], state: dict[str, Any]
+    ) -> dict[str, str]:
+        structures, guard = settings.choose(parameters, self._saved_choice)
+        K = parameters["n_classes"]
+        kept = {f"{i}.": in_mixture(each, K) for i, each in enumerate(structures)}
+        kept[f"{len(kept)}."] = "none" if guard == "gradient" else "full"
         members = super()._saved_posteriors(parameters, state)
         return {member: kept[member] for member in members}
 
     @property
     def structures(self) -> tuple[str, ...]:
         """The structure of each posterior of the grid, as given or by size."""
-        return checked_structures(self.structure, self.grid, self.n_features, self.n_classes)
+        return self._choice.structures
 
     @property
     def guard_kind(self) -> str | None:
@@ -212,14 +219,11 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
         "gradient" is online gradient descent; its bound is `bounds.auto_gaf_wide`.
         """
-        if self.guard == "auto":
-            return settings.guard_kind(self.n_features, self.n_classes)
-        return None if self.guard is None else "folklore"
+        return self._choice.guard
 
     @property
     def _guard_plan(self) -> tuple[str, float, float] | tuple[()]:
-        product = 10.0 if self.guard == "auto" else self.guard
-        return settings.guard_plan(self.guard_kind, product, self.n_features, self.n_classes)
+        return settings.guard_plan(self.guard_kind, self.guard, self.n_features, self.n_classes)
 
     @classmethod
     def from_theory(
@@ -278,13 +282,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     @property
     def experts(self) -> list[Expert]:
         """The experts, in the order of `weights`: each setting at each width, then the guard."""
-        out = [Expert("GAF", *setting, alpha) for setting in self.grid for alpha in self.alphas]
-        if self.guard_kind == "folklore":
-            _, lam, beta = self._guard_plan or ("", math.nan, math.nan)
-            out.append(Expert("guard", lam, beta, drift=0.0, alpha=math.nan))
-        elif self.guard_kind == "gradient":
-            out.append(Expert("guard by gradient descent", *4 * [math.nan]))
-        return out
+        return settings.experts(self.grid, self.alphas, self._guard_plan)
 
     def report(self) -> str:
         """What it has settled on, in words and numbers.

@@ -59,7 +59,7 @@ class CompiledForecaster(Forecaster):
         """Let a larger core adopt what was learned, then become that forecaster."""
         larger = type(self)(**{**self._parameters, **sizes})
         larger._core.adopt(self._core)
-        self._parameters, self._core = larger._parameters, larger._core
+        vars(self).update(vars(larger))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"parameters": self._parameters, "state": self._core.state()}
@@ -82,8 +82,9 @@ class CompiledForecaster(Forecaster):
             known[name] = np.array(value) if isinstance(value, np.ndarray) else value
         self._core.restore(known)
 
-    @classmethod
-    def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
+    def _saved_posteriors(
+        self, parameters: dict[str, Any], state: dict[str, Any]
+    ) -> dict[str, str]:
         """The structure of each posterior of a saved state, by what its names begin with."""
         return {"": parameters.get("structure", "full")}
 

@@ -58,8 +58,9 @@ class Ensemble(CompiledForecaster):
         finally:
             del self._asleep
 
-    @classmethod
-    def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
+    def _saved_posteriors(
+        self, parameters: dict[str, Any], state: dict[str, Any]
+    ) -> dict[str, str]:
         awake = [name for name, value in state.items() if name.endswith(".awake") and value]
         members = [name.removesuffix("awake") for name in awake]
         return dict.fromkeys(members, "full")

@@ -55,8 +55,9 @@ class OGD(CompiledMulticlassForecaster):
         _validate.memory(16.0 * K * d, f"OGD with {d} features and {K} classes")
         self._core = _core.OGD(d, K, self.step, self.fixed, self.radius or 0.0)
 
-    @classmethod
-    def _saved_posteriors(cls, parameters: dict[str, Any], state: dict[str, Any]) -> dict[str, str]:
+    def _saved_posteriors(
+        self, parameters: dict[str, Any], state: dict[str, Any]
+    ) -> dict[str, str]:
         return {"": "none"}
 
     @classmethod
