@@ -3,7 +3,7 @@
     pip install ".[bench]"
     python -m benchmarks.peers run       # race, or go on with a race that was stopped
     python -m benchmarks.peers show      # the tables as text, where mixable loses first
-    python -m benchmarks.peers docs      # tables, figures and quoted numbers of the documents
+    python -m benchmarks.peers docs peers/peers.json   # write the documents from these results
 
 There are three tables. *Numbers* has the linear peers, *curves* the others, *records* those that
 take words and text. Every contestant forecasts each example before it learns it. Peers run at their

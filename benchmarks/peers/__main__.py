@@ -29,12 +29,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--records", action="append", default=[], help="a CSV or JSON lines file")
     run.add_argument("--target", action="append", default=[], help="its column with the label")
     run.add_argument("--processes", type=int, default=2, help="for the search of the grids")
-    run.add_argument(
-        "--commit", action="store_true", help=f"write the results to {COMMITTED.name} as well"
-    )
     show = commands.add_parser("show", help="the tables as text, where mixable loses first")
     show.add_argument("results", type=Path, nargs="?", default=COMMITTED)
-    docs = commands.add_parser("docs", help="write tables, figures and numbers of the documents")
+    docs = commands.add_parser("docs", help="commit results: write them to the documents")
     docs.add_argument("results", type=Path, nargs="?", default=COMMITTED)
     return out
 
@@ -54,9 +51,6 @@ def run(given: argparse.Namespace) -> None:
     save(results, given.out / "peers.json")
     print(text.all_tables(results))
     print(f"{time.monotonic() - begin:.0f} seconds; {given.out}/peers.json")
-    if given.commit:
-        save(results, COMMITTED)
-        documents.write(results)
 
 
 def main() -> None:
@@ -67,7 +61,9 @@ def main() -> None:
     elif given.command == "show":
         print(text.all_tables(load(given.results)))
     else:
-        documents.write(load(given.results))
+        results = load(given.results)
+        save(results, COMMITTED)
+        documents.write(results)
 
 
 if __name__ == "__main__":

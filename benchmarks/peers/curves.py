@@ -25,11 +25,7 @@ def adaptive_tree(setting: Setting) -> Any:
     return tree.HoeffdingAdaptiveTreeClassifier(seed=0, **setting)
 
 
-TREES = (
-    {"grace_period": 50},
-    {"grace_period": 50, "delta": 1e-3},
-    {"leaf_prediction": "mc"},
-)
+TREES = ({"grace_period": 50}, {"grace_period": 50, "delta": 1e-3}, {"leaf_prediction": "mc"})
 CONTESTANTS: list[Contestant] = [
     *mine.CURVED,
     *mine.LINEAR,
@@ -41,9 +37,7 @@ CONTESTANTS: list[Contestant] = [
     ),
     river("AMF", lambda s: forest.AMFClassifier(seed=0, **s), ({"n_estimators": 20},)),
     river(
-        "KNN",
-        lambda s: neighbors.KNNClassifier(**s),
-        ({"n_neighbors": 10}, {"n_neighbors": 20}),
+        "KNN", lambda s: neighbors.KNNClassifier(**s), ({"n_neighbors": 10}, {"n_neighbors": 20})
     ),
     river("HAT", adaptive_tree, TREES),
     scikit_learn(

@@ -48,9 +48,7 @@ def singly(name: str, inputs: Any, **options: Any) -> Contestant:
         kind=OURS,
         package="mixable",
         inputs=inputs,
-        start=lambda events, stream, setting: play_river(
-            mx.river.GAFClassifier(**options), events
-        ),
+        start=lambda events, stream, setting: play_river(mx.river.GAFClassifier(**options), events),
     )
 
 
@@ -58,10 +56,7 @@ def _rows(stream: Stream) -> Any:
     return stream.rows
 
 
-CURVED = [
-    tables("mixable", _rows),
-    singly("mixable", dictionaries),
-]
+CURVED = [tables("mixable", _rows), singly("mixable", dictionaries)]
 LINEAR = [
     tables("mixable linear", _rows, kernel=None),
     singly("mixable linear", dictionaries, kernel=None),

@@ -67,9 +67,7 @@ class Results:
 
     def of(self, table: str, stream: str | None = None) -> list[Row]:
         """The rows of a table, or of one of its streams."""
-        return [
-            row for row in self.rows if row.table == table and stream in (None, row.stream)
-        ]
+        return [row for row in self.rows if row.table == table and stream in (None, row.stream)]
 
     def tables(self) -> list[str]:
         """The tables that were run."""
@@ -116,11 +114,7 @@ def collect(store: Store, sources: dict[str, list[Source]]) -> Results:
     failed = {name: run["error"] for name, run in store.runs.items() if "error" in run}
     minutes = sum(run["cpu_seconds"] for run in store.runs.values()) / 60
     return Results(
-        machine=machine(),
-        cpu_minutes=_rounded(minutes),
-        streams=streams,
-        rows=rows,
-        failed=failed,
+        machine=machine(), cpu_minutes=_rounded(minutes), streams=streams, rows=rows, failed=failed
     )
 
 

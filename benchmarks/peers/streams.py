@@ -31,7 +31,7 @@ class Stream:
     records: tuple[Record, ...] = ()
 
     @property
-    def K(self) -> int:
+    def K(self) -> int:  # noqa: N802
         """Number of classes."""
         return len(self.names)
 
