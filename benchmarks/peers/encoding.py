@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 
 from benchmarks.peers.streams import Record, Stream
 
@@ -108,6 +108,11 @@ def hashed(stream: Stream) -> list[tuple[Any, Any]]:
     """Sparse rows of one hashed record, for scikit-learn."""
     rows = FeatureHasher(HASHED).transform(features(stream)).tocsr()
     return [(rows[t], stream.y[t : t + 1]) for t in range(stream.n)]
+
+
+def sparse(stream: Stream) -> Any:
+    """A sparse matrix with a column for each feature, for mixable."""
+    return DictVectorizer().fit_transform(features(stream)).tocsr()
 
 
 def lines(stream: Stream) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib import patheffects
+from matplotlib.lines import Line2D
 
 from benchmarks.peers.contest import BASELINE, OURS, REFITTED
 from benchmarks.peers.results import REFERENCE, Results
@@ -184,14 +185,14 @@ def draw(spots: list[Point], path: Path, *, title: str, unit: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     kinds = [kind for kind in COLOURS if any(point.kind == kind for point in shown)]
     handles = [
-        plt.Line2D([], [], marker="*" if kind == OURS else "o", color=COLOURS[kind], linestyle="",
+        Line2D([], [], marker="*" if kind == OURS else "o", color=COLOURS[kind], linestyle="",
                    markersize=6, label=NAMES.get(kind, kind))
         for kind in kinds
     ]  # fmt: skip
     handles += [
-        plt.Line2D([], [], marker="o", color="#555555", markerfacecolor="white", linestyle="",
+        Line2D([], [], marker="o", color="#555555", markerfacecolor="white", linestyle="",
                    markersize=4.5, label="a peer's defaults"),
-        plt.Line2D([], [], color="#999999", linestyle="--", label="frontier"),
+        Line2D([], [], color="#999999", linestyle="--", label="frontier"),
     ]  # fmt: skip
     figure.legend(
         handles=handles, loc="lower center", ncols=3, frameon=False, fontsize=7.5,

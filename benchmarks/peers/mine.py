@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import mixable as mx
+from benchmarks.peers import encoding
 from benchmarks.peers.adaptors import dictionaries, play_river
 from benchmarks.peers.contest import OURS, Contestant, Play, Setting
 from benchmarks.peers.streams import Stream
@@ -103,6 +104,7 @@ RECORDS = [
     tables("mixable", _frame),
     singly("mixable", record_dictionaries),
     tables("mixable linear", _frame, kernel=None),
+    tables("mixable, same features", encoding.sparse),
     Contestant(
         name="mixable stream",
         kind=OURS,

@@ -61,6 +61,7 @@ class Results:
 
     machine: dict[str, str]
     cpu_minutes: float
+    cut: int | None  # after so many rows, in a trial
     streams: dict[str, About]
     rows: list[Row]
     failed: dict[str, str]  # runs that ended with an error
@@ -114,7 +115,12 @@ def collect(store: Store, sources: dict[str, list[Source]]) -> Results:
     failed = {name: run["error"] for name, run in store.runs.items() if "error" in run}
     minutes = sum(run["cpu_seconds"] for run in store.runs.values()) / 60
     return Results(
-        machine=machine(), cpu_minutes=_rounded(minutes), streams=streams, rows=rows, failed=failed
+        machine=machine(),
+        cpu_minutes=_rounded(minutes),
+        cut=next(source.rows for own in sources.values() for source in own),
+        streams=streams,
+        rows=rows,
+        failed=failed,
     )
 
 
@@ -149,6 +155,7 @@ def load(path: Path = COMMITTED) -> Results:
     return Results(
         machine=read["machine"],
         cpu_minutes=read["cpu_minutes"],
+        cut=read["cut"],
         streams={name: About(**about) for name, about in read["streams"].items()},
         rows=[Row(**row) for row in read["rows"]],
         failed=read["failed"],

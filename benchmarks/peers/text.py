@@ -138,7 +138,9 @@ def about(results: Results) -> str:
     words = [f"{name} {version}" for name, version in results.machine.items()]
     processor = results.machine["processor"]
     packages = ", ".join(word for word in words if not word.startswith("processor"))
-    return f"{packages}; {processor}; {results.cpu_minutes:.0f} minutes of processor time."
+    said = f"{packages}; {processor}; {results.cpu_minutes:.0f} minutes of processor time."
+    trial = f" This is a trial: streams were cut after {results.cut} rows." if results.cut else ""
+    return said + trial
 
 
 def all_tables(results: Results) -> str:
