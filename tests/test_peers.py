@@ -3,9 +3,7 @@ documents quote what the results have.
 """
 
 import importlib.util
-import json
 import math
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks are no part of what is installed
 
+from benchmarks.peers import __main__ as command  # noqa: E402
 from benchmarks.peers import contest, documents, encoding, figures, quotes, race, results, run  # noqa: E402
 from benchmarks.peers.streams import Source, Stream, from_file, of_records  # noqa: E402
 
@@ -181,13 +180,25 @@ def test_the_frontier_has_no_one_below_it():
     assert figures.frontier(spots) == [(1.0, 3.0), (3.0, 1.0), (5.0, 0.5)]
 
 
-def test_the_command_runs_from_the_root():
-    """The whole way with one contestant that is quick to import would still take a minute."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+def test_the_command_shows_the_committed_results(capsys):
+    command.main(["show"])
+    shown = capsys.readouterr().out
+    assert shown.index("where mixable loses") < shown.index("mean over the streams")
+    assert f"mixable {RACE.machine['mixable']}" in shown
+
+
+def test_the_command_is_found_from_the_root():
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.peers", "show"],
-        cwd=ROOT, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "benchmarks.peers", "run", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
-    assert "where mixable loses" in done.stdout
-    assert json.loads(results.COMMITTED.read_text())["machine"]["mixable"] in done.stdout
+    assert "--records" in done.stdout
+
+
+def test_each_file_needs_its_target():
+    with pytest.raises(SystemExit, match="--target COLUMN"):
+        command.main(["run", "--records", "a.csv"])
+    assert tuple(run.TABLES) == command.TABLES

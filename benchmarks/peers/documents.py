@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from benchmarks.peers import figures, text
-from benchmarks.peers.quotes import quotes, told, value
+from benchmarks.peers.quotes import quotes, times, told, value
 from benchmarks.peers.results import Results
 
 ROOT = Path(__file__).parent.parent.parent
@@ -25,7 +25,7 @@ def pages() -> list[Path]:
 
 def parts(results: Results) -> dict[str, str]:
     """Whole parts of the page about the race, by name."""
-    out = {"told": told(results), "machine": text.about(results)}
+    out = {"told": told(results), "times": times(results), "machine": text.about(results)}
     for table in results.tables():
         out[f"losses-{table}"] = text.losses(results, table)
         out[f"summary-{table}"] = text.summary(results, table)
@@ -35,6 +35,8 @@ def parts(results: Results) -> dict[str, str]:
 
 def rendered(document: str, results: Results) -> str:
     """A document with all that is quoted from the race as the results have it."""
+    if not MARK.search(document):
+        return document
     blocks, named = parts(results), quotes(results)
 
     def quoted(found: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from benchmarks.peers.contest import BASELINE, OURS, REFITTED
 from benchmarks.peers.results import Results, Row, geometric_mean
-from benchmarks.peers.text import number
+from benchmarks.peers.text import markdown_table, number
 
 OVER_STREAMS = {"least": min, "most": max, "mean": geometric_mean}
 
@@ -110,20 +110,17 @@ def told(results: Results) -> str:
             f"has {q['records-least']} times the loss of `GAFClassifier()`. The best peer at its "
             f"defaults has {q['records-defaults-least']} times."
         )
-    for table in results.tables():
-        lines.append(f"- **Time, {table}.** " + " ".join(_times(results, table)))
     return "\n".join(lines)
 
 
-def _times(results: Results, table: str) -> list[str]:
-    """How long mixable and Vowpal Wabbit take an example, as sentences."""
-    own = [row.contestant for row in results.of(table) if row.is_ours or row.contestant == "VW"]
-    out = []
-    for name in dict.fromkeys(own):
-        ends = [value(results, f"{table}/{each}/{name}/microseconds") for each in ("least", "most")]
-        out.append(f'"{name}" takes {_span(ends)} µs an example.')
-    return out
-
-
-def _span(ends: list[str]) -> str:
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+def times(results: Results) -> str:
+    """How long mixable and Vowpal Wabbit take an example, on the fastest and the slowest stream."""
+    found: dict[tuple[str, ...], None] = {}
+    for table in results.tables():
+        what = "records" if table == "records" else "numbers"
+        for row in results.of(table):
+            if row.is_ours or row.kind == "Vowpal Wabbit":
+                name = f"{table}/{{}}/{row.contestant}/microseconds"
+                ends = [value(results, name.format(each)) for each in ("least", "most")]
+                found[(what, row.contestant, *ends)] = None
+    return markdown_table(["streams", "", "least µs", "most µs"], [list(line) for line in found])

@@ -24,7 +24,8 @@ def number(measure: str, value: float) -> str:
     return f"{value:.1f}" if measure == "megabytes" else f"{value:.3f}"
 
 
-def _table(header: Lines, rows: list[Lines]) -> str:
+def markdown_table(header: Lines, rows: list[Lines]) -> str:
+    """A table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -73,6 +74,8 @@ def losses(results: Results, table: str) -> str:
         ours = results.reference(table, stream)
         for measure in ("log_loss", "second_half", "worst_class"):
             others = [row for row in results.of(table, stream) if row.kind != OURS]
+            if measure == "worst_class":  # rates of classes are calibrated, and tell nothing else
+                others = [row for row in others if row.kind != BASELINE]
             best = min(others, key=lambda row: getattr(row, measure))
             lines.append((stream, measure, ours, best))
     out = [
@@ -96,7 +99,7 @@ def losses(results: Results, table: str) -> str:
         if value(best_peer) < value(own):
             cells = [number(measure, value(own)), number(measure, value(best_peer))]
             out.append(["mean", TITLES[measure], *cells, best_peer])
-    return _table(["stream", "measure", "mixable", "best other", "who"], out)
+    return markdown_table(["stream", "measure", "mixable", "best other", "who"], out)
 
 
 def summary(results: Results, table: str) -> str:
@@ -116,7 +119,7 @@ def summary(results: Results, table: str) -> str:
 
     rows = sorted(map(line, contestants(results, table)))
     header = ["", "defaults", "at best", "second half", "worst class", "µs", "MB"]
-    return _table(header, [cells for _, cells in rows])
+    return markdown_table(header, [cells for _, cells in rows])
 
 
 def details(results: Results, table: str) -> str:
@@ -129,7 +132,7 @@ def details(results: Results, table: str) -> str:
             [called(row), *(number(name, getattr(row, name)) for name in TITLES)] for row in rows
         ]
         size = f"{about.n:,} examples, {about.d} columns, {about.K} classes"
-        out += [f"**{stream}**: {size}", "", _table(["", *TITLES.values()], cells), ""]
+        out += [f"**{stream}**: {size}", "", markdown_table(["", *TITLES.values()], cells), ""]
     return "\n".join(out[:-1])
 
 
