@@ -29,7 +29,7 @@ COLOURS = {
 }
 NAMES = {REFITTED: "refitted batch models"}
 SIZE, DPI = (4.6, 4.6), 200
-HIGHEST = 6.0  # losses above are drawn at the upper edge
+HIGHEST = 6.0  # the upper edge of a panel is not above it
 
 
 class Point(NamedTuple):
@@ -147,7 +147,7 @@ def draw(spots: list[Point], path: Path, *, title: str, unit: str) -> None:
     figure.patch.set_facecolor("white")
     shown = [point for point in spots if point.kind != BASELINE]
     rates = [point.best[1] for point in spots if point.name == "class rates"]
-    top = 1.15 * min(HIGHEST, max([*rates, *(point.defaults[1] for point in shown)]))
+    top = 1.15 * min(HIGHEST, max([*rates, *(point.best[1] for point in shown)]))
 
     def cut(spot: tuple[float, float]) -> tuple[float, float]:
         return spot[0], min(spot[1], top / 1.04)
@@ -164,7 +164,8 @@ def draw(spots: list[Point], path: Path, *, title: str, unit: str) -> None:
         mark, size = ("*", 11) if point.kind == OURS else ("o", 5.5)
         if point.defaults != point.best:
             axes.plot(*zip(first, last, strict=True), color=colour, linewidth=0.6, alpha=0.5)
-            axes.plot(*first, "o", color=colour, markerfacecolor="white", markersize=4.5)
+            shape = "^" if first[1] < point.defaults[1] else "o"  # a triangle: further up
+            axes.plot(*first, shape, color=colour, markerfacecolor="white", markersize=4.5)
         axes.plot(*last, mark, color=colour, markersize=size, zorder=3)
     if rates and rates[0] < top:
         axes.axhline(rates[0], color="#777777", linewidth=0.8, linestyle=":")
@@ -177,7 +178,7 @@ def draw(spots: list[Point], path: Path, *, title: str, unit: str) -> None:
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low / 1.2, top))
     axes.set_xlabel("microseconds an example, forecast and learning", fontsize=9)
     axes.set_title(f"{title}\nlog loss, {unit}; lower is better", fontsize=9, loc="left")
-    axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8)))
+    axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 1.2, 1.5, 2, 3, 4, 6, 8)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     axes.xaxis.set_major_formatter("{x:,.0f}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ RECORDS = [
     tables("mixable", _frame),
     singly("mixable", record_dictionaries),
     tables("mixable linear", _frame, kernel=None),
-    tables("mixable, same features", encoding.sparse),
+    replace(tables("mixable", encoding.sparse), name="mixable, same features"),
     Contestant(
         name="mixable stream",
         kind=OURS,
