@@ -10,15 +10,17 @@ from typing import Any
 from latex2mathml.converter import convert
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+LONG = 70  # characters of LaTeX: an inline formula of more can be wider than a phone
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Replace the formulas of a page."""
+    """Replace the formulas of a page. Those that may be wide get a box that scrolls."""
 
     def mathml(found: re.Match[str]) -> str:
-        shown = found.group(2) == "["
-        return convert(
-            html.unescape(found.group(3)).strip(), display="block" if shown else "inline"
-        )
+        latex = html.unescape(found.group(3)).strip()
+        if found.group(2) == "[":
+            return f'<div class="formula">{convert(latex, display="block")}</div>'
+        formula = convert(latex, display="inline")
+        return f'<span class="long">{formula}</span>' if len(latex) > LONG else formula
 
     return FORMULA.sub(mathml, content)
