@@ -25,6 +25,7 @@ import numpy as np
 MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
 N, D, K, ROUNDS = 100_000, 18, 4, 5
 SINGLE = ("--forecaster", "gaf", "--lam", "0.1", "--beta", "1")
+AUTO = ("--forecaster", "auto")
 
 
 def write_events(folder: Path, n: int, d: int, k: int) -> None:
@@ -100,7 +101,8 @@ def rates() -> None:
         contestants = {
             "mixable stream, one GAF, CSV": lambda: stream(folder, "in.csv", *SINGLE),
             "mixable stream, one GAF, JSON lines": lambda: stream(folder, "in.jsonl", *SINGLE),
-            "mixable stream, AutoGAF, CSV": lambda: stream(folder, "in.csv"),
+            "mixable stream, AutoGAF, CSV": lambda: stream(folder, "in.csv", *AUTO),
+            "mixable stream, the default, CSV": lambda: stream(folder, "in.csv"),
         }
         try:
             import vowpalwabbit
@@ -140,6 +142,7 @@ def latency(events: int = 20) -> None:
             "y",
             "--classes",
             ",".join(f"c{c}" for c in range(K)),
+            *AUTO,
         ]
         process = subprocess.Popen(
             command,
@@ -173,7 +176,7 @@ def memory(
     events: int = 10_000_000,
     d: int = 6,
     k: int = 3,
-    options: tuple[str, ...] = ("--id", "id", "--remember", "1000"),
+    options: tuple[str, ...] = ("--id", "id", "--remember", "1000", *AUTO),
 ) -> None:
     """Print the memory of the command as events go by: a block of events over and over, a tenth of
     them without their label.

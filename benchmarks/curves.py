@@ -1,0 +1,62 @@
+"""What curves bring and cost: log loss and time of the linear and of the default classifier.
+
+    python benchmarks/curves.py
+
+One pass over raw rows in the order of `default_rng(0)`, each row forecast before its label is
+learned. Time is of one core: the least of three runs in which both take their turn.
+"""
+
+import os
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import time
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+import mixable as mx
+
+ROUNDS = 3
+KERNELS = (None, "auto")
+
+
+def streams():
+    """Name, rows and labels of each stream."""
+
+    def shuffled(X, y, n=None):
+        order = np.random.default_rng(0).permutation(len(y))[:n]
+        return X[order], y[order]
+
+    yield "vehicle", *shuffled(*mx.datasets.load_vehicle()[:2])
+    yield "segment", *shuffled(*mx.datasets.load_segment()[:2])
+    yield "shuttle, 4,000 rows", *shuffled(*mx.datasets.load_shuttle()[:2], 4000)
+    yield "digits", *shuffled(*load_digits(return_X_y=True))
+    yield "slow drift, 5,000 rows", *mx.datasets.make_drift(5000, kind="slow")
+    yield "jumps, 5,000 rows", *mx.datasets.make_drift(5000, kind="jump")
+
+
+def measured(kernel, X, y):
+    """Log loss and microseconds of one pass."""
+    model = mx.GAFClassifier(kernel=kernel)
+    start = time.process_time()
+    p = model.prequential(X, y, classes=range(int(y.max()) + 1))
+    seconds = time.process_time() - start
+    return mx.metrics.log_loss(p, y), 1e6 * seconds / len(y)
+
+
+def main():
+    """Print a table in Markdown."""
+    measured("auto", *mx.datasets.make_drift(100, kind="none"))  # imports
+    print("| stream | loss, linear | loss, default | us, linear | us, default |")
+    print("|---|---|---|---|---|")
+    for name, X, y in streams():
+        runs = [[measured(kernel, X, y) for kernel in KERNELS] for _ in range(ROUNDS)]
+        losses = [f"{loss:.3f}" for loss, _ in runs[0]]
+        times = [f"{min(run[i][1] for run in runs):.0f}" for i in range(len(KERNELS))]
+        print(f"| {name} |", " | ".join(losses + times), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
