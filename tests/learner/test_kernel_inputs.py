@@ -93,7 +93,7 @@ def test_long_tables_are_learned_and_forecast_in_pieces(method, monkeypatch):
         small(method).prequential(X, newcomers),
         small(method, mx.GAFRegressor).prequential(X, y),
     )
-    monkeypatch.setattr("mixable.learner.learner.MOST_NUMBERS", 2000)
+    monkeypatch.setattr("mixable.learner.parts.MOST_NUMBERS", 2000)
     np.testing.assert_allclose(
         small(method).fit(X, y).predict_proba(X), whole.predict_proba(X), atol=1e-9
     )

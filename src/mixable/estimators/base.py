@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from mixable import _validate
 from mixable._mergeable import Mergeable
 from mixable._types import Array
-from mixable.estimators import tables
+from mixable.estimators import progress, tables
 from mixable.learner import Design, Learner, takes_features
 from mixable.learner.coefficients import kernel_widths
 from mixable.learner.saved import with_defaults
@@ -34,6 +34,7 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
     gamma: float | None
     method: str
     effort: str
+    verbose: int
     n_features_in_: int
     learner_: Learner
 
@@ -110,7 +111,8 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         If that fails and nothing (or, of a `whole`, not everything) was learned, forget all.
         """
         try:
-            return teach(self.learner_, *examples)
+            with progress.shown(self, len(examples[0])) as told:
+                return teach(self.learner_, *examples, told)
         except BaseException:
             if whole or self.learner_.forecaster.steps == 0:
                 self._forget()

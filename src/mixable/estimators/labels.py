@@ -34,11 +34,15 @@ def checked_labels(y: Any, n: int) -> NDArray[Any]:
     return values
 
 
-def check_kinds(labels: list[Any], known: Any) -> None:
+def check_kinds(labels: list[Any], known: Any, name: str = "y") -> None:
     """Refuse labels that are not of the same kind as one that is known."""
     for label in labels:
         if type(label) is not type(known) and _kind(label) is not _kind(known):
-            raise ValueError(f"y must be labels of one kind: {label!r} does not go with {known!r}")
+            raise ValueError(
+                f"{name} must have labels of one kind: {label!r:.80} is {_called(label)}, and "
+                f"{known!r:.80} is {_called(known)}; convert them, for instance by "
+                f"{'y = y.astype(str)' if name == 'y' else 'str(label)'}"
+            )
 
 
 def _kind(label: Any) -> type:
@@ -46,3 +50,8 @@ def _kind(label: Any) -> type:
     if isinstance(label, bool):
         return bool
     return numbers.Number if isinstance(label, numbers.Number) else type(label)
+
+
+def _called(label: Any) -> str:
+    kinds = {bool: "True or False", numbers.Number: "a number", str: "text"}
+    return kinds.get(_kind(label), f"a {type(label).__name__}")

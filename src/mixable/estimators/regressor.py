@@ -36,7 +36,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         effort is "low". None is linear, with `coef_`. "rbf" is as in `GAFClassifier`.
     n_components
         Kernel features of each width, at most.
-    standardize, fit_intercept, n_jobs, gamma, method
+    standardize, fit_intercept, n_jobs, gamma, method, verbose
         As in `GAFClassifier`.
 
     Attributes
@@ -75,6 +75,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         n_components: int = 200,
         gamma: float | None = None,
         method: str = "fourier",
+        verbose: int = 0,
     ) -> None:
         self.lam = lam
         self.drift = drift
@@ -86,6 +87,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         self.n_components = n_components
         self.gamma = gamma
         self.method = method
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Forget everything, then learn the rows in turn."""
