@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_array, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mixable import _validate
 from mixable._mergeable import Mergeable
 from mixable._types import Array
-from mixable.estimators import progress, tables
+from mixable.estimators import html, progress, tables
 from mixable.learner import Design, Learner, takes_features
 from mixable.learner.coefficients import kernel_widths
 from mixable.learner.saved import with_defaults
@@ -123,9 +123,33 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         tags.input_tags.allow_nan = True
         return tags
 
+    @property
+    def _scored(self) -> tuple[float, float]:
+        """The weight of the forecasts of `prequential`, and their loss; not saved nor copied."""
+        scored: tuple[float, float] = self.__dict__.get("_loss", (0.0, 0.0))
+        return scored
+
+    def _score(self, losses: Array, weight: Array | None) -> None:
+        """Add the losses of forecasts that were made before the outcome was learned."""
+        n, total = self._scored
+        own = np.ones(len(losses)) if weight is None else weight
+        self._loss = n + float(own.sum()), total + float(own @ losses)
+
+    def _repr_html_inner(self) -> str:
+        text: str = estimator_html_repr(self)
+        return text + html.table(self) if hasattr(self, "learner_") else text
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_loss"}
+
     def _forget(self) -> None:
         """Drop what was learned."""
-        for name in ("learner_", "n_features_in_", "feature_names_in_"):
+        for name in ("learner_", "n_features_in_", "feature_names_in_", "_loss"):
             if hasattr(self, name):
                 delattr(self, name)
 

@@ -18,6 +18,7 @@ from mixable.estimators.linear import LinearByClass
 from mixable.learner import Design, Learner, class_weights, design_of_classes
 from mixable.learner.class_weights import ClassWeight
 from mixable.learner.outcomes import Labels
+from mixable.metrics import LEAST
 from mixable.records import Columns
 
 
@@ -180,7 +181,10 @@ class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[mi
         Columns are `classes_` as they are at the end; a class that had not been met before a row
         has 0 there.
         """
-        p = self._teach(Learner.run, self._prepare(X, y, sample_weight, classes))
+        rows, labels, weight = self._prepare(X, y, sample_weight, classes)
+        p = self._teach(Learner.run, (rows, labels, weight))
+        codes = [self.learner_.codes[label] for label in labels]
+        self._score(-np.log(np.maximum(p[np.arange(len(p)), codes], LEAST)), weight)
         return np.ascontiguousarray(p[:, self._order()])
 
     def _prepare(

@@ -108,7 +108,9 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         With `return_std`, the deviations too. The same as a loop of `predict` and `partial_fit`
         over the rows, in compiled code.
         """
-        mean, std = self._teach(Learner.run, self._prepare(X, y, sample_weight))
+        rows, targets, weight = self._prepare(X, y, sample_weight)
+        mean, std = self._teach(Learner.run, (rows, targets, weight))
+        self._score((mean - targets) ** 2, weight)
         return (mean, std) if return_std else mean
 
     def _prepare(
