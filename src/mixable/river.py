@@ -27,6 +27,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 from mixable import _validate, records
+from mixable._spelling import names_its_parameters
 from mixable.learner import Design, NamedLearner, design_of_classes, design_of_numbers, label
 from mixable.learner.class_weights import ClassWeight, checked
 
@@ -102,8 +103,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         others are guessed. Text, categories, lists and times need no declaration if the first
         record has some.
     class_weight
-        None, a dictionary of labels and weights, or "balanced", by the examples so far; as in
-        `mixable.GAFClassifier.partial_fit`.
+        None, a dictionary, or "balanced", as in `mixable.GAFClassifier.partial_fit`.
 
     Examples
     --------
@@ -112,9 +112,9 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     >>> data, score = datasets.ImageSegments(), metrics.CrossEntropy()
     >>> progressive_val_score(data, GAFClassifier(), score)  # doctest: +ELLIPSIS
     CrossEntropy: 0.15...
-
     """
 
+    @names_its_parameters
     def __init__(
         self,
         *,
@@ -230,9 +230,9 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     >>> data, score = datasets.TrumpApproval(), metrics.MAE()
     >>> progressive_val_score(data, GAFRegressor(), score)  # doctest: +ELLIPSIS
     MAE: 0.22...
-
     """
 
+    @names_its_parameters
     def __init__(
         self,
         *,

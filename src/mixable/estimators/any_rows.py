@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import validate_data
 
-from mixable.estimators import tables
+from mixable.estimators import advice, tables
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import Learner, design_of_records, takes_features
 from mixable.learner.record_inputs import RecordInputs, records_encoder
@@ -57,7 +57,8 @@ class AnyRows(StreamEstimator):
         """A learner of the kind that takes such rows."""
         design = self._design()
         if isinstance(rows, np.ndarray):
-            return Learner(design, rows.shape[1], labels, closed=closed)
+            with advice.about_rows(self, rows):
+                return Learner(design, rows.shape[1], labels, closed=closed)
         if isinstance(rows, Rows):
             sparse = design_of_records(design, numbers=False)
             return Learner(sparse, 0, labels, closed=closed)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from mixable import _validate
 from mixable._mergeable import Mergeable
 from mixable._types import Array
-from mixable.estimators import html, progress, tables
+from mixable.estimators import advice, html, progress, tables
 from mixable.learner import Design, Learner, takes_features
 from mixable.learner.coefficients import kernel_widths
 from mixable.learner.saved import with_defaults
@@ -61,6 +61,11 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
             raise TypeError(f"n_jobs must be None or an integer, got {self.n_jobs!r:.80}")
         return int(effective_n_jobs(self.n_jobs))
 
+    def _checked_rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Rows as the learner takes them; where they are refused, what to do next."""
+        with advice.about_rows(self, X):
+            return self._rows(X, reset=reset)
+
     def _rows(self, X: Any, *, reset: bool = False) -> Array:
         """X as a float64 table, columns in the order of the first call; errors scikit-learn's."""
         if not reset and not hasattr(self, "feature_names_in_"):
@@ -93,11 +98,17 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
             sample_weight = np.full(len(X), sample_weight, dtype=np.float64)
         out: Array = np.ascontiguousarray(column_or_1d(sample_weight), dtype=np.float64)
         if len(out) != len(X):
-            raise ValueError(f"sample_weight.shape == {out.shape}, expected {(len(X),)}!")
+            raise ValueError(
+                f"sample_weight.shape == {out.shape}, expected {(len(X),)}! Each row of X needs one"
+            )
         if not np.isfinite(out).all():
-            raise ValueError("Input sample_weight contains NaN or infinity.")
+            raise ValueError(
+                "Input sample_weight contains NaN or infinity. A row of weight 0 is left out"
+            )
         if (out < 0).any():
-            raise ValueError("Negative values in data passed to `sample_weight`.")
+            raise ValueError(
+                "Negative values in data passed to `sample_weight`. A row of weight 0 is left out"
+            )
         if fit and not out.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         _validate.example_weights(out, "sample_weight")

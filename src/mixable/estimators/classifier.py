@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mixable._spelling import names_its_parameters
 from mixable._types import Array
+from mixable.estimators import advice
 from mixable.estimators.any_rows import AnyRows
-from mixable.estimators.labels import check_kinds, checked_labels
+from mixable.estimators.labels import ONE_CLASS, check_kinds, checked_labels
 from mixable.estimators.linear import LinearByClass
 from mixable.learner import Design, Learner, class_weights, design_of_classes
 from mixable.learner.class_weights import ClassWeight
@@ -102,6 +105,7 @@ class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[mi
     ((150, 3), True)
     """
 
+    @names_its_parameters
     def __init__(
         self,
         *,
@@ -145,10 +149,13 @@ class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[mi
         """Forget everything, then learn the rows in turn; all labels are known from the start."""
         self._forget()
         try:
-            rows = self._rows(X, reset=True)
-            labels = checked_labels(y, len(rows))
+            rows = self._checked_rows(X, reset=True)
+            with advice.about_outcomes(y, len(rows)):
+                labels = checked_labels(y, len(rows))
             weight = self._weights(sample_weight, rows, fit=True)
             known = np.unique(labels).tolist()
+            if len(known) == 1:
+                warnings.warn(ONE_CLASS.format(*known), stacklevel=2)
             class_weights.refuse_unknown(class_weights.checked(self.class_weight), known)
             self.learner_ = self._new_learner(rows, known)
         except BaseException:
@@ -193,16 +200,16 @@ class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[mi
         """Check rows, labels and weights, and make a learner if there is none; all or nothing."""
         first = not hasattr(self, "learner_")
         try:
-            rows = self._rows(X, reset=first)
-            labels = checked_labels(y, len(rows))
+            rows = self._checked_rows(X, reset=first)
+            with advice.about_outcomes(y, len(rows)):
+                labels = checked_labels(y, len(rows))
             weight = self._weights(sample_weight, rows)
             known = None
             if classes is not None:
                 known = np.unique(column_or_1d(np.asarray(classes))).tolist()
             learner = None if first else self.learner_
             if learner is None:
-                closed = known is not None
-                learner = self._new_learner(rows, known or (), closed=closed)
+                learner = self._new_learner(rows, known or (), closed=known is not None)
             elif known is not None and set(known) != set(learner.labels):
                 raise ValueError(
                     f"classes={known!r} are not those of the first call: "
@@ -215,7 +222,8 @@ class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[mi
                 check_kinds(list(wanted), (learner.labels or values)[0], "class_weight")
             unknown = learner.unknown(values)
             if unknown:
-                raise ValueError(f"y has labels that are not in classes: {unknown!r}")
+                rest = "name all in the first call, or none: then new ones are added"
+                raise ValueError(f"y has labels that are not in classes: {unknown!r}; {rest}")
         except BaseException:
             if first:
                 self._forget()
@@ -269,7 +277,7 @@ class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[mi
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, n_classes) of each row, from what was learned; as in `classes_`."""
         check_is_fitted(self, "learner_")
-        rows = self._rows(X)
+        rows = self._checked_rows(X)
         one = len(rows) == 1 and isinstance(rows, np.ndarray)
         p = np.atleast_2d(self.learner_.predict(rows[0] if one else rows))
         return np.ascontiguousarray(p[:, self._order()])

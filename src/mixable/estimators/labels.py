@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+ONE_CLASS = (
+    "y has one class only, {!r:.80}: each forecast will be that one, for certain. Give fit rows of "
+    "two classes or more; where others come later, use partial_fit or prequential"
+)
+
 
 def checked_labels(y: Any, n: int) -> NDArray[Any]:
     """Check labels: a column of integers, strings or booleans, as long as X."""

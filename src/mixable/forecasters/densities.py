@@ -34,7 +34,7 @@ def ends_of(level: float) -> Array:
     """The probabilities below the two ends of a central interval of that probability."""
     level = _validate.real(level, "level", above=0)
     if level > 1 - 1e-12:
-        raise ValueError(f"level must be below 1, got {level}")
+        raise ValueError(f"level must be below 1, got {level}; 0.9 is 90%")
     return np.array([(1 - level) / 2, (1 + level) / 2])
 
 
