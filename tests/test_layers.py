@@ -16,6 +16,7 @@ LAYERS = {
     "estimators": [
         ("bank",),
         ("persistence", "merging", "_verbs"),
+        ("_unsaved",),
         ("estimators", "river", "_description"),
     ],
     "learner": [("learner",), ("records",)],
@@ -35,7 +36,7 @@ LAYERS = {
     # What knows nothing of the library: arguments, files, the machine.
     "tools": [
         ("_sparse",),
-        ("_validate", "_files", "_config", "_mergeable"),
+        ("_validate", "_files", "_config", "_mergeable", "_spelling"),
         ("_memory", "_types"),
     ],
     "core": [("_core",)],

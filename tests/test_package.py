@@ -147,7 +147,7 @@ def test_doctests_of_modules(name):
     [
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
-        ["mypy"],
+        ["mypy", "src/mixable", "tests/typed_user.py"],
         [
             "clang-format",
             "--dry-run",

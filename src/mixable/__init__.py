@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mixable import bounds, datasets, integrals, losses, metrics, regret
 from mixable._config import __version__ as __version__
 from mixable._config import show_config
+from mixable._spelling import did_you_mean
 from mixable.batch import online_to_batch
 from mixable.forecasters import (
     AIOLI,
@@ -90,12 +91,15 @@ _LATE = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import what takes long to import, or needs river, when it is first asked for."""
-    if name not in _LATE:
-        raise AttributeError(f"module 'mixable' has no attribute {name!r}")
-    module = import_module(_LATE[name])
-    return module if module.__name__ == f"mixable.{name}" else getattr(module, name)
+if not TYPE_CHECKING:  # for which a name that is not there is an error
+
+    def __getattr__(name: str) -> Any:
+        """Import what takes long to import, or needs river, when it is first asked for."""
+        if name not in _LATE:
+            meant = did_you_mean(name, __all__)
+            raise AttributeError(f"module 'mixable' has no attribute {name!r}{meant}")
+        module = import_module(_LATE[name])
+        return module if module.__name__ == f"mixable.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -28,6 +28,7 @@ LARGEST_ESTIMATOR_TARGET = 1e99  # before it is centred
 LARGEST_WEIGHT = 1e12
 LARGEST_SCALE = 1e100  # of a radius or a bound, which are squared
 LARGEST_LAM = 1e300  # its inverse is finite, too
+FINITE = "inputs must be finite (GAFClassifier and GAFRegressor take NaN as missing)"
 MOST_STEPS = 2**53 - 1  # of a saved model: exact as float64, and so is the next
 
 
@@ -44,7 +45,8 @@ def as_floats(x: Any, name: str) -> Array:
     if raw.dtype.kind == "c":
         raise TypeError(f"{name} must be real, got {raw.dtype}")
     if raw.dtype.kind not in "fiubO":
-        raise TypeError(f"{name} must be numeric, got dtype {raw.dtype}")
+        text = f"; convert text by np.asarray({name}, float)" if raw.dtype.kind in "US" else ""
+        raise TypeError(f"{name} must be numeric, got dtype {raw.dtype}{text}")
     try:
         return _numbers(raw)
     except (TypeError, ValueError, OverflowError) as error:
@@ -72,7 +74,7 @@ def row(x: ArrayLike, n_features: int, name: str = "x") -> Array:
     values = as_floats(x, name)
     if values.ndim != 1 or len(values) != n_features:
         raise ValueError(f"{name} must have shape ({n_features},), got {values.shape}")
-    refuse(~np.isfinite(values), values, name, "inputs must be finite")
+    refuse(~np.isfinite(values), values, name, FINITE)
     return values
 
 
@@ -89,7 +91,7 @@ def table(X: ArrayLike, n_features: int, name: str = "X") -> Array:
         raise ValueError(f"{name} must have shape (n, {n_features}), got {values.shape}")
     if not len(values):
         raise ValueError(f"{name} is empty")
-    refuse(~np.isfinite(values), values, name, "inputs must be finite")
+    refuse(~np.isfinite(values), values, name, FINITE)
     return values
 
 
@@ -106,8 +108,12 @@ def label(y: Any, n_classes: int, name: str = "y") -> int:
     except TypeError:
         raise TypeError(f"{name} must be an integer label, got {type(y).__name__}") from None
     if not 0 <= value < n_classes:
-        raise ValueError(f"{name} is {value}; labels are 0 to {n_classes - 1}")
+        raise ValueError(f"{name} is {value}; {_labels_are(n_classes)}")
     return value
+
+
+def _labels_are(n_classes: int) -> str:
+    return f"labels are 0 to {n_classes - 1}, others need a larger n_classes"
 
 
 def labels(y: ArrayLike, n_classes: int, n: int) -> Labels:
@@ -123,7 +129,7 @@ def labels(y: ArrayLike, n_classes: int, n: int) -> Labels:
         raise TypeError(f"y must be integer labels, got dtype {values.dtype}")
     if values.shape != (n,):
         raise ValueError(f"y must have shape ({n},) to go with X, got {values.shape}")
-    refuse((values < 0) | (values >= n_classes), values, "y", f"labels are 0 to {n_classes - 1}")
+    refuse((values < 0) | (values >= n_classes), values, "y", _labels_are(n_classes))
     return np.ascontiguousarray(values, dtype=np.int_)
 
 

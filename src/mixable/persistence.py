@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mixable import _unsaved as unsaved
 from mixable import _validate
 from mixable._config import __version__
 from mixable._description import HOMES, PARTS, class_name, decode, encode
@@ -78,7 +79,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     descriptor = os.open(path, flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{os.fspath(path)!r} is not a file")
+        raise OSError(f"{os.fspath(path)!r} is not a file; name the file that mixable.save wrote")
     with open(descriptor, "rb") as file:
         return from_bytes(file.read(), os.fspath(path))
 
@@ -101,16 +102,17 @@ def loads(data: bytes) -> Any:
     Nothing in the bytes is executed: they may come from anywhere.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"data must be bytes, got {type(data).__name__}")
+        raise TypeError(
+            f"data must be bytes, got {type(data).__name__}; to read a file use mixable.load(path)"
+        )
     return from_bytes(bytes(data))
 
 
 def to_bytes(model: Any) -> bytes:
     """What `save` writes."""
     name = class_name(model)
-    if name is None or name in PARTS:
-        kind = type(model).__name__
-        raise TypeError(f"{kind} cannot be saved: it is not a model of this library")
+    if name is None or name in PARTS or isinstance(model, type):
+        raise TypeError(unsaved.why(model))
     tensors: dict[str, np.ndarray[Any, Any]] = {}
     text = json.dumps(encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
     metadata = {"format": str(FORMAT), "class": name, "library": __version__, "model": text}
@@ -154,10 +156,16 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
 
     if data[:1] == b"\x80" and data[-1:] == b"." and data[8:9] != b"{":  # as pickles begin and end
         unopened = "it was not opened, since loading a pickle runs code"
-        raise damaged(f"is a pickle, not a saved model; {unopened}")
+        raise damaged(
+            f"is a pickle, not a saved model; {unopened}. If you trust who wrote it, load it by "
+            "pickle and write it again by mixable.save"
+        )
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or data[8:9] != b"{":
-        raise damaged("is not a saved model: it does not begin like a safetensors file")
+        raise damaged(
+            "is not a saved model: it does not begin like a safetensors file; give the file that "
+            "mixable.save wrote"
+        )
     if len(data) < 8 + size:
         sizes = f"its header alone has {size} bytes, and the file {len(data)}"
         raise damaged(f"is cut short: {sizes}")

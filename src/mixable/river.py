@@ -27,7 +27,9 @@ except ModuleNotFoundError as error:
     ) from None
 
 from mixable import _validate, records
+from mixable._spelling import names_its_parameters
 from mixable.learner import Design, NamedLearner, design_of_classes, design_of_numbers, label
+from mixable.learner.class_weights import ClassWeight, checked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,6 +102,8 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         What is declared of the columns of records: `mixable.records.Columns`. The kinds of the
         others are guessed. Text, categories, lists and times need no declaration if the first
         record has some.
+    class_weight
+        None, a dictionary, or "balanced", as in `mixable.GAFClassifier.partial_fit`.
 
     Examples
     --------
@@ -108,9 +112,9 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     >>> data, score = datasets.ImageSegments(), metrics.CrossEntropy()
     >>> progressive_val_score(data, GAFClassifier(), score)  # doctest: +ELLIPSIS
     CrossEntropy: 0.15...
-
     """
 
+    @names_its_parameters
     def __init__(
         self,
         *,
@@ -128,6 +132,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         gamma: float | None = None,
         method: str = "fourier",
         columns: records.Columns | None = None,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.lam = lam
         self.beta = beta
@@ -143,6 +148,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         self.gamma = gamma
         self.method = method
         self.columns = columns
+        self.class_weight = checked(class_weight)
         self._begin()
 
     @property
@@ -168,7 +174,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
     def learn_one(self, x: dict[Hashable, Any], y: Hashable, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
-        self._learn_one(x, label(y), w)
+        self._learn_weighed(x, label(y), w, self.class_weight)
 
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each class met so far."""
@@ -176,7 +182,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
-        self._learn_many(X, [label(item) for item in y.tolist()])
+        self._learn_many(X, [label(item) for item in y.tolist()], self.class_weight)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """The probability of each class met so far, for each row."""
@@ -224,9 +230,9 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     >>> data, score = datasets.TrumpApproval(), metrics.MAE()
     >>> progressive_val_score(data, GAFRegressor(), score)  # doctest: +ELLIPSIS
     MAE: 0.22...
-
     """
 
+    @names_its_parameters
     def __init__(
         self,
         *,

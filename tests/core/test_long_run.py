@@ -53,19 +53,21 @@ def largest_error(covariance, A, inputs):
     return max(errors)
 
 
-@pytest.mark.parametrize("kind", ["rotated", "duplicated"])
-def test_the_width_after_a_million_steps_is_that_of_the_sum(kind):
-    """Some 1e-8 off, since A^-1 is made anew from A now and then; 2e-7 or more if it were not."""
-    X, y = ill_conditioned(kind)
+@pytest.mark.parametrize(("kind", "most"), [("rotated", 5e-8), ("duplicated", 8e-9)])
+def test_the_width_after_many_steps_is_that_of_the_sum(kind, most):
+    """A^-1 is made anew from A now and then: the errors are 1.0e-8 and 8.6e-10. Without that they
+    would be 1.3e-7 and 2.2e-8.
+    """
+    X, y = ill_conditioned(kind, 250_000)
     f = GAF(D_FEATURES, K, lam=LAM, alpha=np.inf)
     assert np.isfinite(f.run(X, y)).all()
     core = f._core
-    assert largest_error(core.covariance(), core.precision(), X[::50_000]) < 5e-8
+    assert largest_error(core.covariance(), core.precision(), X[::12_500]) < most
 
 
 @pytest.mark.parametrize("kind", ["rotated", "duplicated"])
 def test_the_sum_is_that_of_the_surrogates(kind):
-    n = 40_000
+    n = 15_000
     X, y = ill_conditioned(kind, n)
     core = GAF(D_FEATURES, K, lam=LAM, alpha=np.inf)._core
     labels, U = y.tolist(), np.empty((n, K - 1))
@@ -80,7 +82,7 @@ def test_the_sum_is_that_of_the_surrogates(kind):
 @pytest.mark.parametrize("drift", [1e-6, 1e-3])
 @pytest.mark.parametrize("kind", ["rotated", "duplicated"])
 def test_drifting_posterior_stays_finite_and_positive_definite(kind, drift):
-    X, y = ill_conditioned(kind, 200_000)
+    X, y = ill_conditioned(kind, 80_000)
     f = GAF(D_FEATURES, K, lam=LAM, drift=drift, alpha=np.inf)
     p = f.run(X, y)
     assert np.isfinite(p).all()

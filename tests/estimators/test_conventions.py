@@ -22,6 +22,7 @@ NOT_FOR_STREAMS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @parametrize_with_checks(
     [
         GAFClassifier(),

@@ -130,6 +130,7 @@ def test_interrupted_after_a_row_was_learned_the_scaler_has_learned_it_too(make,
     )
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @pytest.mark.parametrize("make", [GAFClassifier, GAFRegressor])
 def test_a_first_call_that_is_refused_leaves_nothing(make):
     model = make(standardize=False)

@@ -37,6 +37,28 @@ def test_below_a_quantile_is_that_much():
         assert below == pytest.approx(q, abs=1e-9)
 
 
+def test_quantiles_of_mixtures_with_gaps_and_spikes(rng):
+    """Scales from 1e-6 to 1e4: where Newton's steps lead astray."""
+    k, q = 40, np.array([1e-4, 0.05, 0.5, 0.95, 1 - 1e-7])
+    spiky = Components(
+        weight=np.full(k, 1 / k),
+        mean=1e3 * rng.normal(size=(5, k)),
+        scale=10 ** rng.uniform(-6, 4, size=(5, k)),
+        thin=rng.choice([0.0, 1 / 3, 1.0], size=k),
+    )
+    for row, ends in enumerate(quantiles(spiky, q)):
+        for end, level in zip(ends, q, strict=True):
+            near = 1e-12 * abs(end)  # a spike may be narrower than the spacing of numbers
+            low, high = (_below(spiky, row, end + step) for step in (-near, near))
+            assert low - 1e-9 <= level <= high + 1e-9
+
+
+def _below(mixture, row, x):
+    z = (x - mixture.mean[row]) / mixture.scale[row]
+    t = stats.t.cdf(z, 1 / np.maximum(mixture.thin, 1e-9))
+    return mixture.weight @ np.where(mixture.thin > 0, t, stats.norm.cdf(z))
+
+
 def test_beside_and_scaled_make_one_mixture_of_two():
     both = MIXED.scaled(0.25).beside(MIXED.scaled(0.75))
     y = np.array([0.3, 4.0])

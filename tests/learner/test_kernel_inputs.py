@@ -85,7 +85,7 @@ def test_however_a_stream_of_numbers_is_cut(method, rng):
 
 @pytest.mark.parametrize("method", MAPS)
 def test_long_tables_are_learned_and_forecast_in_pieces(method, monkeypatch):
-    X, y = rings(300)
+    X, y = rings(90)
     whole = small(method).fit(X, y)
     numbers = small(method, mx.GAFRegressor).fit(X, y)
     newcomers = np.where(X[:, 0] > 2, y + 1, y)
@@ -93,7 +93,7 @@ def test_long_tables_are_learned_and_forecast_in_pieces(method, monkeypatch):
         small(method).prequential(X, newcomers),
         small(method, mx.GAFRegressor).prequential(X, y),
     )
-    monkeypatch.setattr("mixable.learner.learner.MOST_NUMBERS", 2000)
+    monkeypatch.setattr("mixable.learner.parts.MOST_NUMBERS", 600)
     np.testing.assert_allclose(
         small(method).fit(X, y).predict_proba(X), whole.predict_proba(X), atol=1e-9
     )

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_array, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mixable import _validate
 from mixable._mergeable import Mergeable
 from mixable._types import Array
-from mixable.estimators import tables
+from mixable.estimators import advice, html, progress, tables
 from mixable.learner import Design, Learner, takes_features
 from mixable.learner.coefficients import kernel_widths
 from mixable.learner.saved import with_defaults
@@ -34,6 +34,7 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
     gamma: float | None
     method: str
     effort: str
+    verbose: int
     n_features_in_: int
     learner_: Learner
 
@@ -59,6 +60,11 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         if self.n_jobs is not None and not isinstance(self.n_jobs, numbers.Integral):
             raise TypeError(f"n_jobs must be None or an integer, got {self.n_jobs!r:.80}")
         return int(effective_n_jobs(self.n_jobs))
+
+    def _checked_rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Rows as the learner takes them; where they are refused, what to do next."""
+        with advice.about_rows(self, X):
+            return self._rows(X, reset=reset)
 
     def _rows(self, X: Any, *, reset: bool = False) -> Array:
         """X as a float64 table, columns in the order of the first call; errors scikit-learn's."""
@@ -92,11 +98,17 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
             sample_weight = np.full(len(X), sample_weight, dtype=np.float64)
         out: Array = np.ascontiguousarray(column_or_1d(sample_weight), dtype=np.float64)
         if len(out) != len(X):
-            raise ValueError(f"sample_weight.shape == {out.shape}, expected {(len(X),)}!")
+            raise ValueError(
+                f"sample_weight.shape == {out.shape}, expected {(len(X),)}! Each row of X needs one"
+            )
         if not np.isfinite(out).all():
-            raise ValueError("Input sample_weight contains NaN or infinity.")
+            raise ValueError(
+                "Input sample_weight contains NaN or infinity. A row of weight 0 is left out"
+            )
         if (out < 0).any():
-            raise ValueError("Negative values in data passed to `sample_weight`.")
+            raise ValueError(
+                "Negative values in data passed to `sample_weight`. A row of weight 0 is left out"
+            )
         if fit and not out.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         _validate.example_weights(out, "sample_weight")
@@ -110,7 +122,8 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         If that fails and nothing (or, of a `whole`, not everything) was learned, forget all.
         """
         try:
-            return teach(self.learner_, *examples)
+            with progress.shown(self, len(examples[0])) as told:
+                return teach(self.learner_, *examples, told)
         except BaseException:
             if whole or self.learner_.forecaster.steps == 0:
                 self._forget()
@@ -121,9 +134,33 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         tags.input_tags.allow_nan = True
         return tags
 
+    @property
+    def _scored(self) -> tuple[float, float]:
+        """The weight of the forecasts of `prequential`, and their loss; not saved nor copied."""
+        scored: tuple[float, float] = self.__dict__.get("_loss", (0.0, 0.0))
+        return scored
+
+    def _score(self, losses: Array, weight: Array | None) -> None:
+        """Add the losses of forecasts that were made before the outcome was learned."""
+        n, total = self._scored
+        own = np.ones(len(losses)) if weight is None else weight
+        self._loss = n + float(own.sum()), total + float(own @ losses)
+
+    def _repr_html_inner(self) -> str:
+        text: str = estimator_html_repr(self)
+        return text + html.table(self) if hasattr(self, "learner_") else text
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_loss"}
+
     def _forget(self) -> None:
         """Drop what was learned."""
-        for name in ("learner_", "n_features_in_", "feature_names_in_"):
+        for name in ("learner_", "n_features_in_", "feature_names_in_", "_loss"):
             if hasattr(self, name):
                 delattr(self, name)
 

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import numbers
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mixable._spelling import names_its_parameters
 from mixable._types import Array
-from mixable.estimators import tables
-from mixable.estimators.base import StreamEstimator
-from mixable.estimators.labels import check_kinds, checked_labels
-from mixable.learner import Design, Learner, design_of_classes, design_of_records, takes_features
-from mixable.learner.coefficients import coefficients, deviations
-from mixable.learner.record_inputs import RecordInputs, records_encoder
-from mixable.records import Columns, Rows
+from mixable.estimators import advice
+from mixable.estimators.any_rows import AnyRows
+from mixable.estimators.labels import ONE_CLASS, check_kinds, checked_labels
+from mixable.estimators.linear import LinearByClass
+from mixable.learner import Design, Learner, class_weights, design_of_classes
+from mixable.learner.class_weights import ClassWeight
+from mixable.learner.outcomes import Labels
+from mixable.metrics import LEAST
+from mixable.records import Columns
 
 
 # Scikit-learn is not typed.
-class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
+class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[misc]
     """Probabilities you can bet on, from one pass over the data.
 
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
@@ -67,6 +71,14 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     columns
         What is declared of the columns of a frame: `mixable.records.Columns`. The kinds of the
         others are guessed. Frames with text, categories or times need no declaration.
+    class_weight
+        None, a dictionary of labels and weights (1 for labels that are not named), or "balanced":
+        n / (n_classes * n_c), as in scikit-learn, n_c the examples of class c. `fit` counts the
+        whole table. `partial_fit` and `prequential` count the examples so far, the present one
+        included: no weight depends on a later label. Probabilities are then those of classes that
+        come as often as their weights say, no longer those of the stream.
+    verbose
+        1 shows the progress of tables of more than one row, on standard error; 0 shows nothing.
 
     Attributes
     ----------
@@ -93,6 +105,7 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     ((150, 3), True)
     """
 
+    @names_its_parameters
     def __init__(
         self,
         *,
@@ -111,6 +124,8 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         gamma: float | None = None,
         method: str = "fourier",
         columns: Columns | None = None,
+        class_weight: ClassWeight = None,
+        verbose: int = 0,
     ) -> None:
         self.lam = lam
         self.beta = beta
@@ -127,15 +142,22 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.gamma = gamma
         self.method = method
         self.columns = columns
+        self.class_weight = class_weight
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
         """Forget everything, then learn the rows in turn; all labels are known from the start."""
         self._forget()
         try:
-            rows = self._rows(X, reset=True)
-            labels = checked_labels(y, len(rows))
+            rows = self._checked_rows(X, reset=True)
+            with advice.about_outcomes(y, len(rows)):
+                labels = checked_labels(y, len(rows))
             weight = self._weights(sample_weight, rows, fit=True)
-            self.learner_ = self._new_learner(rows, np.unique(labels).tolist())
+            known = np.unique(labels).tolist()
+            if len(known) == 1:
+                warnings.warn(ONE_CLASS.format(*known), stacklevel=2)
+            class_weights.refuse_unknown(class_weights.checked(self.class_weight), known)
+            self.learner_ = self._new_learner(rows, known)
         except BaseException:
             self._forget()
             raise
@@ -166,7 +188,10 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Columns are `classes_` as they are at the end; a class that had not been met before a row
         has 0 there.
         """
-        p = self._teach(Learner.run, self._prepare(X, y, sample_weight, classes))
+        rows, labels, weight = self._prepare(X, y, sample_weight, classes)
+        p = self._teach(Learner.run, (rows, labels, weight))
+        codes = [self.learner_.codes[label] for label in labels]
+        self._score(-np.log(np.maximum(p[np.arange(len(p)), codes], LEAST)), weight)
         return np.ascontiguousarray(p[:, self._order()])
 
     def _prepare(
@@ -175,16 +200,16 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """Check rows, labels and weights, and make a learner if there is none; all or nothing."""
         first = not hasattr(self, "learner_")
         try:
-            rows = self._rows(X, reset=first)
-            labels = checked_labels(y, len(rows))
+            rows = self._checked_rows(X, reset=first)
+            with advice.about_outcomes(y, len(rows)):
+                labels = checked_labels(y, len(rows))
             weight = self._weights(sample_weight, rows)
             known = None
             if classes is not None:
                 known = np.unique(column_or_1d(np.asarray(classes))).tolist()
             learner = None if first else self.learner_
             if learner is None:
-                closed = known is not None
-                learner = self._new_learner(rows, known or (), closed=closed)
+                learner = self._new_learner(rows, known or (), closed=known is not None)
             elif known is not None and set(known) != set(learner.labels):
                 raise ValueError(
                     f"classes={known!r} are not those of the first call: "
@@ -192,9 +217,13 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
                 )
             values = labels.tolist()
             check_kinds(values[:1], (learner.labels or values)[0])
+            wanted = class_weights.checked(self.class_weight)
+            if isinstance(wanted, Mapping):
+                check_kinds(list(wanted), (learner.labels or values)[0], "class_weight")
             unknown = learner.unknown(values)
             if unknown:
-                raise ValueError(f"y has labels that are not in classes: {unknown!r}")
+                rest = "name all in the first call, or none: then new ones are added"
+                raise ValueError(f"y has labels that are not in classes: {unknown!r}; {rest}")
         except BaseException:
             if first:
                 self._forget()
@@ -202,56 +231,22 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.learner_ = learner
         return rows, values, weight
 
-    def _rows(self, X: Any, *, reset: bool = False) -> Any:
-        """Rows as the learner takes them: an array, a frame of records, or sparse rows."""
-        if reset:
-            is_sparse, has_encoder = issparse(X), False
-        else:
-            is_sparse = self._is_sparse
-            has_encoder = takes_features(self.learner_) and not is_sparse
-        if is_sparse:
-            options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
-            return tables.sparse_rows(csr_array(validate_data(self, X, reset=reset, **options)))
-        names = tables.column_names(X)
-        is_new = reset and names is not None
-        if is_new and (self.columns is not None or tables.has_records(X)):
-            has_encoder = True
-        if not has_encoder:
-            return super()._rows(X.toarray() if issparse(X) else X, reset=reset)
-        if names is None:
-            raise ValueError("X must be a frame with the columns of the first call")
-        validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
-        if not len(X):
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        return X
+    def _teach(
+        self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False
+    ) -> Any:
+        """Let the learner learn, each example weighed by its class."""
 
-    @property
-    def _is_sparse(self) -> bool:
-        inputs = self.learner_.inputs
-        return takes_features(self.learner_) and not isinstance(inputs, RecordInputs)
+        def weighing(learner: Learner, rows: Any, labels: Any, weight: Any, told: Any) -> Any:
+            assert isinstance(learner.outcomes, Labels)
+            tally, steps = learner.outcomes.tally, learner.forecaster.steps
+            own = class_weights.weighted(self.class_weight, labels, weight, tally, whole=whole)
+            try:
+                return teach(learner, rows, labels, own, told)
+            finally:  # also Ctrl-C, when some have been learned
+                if self.class_weight == "balanced":
+                    class_weights.add(tally, labels, weight, learner.forecaster.steps - steps)
 
-    def _new_learner(self, rows: Any, labels: Any, *, closed: bool = False) -> Learner:
-        """A learner of the kind that takes such rows."""
-        design = self._design()
-        if isinstance(rows, np.ndarray):
-            return Learner(design, rows.shape[1], labels, closed=closed)
-        if isinstance(rows, Rows):
-            sparse = design_of_records(design, numbers=False)
-            return Learner(sparse, 0, labels, closed=closed)
-        encoder = records_encoder(self.columns)
-        encoder.guess(rows)
-        crosses = self.columns is not None and bool(self.columns.cross)
-        design = design_of_records(design, crosses=crosses)
-        return Learner(design, encoder.n_dense, labels, closed=closed, encoder=encoder)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Where everything is given there is one posterior, on numbers.
-        given = (self.lam, self.beta, self.alpha, self.drift)
-        is_mixed = self.forecaster is None and any(value is None for value in given)
-        is_auto = isinstance(self.kernel, str) and self.kernel == "auto"
-        tags.input_tags.sparse = is_mixed and (self.kernel is None or is_auto)
-        return tags
+        return super()._teach(weighing, examples, whole=whole)
 
     def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
         super()._check_saved(learner, n_features, names)
@@ -279,14 +274,10 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             raise AttributeError("classes_ is known after fit or partial_fit")
         return np.array(self.learner_.labels)[self._order()]
 
-    def _order(self) -> NDArray[np.int_]:
-        """The learner's columns in the order of `classes_`."""
-        return np.argsort(np.array(self.learner_.labels), kind="stable")
-
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, n_classes) of each row, from what was learned; as in `classes_`."""
         check_is_fitted(self, "learner_")
-        rows = self._rows(X)
+        rows = self._checked_rows(X)
         one = len(rows) == 1 and isinstance(rows, np.ndarray)
         p = np.atleast_2d(self.learner_.predict(rows[0] if one else rows))
         return np.ascontiguousarray(p[:, self._order()])
@@ -307,32 +298,3 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
-
-    @property
-    def coef_(self) -> Array:
-        """Weights (n_classes, n_features); with two classes (1, n_features), of the log-odds."""
-        return self._by_class(self._coefficients()[0])
-
-    @property
-    def intercept_(self) -> Array:
-        """Intercepts (n_classes,), or (1,) if there are two classes."""
-        return self._by_class(self._coefficients()[1])
-
-    @property
-    def coef_std_(self) -> Array:
-        """Posterior standard deviations of `coef_`."""
-        check_is_fitted(self, "learner_")
-        K = self.learner_.forecaster.n_classes
-        contrasts = np.array([[-1.0, 1.0]]) if K == 2 else np.eye(K)[self._order()] - 1 / K
-        return deviations(self.learner_, contrasts)
-
-    def _coefficients(self) -> tuple[Array, Array]:
-        check_is_fitted(self, "learner_")
-        return coefficients(self.learner_)
-
-    def _by_class(self, values: Array) -> Array:
-        """Rows of the forecaster's classes in the order of `classes_`; the difference of two."""
-        if len(values) == 2:
-            order = self._order() if len(self.classes_) == 2 else np.arange(2)
-            return np.asarray(values[order[[1]]] - values[order[[0]]])
-        return np.asarray(values[self._order()])

@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+ONE_CLASS = (
+    "y has one class only, {!r:.80}: each forecast will be that one, for certain. Give fit rows of "
+    "two classes or more; where others come later, use partial_fit or prequential"
+)
+
 
 def checked_labels(y: Any, n: int) -> NDArray[Any]:
     """Check labels: a column of integers, strings or booleans, as long as X."""
@@ -34,11 +39,15 @@ def checked_labels(y: Any, n: int) -> NDArray[Any]:
     return values
 
 
-def check_kinds(labels: list[Any], known: Any) -> None:
+def check_kinds(labels: list[Any], known: Any, name: str = "y") -> None:
     """Refuse labels that are not of the same kind as one that is known."""
     for label in labels:
         if type(label) is not type(known) and _kind(label) is not _kind(known):
-            raise ValueError(f"y must be labels of one kind: {label!r} does not go with {known!r}")
+            raise ValueError(
+                f"{name} must have labels of one kind: {label!r:.80} is {_called(label)}, and "
+                f"{known!r:.80} is {_called(known)}; convert them, for instance by "
+                f"{'y = y.astype(str)' if name == 'y' else 'str(label)'}"
+            )
 
 
 def _kind(label: Any) -> type:
@@ -46,3 +55,8 @@ def _kind(label: Any) -> type:
     if isinstance(label, bool):
         return bool
     return numbers.Number if isinstance(label, numbers.Number) else type(label)
+
+
+def _called(label: Any) -> str:
+    kinds = {bool: "True or False", numbers.Number: "a number", str: "text"}
+    return kinds.get(_kind(label), f"a {type(label).__name__}")

@@ -10,7 +10,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable import _validate
+from mixable._spelling import names_its_parameters
 from mixable._types import Array
+from mixable.estimators import advice
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import Design, Learner, design_of_numbers
 from mixable.learner.coefficients import coefficients, deviations
@@ -36,7 +38,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         effort is "low". None is linear, with `coef_`. "rbf" is as in `GAFClassifier`.
     n_components
         Kernel features of each width, at most.
-    standardize, fit_intercept, n_jobs, gamma, method
+    standardize, fit_intercept, n_jobs, gamma, method, verbose
         As in `GAFClassifier`.
 
     Attributes
@@ -62,6 +64,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     (True, (3, 2))
     """
 
+    @names_its_parameters
     def __init__(
         self,
         *,
@@ -75,6 +78,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         n_components: int = 200,
         gamma: float | None = None,
         method: str = "fourier",
+        verbose: int = 0,
     ) -> None:
         self.lam = lam
         self.drift = drift
@@ -86,6 +90,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         self.n_components = n_components
         self.gamma = gamma
         self.method = method
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Forget everything, then learn the rows in turn."""
@@ -106,7 +111,9 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         With `return_std`, the deviations too. The same as a loop of `predict` and `partial_fit`
         over the rows, in compiled code.
         """
-        mean, std = self._teach(Learner.run, self._prepare(X, y, sample_weight))
+        rows, targets, weight = self._prepare(X, y, sample_weight)
+        mean, std = self._teach(Learner.run, (rows, targets, weight))
+        self._score((mean - targets) ** 2, weight)
         return (mean, std) if return_std else mean
 
     def _prepare(
@@ -115,26 +122,12 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         """Check everything, and make a learner if there is none."""
         first = not hasattr(self, "learner_")
         try:
-            rows = self._rows(X, reset=first)
-            if y is None:
-                raise ValueError(
-                    "This GAFRegressor estimator requires y to be passed, but the target y is None."
-                )
-            try:
-                targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
-            except OverflowError:
-                text = "Input y contains a number too large for double precision."
-                raise ValueError(text) from None
-            if len(targets) != len(rows):
-                raise ValueError(
-                    f"Found input variables with inconsistent numbers of samples: [{len(rows)}, "
-                    f"{len(targets)}]"
-                )
-            if not np.isfinite(targets).all():
-                raise ValueError("Input y contains NaN or infinity.")
+            rows = self._checked_rows(X, reset=first)
+            targets = _checked_targets(y, len(rows))
             _validate.targets_in_range(targets, "y")
             weight = self._weights(sample_weight, rows, fit=fit)
-            learner = Learner(self._design(), rows.shape[1], None) if first else self.learner_
+            with advice.about_rows(self, X):
+                learner = Learner(self._design(), rows.shape[1], None) if first else self.learner_
         except BaseException:
             if first:
                 self._forget()
@@ -159,14 +152,14 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         The deviation is that of a target to come, noise and all.
         """
         check_is_fitted(self, "learner_")
-        rows = self._rows(X)
+        rows = self._checked_rows(X)
         mean = self.learner_.predict(rows)
         return (mean, self.learner_.deviation(rows)) if return_std else mean
 
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
         """The ends (n, 2) of the interval that holds each target with probability `level`."""
         check_is_fitted(self, "learner_")
-        return np.column_stack(self.learner_.interval(self._rows(X), level))
+        return np.column_stack(self.learner_.interval(self._checked_rows(X), level))
 
     @property
     def coef_(self) -> Array:
@@ -185,3 +178,24 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         """Posterior standard deviations of `coef_`."""
         check_is_fitted(self, "learner_")
         return np.asarray(deviations(self.learner_, np.ones((1, 1)))[0])
+
+
+def _checked_targets(y: Any, n: int) -> Array:
+    """Check targets: a column of n finite numbers."""
+    if y is None:
+        raise ValueError(
+            "This GAFRegressor estimator requires y to be passed, but the target y is None."
+        )
+    with advice.about_outcomes(y, n):
+        try:
+            targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
+        except OverflowError:
+            text = "Input y contains a number too large for double precision."
+            raise ValueError(text) from None
+        if len(targets) != n:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: [{n}, {len(targets)}]"
+            )
+        if not np.isfinite(targets).all():
+            raise ValueError("Input y contains NaN or infinity.")
+    return targets

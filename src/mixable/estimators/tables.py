@@ -36,9 +36,20 @@ def as_matrix(X: Any) -> Any:
     if type(X).__module__.partition(".")[0] == "polars":
         dates = [name for name, kind in X.schema.items() if kind.is_temporal()]
         if dates:
-            raise TypeError(f"column {dates[0]!r} holds dates or times; columns must be numbers")
+            raise _dates(dates[0])
         return X.to_numpy()
+    if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "dtypes"):
+        for name, kind in X.dtypes.items():
+            if getattr(kind, "kind", "") in ("m", "M"):
+                raise _dates(name)
     return X
+
+
+def _dates(name: Any) -> TypeError:
+    return TypeError(
+        f"column {name!r:.80} holds dates or times; columns must be numbers, for instance the "
+        "seconds or the hour of the day"
+    )
 
 
 def plain_rows(X: Any, n_features: int) -> Array | None:

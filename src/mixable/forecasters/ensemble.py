@@ -148,7 +148,7 @@ class Ensemble(CompiledForecaster):
             "trust  expert",
         ]
         return lines + [
-            f"{trust[i]:5.1%}  {_in_words(self.experts[i])}{self._view_in_words(i)}"
+            f"{trust[i]:5.1%}  {in_words(self.experts[i])}{self._view_in_words(i)}"
             for i in order[:5]
             if trust[i] > 0
         ]
@@ -163,7 +163,8 @@ class Ensemble(CompiledForecaster):
         return f", view {views[setting]}" if setting < len(views) else ""
 
 
-def _in_words(expert: NamedTuple) -> str:
+def in_words(expert: NamedTuple) -> str:
+    """The settings of an expert, those that it has."""
     values = {name: value for name, value in expert._asdict().items() if value == value}
     words = [f"{name} {value:g}" for name, value in values.items() if isinstance(value, float)]
     return ", ".join([value for value in values.values() if isinstance(value, str)] + words)

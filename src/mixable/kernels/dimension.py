@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import solve_triangular
 
 from mixable import _validate
 from mixable._types import Array
@@ -20,6 +19,8 @@ def effective_dimension(K: ArrayLike, lam: float) -> Array:
     >>> effective_dimension(np.eye(3), lam=1.0)
     array([0.5, 1. , 1.5])
     """
+    from scipy.linalg import solve_triangular
+
     K = np.asarray(K, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square matrix, got shape {K.shape}")

@@ -11,7 +11,6 @@ import copy
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from mixable import _core, _validate
 from mixable._types import Array, Truths
@@ -19,6 +18,8 @@ from mixable._types import Array, Truths
 
 def rbf(A: Array, B: Array, gamma: float) -> Array:
     """The kernel matrix exp(-gamma |a - b|^2) between the rows of A and those of B."""
+    from scipy.spatial.distance import cdist  # it takes long to import, and few need it
+
     return np.asarray(np.exp(-gamma * cdist(A, B, "sqeuclidean")))
 
 

@@ -14,6 +14,7 @@ from mixable.experts import Experts
 from mixable.kernels import Nystroem
 from mixable.learner.inputs import Inputs, Pending, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
+from mixable.learner.parts import largest_row
 from mixable.learner.shapes import ShapedInputs
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records.rows import Rows
@@ -163,8 +164,7 @@ class Blend(Experts):
     def check(self, X: Records) -> None:
         """Refuse records with numbers that are too large; standardised ones never are."""
         if not self.design.standardize and len(X):
-            with np.errstate(over="ignore"):
-                largest = int(np.nansum(_numbers(X) ** 2, axis=1).argmax())
+            largest = largest_row(_numbers(X))
             self.predict(X[largest : largest + 1])
 
     def follow(self, X: Records, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:

@@ -17,17 +17,15 @@ from numpy.typing import NDArray
 from mixable import _validate
 from mixable._types import Array
 from mixable.forecasters.compiled import is_all_compiled
-from mixable.learner.blend import Blend, RawInputs
+from mixable.learner.blend import Blend
 from mixable.learner.design import Design
 from mixable.learner.inputs import Inputs, Pending, ScaledInputs, ScaledRows
 from mixable.learner.outcomes import Labels, Outcomes, Targets
+from mixable.learner.parts import Told, largest_row, parts_of, small
 from mixable.learner.pooled import PooledDesign
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
 from mixable.records import Encoder, Rows
-
-MOST_NUMBERS = 2**21
-"""Tables are staged in parts of at most this many numbers: a kernel makes rows many times wider."""
 
 
 class Learner:
@@ -120,12 +118,12 @@ class Learner:
         """The standard deviation of the forecast of each row's number."""
         return self._in_parts(self.forecaster.std, X)
 
-    def learn(self, X: Any, y: Any, weight: Array | None = None) -> None:
+    def learn(self, X: Any, y: Any, weight: Array | None = None, told: Told | None = None) -> None:
         """Learn the rows of a table."""
         if len(X) == 1 and isinstance(X, np.ndarray | list):
             self.learn_one(X[0], y[0], 1.0 if weight is None else float(weight[0]))
         else:
-            self.run(X, y, weight)
+            self.run(X, y, weight, told)
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> None:
         """Learn one row; of one of weight 0, no more than that there is such a label."""
@@ -170,14 +168,15 @@ class Learner:
             return staged[1], staged[2]
         return self.inputs.stage(x)
 
-    def run(self, X: Any, y: Any, weight: Array | None) -> Any:
+    def run(self, X: Any, y: Any, weight: Array | None, told: Told | None = None) -> Any:
         """Learn the rows of a table; return the forecasts made before each.
 
         Those are probabilities, 0 for labels that had not been met yet; for numbers, means and
-        standard deviations.
+        standard deviations. After every few rows, it is `told` how many more have been learned.
         """
-        parts, self._staged = self._parts(X), None
-        if len(parts) > 1 and not isinstance(self.inputs, RawInputs):
+        parts = self._parts(X) if told is None else small(self._parts(X))
+        self._staged = None
+        if len(parts) > 1:
             self._refuse_too_large(X)
         pieces = []
         for part in parts:
@@ -192,6 +191,8 @@ class Learner:
             finally:  # also Ctrl-C, between two rows
                 self.inputs.commit(pending, self.forecaster.steps - steps)
             pieces.append(piece)
+            if told is not None:
+                told(part.stop - part.start)
         return self.outcomes.stacked(pieces)
 
     def follow(self, X: Array, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:
@@ -243,29 +244,27 @@ class Learner:
             self.add_features(Z.dense.shape[1] - self.n_features)
 
     def _refuse_too_large(self, X: Array) -> None:
-        """Refuse raw rows that are too large before the first part of a table is learned.
-
-        Scaled rows are within 10 deviations.
-        """
-        if not self.design.standardize:
-            with np.errstate(over="ignore"):
-                largest = int(np.nansum(X * X, axis=1).argmax())
+        """Refuse raw rows that are too large before the first part of a table is learned."""
+        if self.design.standardize or isinstance(self.inputs, RecordInputs):
+            return  # scaled rows are within 10 deviations; records are known once encoded
+        if isinstance(self.forecaster, Blend):
+            self.forecaster.check(X)
+        else:
+            largest = largest_row(X)
             row = self.inputs.transform(X[largest])
             _validate.size(row, self.forecaster._largest_square(), f"X[{largest}]")
 
     def _parts(self, X: Any) -> list[slice]:
         if isinstance(self.inputs, RecordInputs):
             return self.inputs.parts(len(X))
-        most = max(MOST_NUMBERS // int(self.forecaster._row_length), 1)
-        return [slice(at, min(at + most, len(X))) for at in range(0, len(X), most)]
+        return parts_of(len(X), int(self.forecaster._row_length))
 
     def _in_parts(self, forecast: Callable[[Array], Any], X: Array) -> Any:
         """What a forecaster says of one row, or of the rows of a table."""
         parts = self._parts(X) if X.ndim == 2 else []
         if len(parts) <= 1:
             return forecast(self.inputs.transform(X))
-        rows = [forecast(self.inputs.transform(X[part])) for part in parts]
-        return np.concatenate(rows, axis=0)
+        return np.concatenate([forecast(self.inputs.transform(X[part])) for part in parts])
 
     def __copy__(self) -> Learner:
         return copy.deepcopy(self)
@@ -291,8 +290,7 @@ class Learner:
         if "encoder" in saved["scaler"]:
             self.inputs = RecordInputs(saved["scaler"]["encoder"], saved["n_features"])
         self.inputs.restore(saved["scaler"])
-        if isinstance(self.outcomes, Targets):
-            self.outcomes.origin = saved["origin"]
+        self.outcomes.restore(saved)
 
 
 def takes_features(learner: Learner) -> bool:

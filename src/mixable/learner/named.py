@@ -9,9 +9,13 @@ import numpy as np
 
 from mixable import _validate, records
 from mixable._mergeable import Mergeable
+from mixable._types import Array
+from mixable.learner import class_weights
+from mixable.learner.class_weights import ClassWeight, Tally
 from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, is_record, number
 from mixable.learner.design import Design
 from mixable.learner.learner import Learner
+from mixable.learner.outcomes import Labels
 from mixable.learner.pooled import design_of_records
 from mixable.learner.record_inputs import RecordInputs, records_encoder
 from mixable.learner.saved import with_defaults
@@ -56,6 +60,17 @@ class NamedLearner(Mergeable):
         return learner is None or (
             self.encoder is None and not learner.n_features and not learner.forecaster.steps
         )
+
+    @property
+    def _steps(self) -> int:
+        """Examples learned."""
+        return 0 if self._learner is None else int(self._learner.forecaster.steps)
+
+    @property
+    def _tally(self) -> Tally:
+        """The weight of the examples of each label, where classes are balanced."""
+        outcomes = None if self._learner is None else self._learner.outcomes
+        return outcomes.tally if isinstance(outcomes, Labels) else {}
 
     def begin_records(self, first: Any) -> None:
         """Take records of any kind from now on; the kinds of their columns are guessed."""
@@ -123,24 +138,52 @@ class NamedLearner(Mergeable):
             self._columns, self._learner = before
             raise
 
-    def _learn_many(self, X: pd.DataFrame, y: Any) -> None:
+    def _learn_weighed(
+        self, x: dict[Hashable, Any], y: Hashable, w: float, class_weight: ClassWeight
+    ) -> None:
+        """Learn one example, weighed by its class."""
+        if class_weight is None:
+            return self._learn_one(x, y, w)
+        weight, steps = np.array([_validate.example_weight(w, "w")]), self._steps
+        own = class_weights.weighted(class_weight, [y], weight, self._tally)
+        assert own is not None
+        try:
+            self._learn_one(x, y, float(own[0]))
+        finally:  # also Ctrl-C
+            self._count([y], weight, steps, class_weight)
+
+    def _count(
+        self, y: list[Any], weight: Array | None, steps: int, class_weight: ClassWeight
+    ) -> None:
+        """Add the examples that were learned to the tally, if classes are balanced."""
+        if class_weight == "balanced":
+            class_weights.add(self._tally, y, weight, self._steps - steps)
+
+    def _learn_many(self, X: pd.DataFrame, y: Any, class_weight: ClassWeight = None) -> None:
         if not len(X):
             return
         if len(set(X.columns)) < X.shape[1]:
             raise ValueError("X has two columns of the same name")
         if len(y) != len(X):
             raise ValueError(f"y must have {len(X)} entries to go with X, got {len(y)}")
+        steps, weight = self._steps, class_weights.weighted(class_weight, y, None, self._tally)
+        try:
+            self._learn_table(X, y, weight)
+        finally:  # also Ctrl-C
+            self._count(y, None, steps, class_weight)
+
+    def _learn_table(self, X: pd.DataFrame, y: Any, weight: Array | None) -> None:
         has_others = any(kind.kind not in "biuf" for kind in X.dtypes)
         if self._is_new and (self._declared() is not None or has_others):
             self.begin_records(X)
         if self.encoder is not None and self._learner is not None:
-            self._learner.learn(X, y)
+            self._learner.learn(X, y, weight)
             return
         # Refuse before anything is added.
         finite_or_missing(X.to_numpy(dtype=np.float64, na_value=np.nan))
         learner = self._add_features(sorted(X.columns, key=repr))
         if learner is not None:
-            learner.learn(self._columns.table(X), y)
+            learner.learn(self._columns.table(X), y, weight)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         known = {"_columns", "_learner", "_engine"}

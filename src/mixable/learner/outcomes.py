@@ -9,6 +9,7 @@ import numpy as np
 
 from mixable import _validate
 from mixable._types import Array
+from mixable.learner.class_weights import Tally
 
 
 class Outcomes(Protocol):
@@ -33,6 +34,9 @@ class Outcomes(Protocol):
     def state(self) -> dict[str, Any]:
         """All that was learned."""
 
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned, names of labels aside."""
+
 
 class Labels:
     """Labels of any kind, in the order in which they came; new ones may come at any time.
@@ -43,6 +47,7 @@ class Labels:
     def __init__(self, names: Sequence[Hashable], *, closed: bool = False) -> None:
         self.names, self.closed = list(names), closed
         self.codes: dict[Hashable, int] = {name: code for code, name in enumerate(self.names)}
+        self.tally: Tally = {}  # empty where classes are not balanced
 
     @property
     def n_classes(self) -> int:
@@ -116,7 +121,19 @@ class Labels:
 
     def state(self) -> dict[str, Any]:
         """All that was learned."""
-        return {"labels": self.names, "codes": self.codes, "closed": self.closed, "origin": None}
+        known = {"labels": self.names, "codes": self.codes, "closed": self.closed, "origin": None}
+        return {**known, "tally": self.tally} if self.tally else known
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on with the saved tally."""
+        tally = state.get("tally", {})
+        if not isinstance(tally, dict) or not tally.keys() <= self.codes.keys():
+            raise ValueError("the saved tally is not one of the labels")
+        most = _validate.LARGEST_WEIGHT * _validate.MOST_STEPS
+        self.tally = {
+            label: _validate.real(each, "tally", least=0, most=most)
+            for label, each in tally.items()
+        }
 
     def stacked(self, pieces: list[Array]) -> Array:
         """Tables of probabilities one after the other, each with the labels met by then."""
@@ -144,6 +161,10 @@ class Targets:
     def state(self) -> dict[str, Any]:
         """All that was learned."""
         return {"labels": None, "codes": {}, "closed": False, "origin": self.origin}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on with the saved origin."""
+        self.origin = state["origin"]
 
     @property
     def offset(self) -> float:

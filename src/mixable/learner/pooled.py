@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeAlias
 
-from mixable.forecasters import AutoGAF
+from mixable.forecasters import AutoGAF, AutoRidge
 from mixable.forecasters.ensemble import SLOW
 from mixable.learner import grids
 from mixable.learner.blend import Blend, RawInputs
+from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.design import Design
 from mixable.learner.kernel_inputs import KernelPlan
 from mixable.learner.shapes import ShapeDesign
@@ -159,6 +160,11 @@ def design_of_records(
         dense = [part for part in design.parts if part != grids.BINS]
     elif design.kind is AutoGAF and design.kernel is None:
         dense = [design]
+    elif design.kind in (AutoRidge, CurvedRidge):
+        raise TypeError(
+            "a regressor takes numbers only: leave text and categories out, or encode them, for "
+            "instance by river.preprocessing.OneHotEncoder or scikit-learn's"
+        )
     else:
         raise TypeError(
             "text, categories and sparse rows need kernel='auto' or None, without another "

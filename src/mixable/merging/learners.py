@@ -78,6 +78,7 @@ def combine(
         "codes": {label: code for code, label in enumerate(labels or [])},
         "closed": all(term.__getstate__()["closed"] for term in terms),
         "origin": origin,
+        "tally": _tally(onto, terms, base, weight),
     }
     made.__setstate__({**grown[0].__getstate__(), **known})
     return made
@@ -137,6 +138,19 @@ def _united(begin: list[Learner], terms: list[Learner]) -> list[Hashable] | None
     if not terms[0].has_labels:
         return None
     return list(dict.fromkeys(label for each in [*begin, *terms] for label in each.labels))
+
+
+def _tally(
+    onto: Learner | None, terms: list[Learner], base: Learner | None, weight: float
+) -> dict[Hashable, float]:
+    """How much the examples of each label weigh together, where classes are balanced."""
+    out: dict[Hashable, float] = {}
+    signed = [(onto, 1.0), *((term, weight) for term in terms), (base, -weight * len(terms))]
+    for learner, sign in signed:
+        known = {} if learner is None else learner.__getstate__().get("tally", {})
+        for label, each in known.items():
+            out[label] = max(out.get(label, 0.0) + sign * each, 0.0)
+    return out
 
 
 def _grown(learner: Learner, labels: list[Hashable] | None, n_features: int) -> Learner:

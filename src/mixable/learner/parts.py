@@ -1,0 +1,39 @@
+"""Tables in parts: a kernel makes rows many times wider, and whoever waits wants to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from mixable._types import Array
+
+MOST_NUMBERS = 2**21
+"""Tables are staged in parts of at most this many numbers."""
+
+TOLD_ROWS = 256
+"""After so many rows at most, whoever waits is told; they take some hundredths of a second."""
+
+Told: TypeAlias = Callable[[int], None]
+"""What is called with the number of rows that have been learned since the last time."""
+
+
+def parts_of(n: int, row_length: int) -> list[slice]:
+    """A table of n rows in parts, by the length of a forecaster's row."""
+    return _cut(slice(0, n), max(MOST_NUMBERS // row_length, 1))
+
+
+def small(parts: list[slice]) -> list[slice]:
+    """The same in parts of which none takes long."""
+    return [piece for part in parts for piece in _cut(part, TOLD_ROWS)]
+
+
+def _cut(part: slice, most: int) -> list[slice]:
+    return [slice(at, min(at + most, part.stop)) for at in range(part.start, part.stop, most)]
+
+
+def largest_row(X: Array) -> int:
+    """The place of the row with the largest |x|^2; what is missing counts as 0."""
+    with np.errstate(over="ignore"):
+        return int(np.nansum(X * X, axis=1).argmax())

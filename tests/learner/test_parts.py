@@ -1,0 +1,26 @@
+"""Tables in parts: each row once, in order, and none too many at a time."""
+
+import numpy as np
+import pytest
+
+from mixable.learner.parts import MOST_NUMBERS, TOLD_ROWS, largest_row, parts_of, small
+
+
+@pytest.mark.parametrize(("n", "width"), [(0, 3), (1, 3), (1000, 3), (7, MOST_NUMBERS), (5, 10**9)])
+def test_each_row_is_in_one_part_and_no_part_is_too_large(n, width):
+    parts = parts_of(n, width)
+    rows = [row for part in parts for row in range(n)[part]]
+    assert rows == list(range(n))
+    assert all((part.stop - part.start) * width <= max(MOST_NUMBERS, width) for part in parts)
+
+
+def test_small_parts_are_the_same_rows():
+    pieces = small([slice(0, 600), slice(600, 601)])
+    assert [row for piece in pieces for row in range(601)[piece]] == list(range(601))
+    assert max(piece.stop - piece.start for piece in pieces) == TOLD_ROWS
+    assert slice(600, 601) in pieces  # cuts of parts remain
+
+
+def test_the_largest_row_may_have_missing_numbers_and_overflow():
+    assert largest_row(np.array([[3.0, 0.0], [np.nan, 4.0], [1.0, 2.0]])) == 1
+    assert largest_row(np.array([[1.0, 2.0], [1e200, 0.0]])) == 1

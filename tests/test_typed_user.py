@@ -1,0 +1,11 @@
+"""The typed user's file also runs. Mypy reads it in `test_package`, with the package itself."""
+
+import numpy as np
+from streams import logistic_stream
+from typed_user import estimators, forecasters
+
+
+def test_what_mypy_accepts_runs(tmp_path):
+    X, y = logistic_stream(60, 2, 2)
+    assert np.isfinite(forecasters(X, y))
+    assert estimators(X, y, tmp_path / "model").predict(X).shape == (60,)
