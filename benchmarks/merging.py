@@ -18,7 +18,6 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import mixable as mx
-from mixable.engines import rounds
 
 SHARDS, ROUNDS = (1, 2, 8, 32), (1, 4, 16)
 
@@ -49,7 +48,7 @@ def sharded(make, X, y, shards, n_rounds):
         each = []
         for own in np.array_split(rows, shards):
             shard = mx.loads(base)
-            rounds.keep_landmarks(shard)
+            mx.merging.settle(shard)
             each.append(shard.partial_fit(X[own], y[own]))
         model = mx.merge(each, base=model)
     return model

@@ -154,14 +154,24 @@ def _trust(
     out: State = {"doubts": 0}
     for name in ("next_trial", "muster"):
         out[name] = max(each[name] for each in every)
-    for name in ("weight", "bayes"):
-        out[name] = added_weights(
+    out.update(merged_trust(start, every, before, grown))
+    out["active"] = np.max([each["active"] for each in every], axis=0)
+    return out
+
+
+def merged_trust(
+    start: State | None, every: list[State], before: State | None, grown: list[int]
+) -> State:
+    """The two vectors of weights of core/weights.hpp, and their judge."""
+    out: State = {
+        name: added_weights(
             start[name] if start else None,
             [each[name] for each in every],
             before[name] if before else None,
         )
+        for name in ("weight", "bayes")
+    }
     out["judge"] = merged_judge([each["judge"] for each in every], grown)
-    out["active"] = np.max([each["active"] for each in every], axis=0)
     return out
 
 
@@ -177,7 +187,9 @@ def added_weights(start: Array | None, every: list[Array], before: Array | None)
 def merged_judge(judges: list[float], grown: list[int]) -> float:
     """The trust in the weights with share: the mean of its log odds over all steps."""
     odds = [math.log(judge / (1 - judge)) for judge in judges]
-    mean = sum(n * each for n, each in zip(grown, odds, strict=True)) / max(sum(grown), 1)
+    if not any(grown):
+        grown = [1] * len(odds)
+    mean = sum(n * each for n, each in zip(grown, odds, strict=True)) / sum(grown)
     return min(max(1 / (1 + math.exp(-mean)), LEAST_JUDGE), 1 - LEAST_JUDGE)
 
 
