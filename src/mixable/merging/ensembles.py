@@ -32,6 +32,7 @@ class Ensemble:
     settings: tuple[tuple[float, ...], ...]
     readouts: int  # experts of each setting
     kinds: tuple[str, ...]  # the structure of each member
+    share: float
 
     @classmethod
     def of(cls, model: AutoGAF | AutoRidge) -> Ensemble:
@@ -44,7 +45,8 @@ class Ensemble:
         else:
             readouts = len(model.noises) * len(model.tails)
         state = model._core.state()
-        return cls(state=state, settings=settings, readouts=readouts, kinds=kinds)
+        made = {"settings": settings, "readouts": readouts, "kinds": kinds}
+        return cls(state=state, share=float(model.share), **made)
 
     @property
     def members(self) -> range:
@@ -102,7 +104,7 @@ def combine(
     grown = [state["steps"] - (before["steps"] if before else 0) for state in every]
     out: State = {"steps": sum(grown) + (start["steps"] if start else 0)}
     out.update(_unit(start, every, grown))
-    out.update(_trust(start, every, before, grown))
+    out.update(_trust(start, every, before, grown, terms[0].share))
     changes = [
         _with_scale(change, state["scale"], out["scale"], terms[0])
         for change, state in zip(changes, every, strict=True)
@@ -148,31 +150,72 @@ def _with_scale(change: Change, own: float, merged: float, like: Ensemble) -> Ch
 
 
 def _trust(
-    start: State | None, every: list[State], before: State | None, grown: list[int]
+    start: State | None,
+    every: list[State],
+    before: State | None,
+    grown: list[int],
+    share: float,
 ) -> State:
-    """Weights by the losses of all; the judge by its log odds, averaged over steps."""
+    """Weights by the losses of all."""
     out: State = {"doubts": 0}
     for name in ("next_trial", "muster"):
         out[name] = max(each[name] for each in every)
-    out.update(merged_trust(start, every, before, grown))
+    out.update(merged_trust(start, every, before, grown, share))
     out["active"] = np.max([each["active"] for each in every], axis=0)
     return out
 
 
 def merged_trust(
-    start: State | None, every: list[State], before: State | None, grown: list[int]
+    start: State | None, every: list[State], before: State | None, grown: list[int], share: float
 ) -> State:
-    """The two vectors of weights of core/weights.hpp, and their judge."""
-    out: State = {
-        name: added_weights(
-            start[name] if start else None,
-            [each[name] for each in every],
-            before[name] if before else None,
-        )
-        for name in ("weight", "bayes")
+    """The two vectors of weights of core/weights.hpp, and their judge.
+
+    Weights by Bayes' rule, and the judge's odds, are sums of losses, and add. Weights with a share
+    are not: none falls below the share, and adding their logarithms would put experts so far below
+    it that they cannot come back when they should. They are what those of `start` become by the
+    losses of all, with the share given once. How far each model is from that by its own losses, for
+    the order of its rows, is averaged by steps.
+    """
+    N = every[0]["weight"].size
+    even = np.full((1, N), 1.0 / N)
+    begin, old = ({"weight": even, "bayes": even, "judge": 0.5} if s is None else s
+                  for s in (start, before))
+    gains = [np.log(each["bayes"]) - np.log(old["bayes"]) for each in every]
+
+    def tracked(weights: Array, gain: Array) -> Array:
+        logs = np.log(weights) + gain
+        moved = np.exp(logs - logs.max())
+        moved = (1 - share) * moved / moved.sum() + share / N
+        return np.asarray(np.log(np.maximum(moved, SMALLEST)))
+
+    rest = [
+        np.log(each["weight"]) - tracked(old["weight"], gain)
+        for each, gain in zip(every, gains, strict=True)
+    ]
+    mean = np.average(rest, axis=0, weights=grown if any(grown) else None)
+    odds = [log_odds(each["judge"]) - log_odds(old["judge"]) for each in every]
+    return {
+        "weight": _normal(tracked(begin["weight"], np.sum(gains, axis=0)) + mean),
+        "bayes": _normal(np.log(begin["bayes"]) + np.sum(gains, axis=0)),
+        "judge": _judge(log_odds(begin["judge"]) + sum(odds)),
     }
-    out["judge"] = merged_judge([each["judge"] for each in every], grown)
-    return out
+
+
+def log_odds(p: float) -> float:
+    """log(p / (1 - p))."""
+    return math.log(p / (1 - p))
+
+
+def _judge(odds: float) -> float:
+    most = -log_odds(LEAST_JUDGE)
+    trust = 1 / (1 + math.exp(-min(max(odds, -most), most)))
+    return min(max(trust, LEAST_JUDGE), 1 - LEAST_JUDGE)
+
+
+def _normal(logs: Array) -> Array:
+    """Weights that sum to 1, by their logarithms."""
+    weights = np.maximum(np.exp(logs - logs.max()), SMALLEST)
+    return np.asarray(np.maximum(weights / weights.sum(), SMALLEST))
 
 
 def added_weights(start: Array | None, every: list[Array], before: Array | None) -> Array:
@@ -180,17 +223,7 @@ def added_weights(start: Array | None, every: list[Array], before: Array | None)
     logs = np.zeros_like(every[0]) if start is None else np.log(start)
     for weights in every:
         logs = logs + np.log(weights) - (0.0 if before is None else np.log(before))
-    weights = np.maximum(np.exp(logs - logs.max()), SMALLEST)
-    return np.asarray(np.maximum(weights / weights.sum(), SMALLEST))
-
-
-def merged_judge(judges: list[float], grown: list[int]) -> float:
-    """The trust in the weights with share: the mean of its log odds over all steps."""
-    odds = [math.log(judge / (1 - judge)) for judge in judges]
-    if not any(grown):
-        grown = [1] * len(odds)
-    mean = sum(n * each for n, each in zip(grown, odds, strict=True)) / sum(grown)
-    return min(max(1 / (1 + math.exp(-mean)), LEAST_JUDGE), 1 - LEAST_JUDGE)
+    return _normal(logs)
 
 
 def _member(

@@ -124,10 +124,8 @@ def _pools(onto: Any, terms: list[Any], base: Any, changes: list[Any]) -> Any:
     each = [c if isinstance(c, list) else [c] * len(first.experts) for c in changes]
     cores = [None if model is None else model._core for model in (onto, base)]
     own = [term._core for term in terms]
-    weight = each[0][0].weight
-    judge = judges.combine(
-        cores[0], own, cores[1], fresh(first)._core, lam=first.lam, weight=weight
-    )
+    options = {"lam": first.lam, "share": first.share, "weight": each[0][0].weight}
+    judge = judges.combine(cores[0], own, cores[1], fresh(first)._core, **options)
     experts = _experts(onto, terms, base, each)
     made = object.__new__(Pool)
     made.__setstate__({**first.__getstate__(), "experts": experts, "state": judge})

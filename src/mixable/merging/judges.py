@@ -12,7 +12,14 @@ from mixable.pool import DRIFT
 
 
 def combine(
-    onto: Any, terms: list[Any], base: Any, prior: Any, *, lam: float, weight: float = 1.0
+    onto: Any,
+    terms: list[Any],
+    base: Any,
+    prior: Any,
+    *,
+    lam: float,
+    share: float,
+    weight: float = 1.0,
 ) -> State:
     """onto + the sum of (term - base), as a state; None stands for `prior`, a new judge.
 
@@ -24,7 +31,7 @@ def combine(
     start, before = (new if each is None else each.state() for each in (onto, base))
     grown = [state["steps"] - before["steps"] for state in states]
     out: State = {"steps": start["steps"] + sum(grown)}
-    out.update(ensembles.merged_trust(start, states, before, grown))
+    out.update(ensembles.merged_trust(start, states, before, grown, share))
     for i, drift in enumerate((0.0, DRIFT)):
         merged = gaussians.combine(
             _weights(start, i, lam, drift),

@@ -86,7 +86,12 @@ def combine_named(onto: Any, terms: list[Any], base: Any, *, weight: float = 1.0
     columns = Columns(base._columns if base else {})
     for term in terms:
         columns.add(columns.new(term._columns))
-    places = [[columns[name] for name in term._columns] for term in terms]
+    has_encoder = {term.encoder is not None for term in terms}
+    if len(has_encoder) > 1:
+        raise ValueError("models of records, and models of numbers only, cannot be merged")
+    places: list[Places] | None = None
+    if has_encoder == {False}:
+        places = [[columns[name] for name in term._columns] for term in terms]
     learners = [None if each is None else each._learner for each in (onto, base)]
     own = [term._learner for term in terms]
     merged = combine(learners[0], own, learners[1], places=places, weight=weight)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixable.learner.blend import LAM, Blend
+from mixable.learner.blend import LAM, SHARE, Blend
 from mixable.learner.curved_ridge import CurvedRidge
 from mixable.merging import inputs, judges, parts
 from mixable.merging.parts import Coordinates, Part
@@ -25,7 +25,8 @@ def blends(
     ]
     cores = [None if model is None else model._core for model in (onto, base)]
     prior, own = first._new_core(), [term._core for term in terms]
-    judge = judges.combine(cores[0], own, cores[1], prior, lam=LAM, weight=where[0].weight)
+    options = {"lam": LAM, "share": SHARE, "weight": where[0].weight}
+    judge = judges.combine(cores[0], own, cores[1], prior, **options)
     made = object.__new__(Blend)
     known = {"inputs": [each for each, _ in merged], "experts": [each for _, each in merged]}
     made.__setstate__({**first.__getstate__(), **known, "state": judge})

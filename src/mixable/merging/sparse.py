@@ -124,7 +124,7 @@ def combine(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> St
     weights = merged.weights[:, 1:] if first.n_classes == 2 else merged.weights
     flat = np.clip(weights.reshape(len(weights), -1), -MOST_WEIGHT, MOST_WEIGHT)
     acc = np.minimum(merged.acc, MOST_SUM)
-    shared = ensembles.merged_trust(start, states, before, grown)
+    shared = ensembles.merged_trust(start, states, before, grown, first.share)
     collisions = sum(state["collisions"] for state in states) + folded
     if before:
         collisions -= before["collisions"] * (len(states) - (1 if start else 0))
