@@ -80,6 +80,24 @@ def test_a_model_that_knows_something_begins_with_it():
     assert begun.learner_.forecaster.steps == 300
 
 
+@pytest.mark.parametrize("records", [False, True])
+def test_the_default_estimator_is_fitted_in_rounds(records):
+    """Kinds of columns are guessed once, and landmarks chosen once, by the first model."""
+    frame = FRAME
+    if records:
+        frame = FRAME.assign(colour=np.array(["red", "blue", "green"])[(Y + Y**2 + X.shape[1]) % 3])
+    parts = [frame[:250], frame[250:250], frame[250:450], frame[450:]]
+    model = by_hand(mx.GAFClassifier(n_components=8), parts, n_rounds=2, warmup=150)
+    assert model.forecaster_.steps == 600
+    assert [expert.steps for expert in model.forecaster_.experts] == [600] * (
+        6 - (0 if not records else 1)
+    )
+    features = frame.drop(columns="label")
+    one = mx.GAFClassifier(n_components=8).partial_fit(features, Y)
+    losses = [mx.metrics.log_loss(each.predict_proba(features), Y) for each in (model, one)]
+    assert losses[0] < 1.2 * losses[1]
+
+
 @pytest.mark.parametrize(
     ("rows", "text"),
     [

@@ -31,7 +31,7 @@ def combine(onto: Encoder | None, terms: list[Encoder], base: Encoder | None) ->
     known.update(sorted(rest.items()))
     state = terms[0].__getstate__()
     state.update(
-        n=_sum([onto and onto.n], [each.n for each in terms], base and base.n),
+        n=_sum(onto.n if onto else 0, [each.n for each in terms], base.n if base else 0),
         columns=[each for each in columns if each is not None],
         places=places,
         indicators=max(each.registry.indicators for each in every),
@@ -43,8 +43,8 @@ def combine(onto: Encoder | None, terms: list[Encoder], base: Encoder | None) ->
     return made
 
 
-def _sum(start: list[Any], terms: list[int], before: int | None) -> int:
-    return (start[0] or 0) + sum(term - (before or 0) for term in terms)
+def _sum(start: int, terms: list[int], before: int) -> int:
+    return start + sum(term - before for term in terms)
 
 
 def _same_places(terms: list[Encoder]) -> list[str]:
@@ -83,7 +83,7 @@ def _column(
     for count in COUNTS:
         if count in out or hasattr(first, count):
             out[count] = _sum(
-                [_count(start, first, count)],
+                _count(start, first, count),
                 [getattr(each, count) for each in own],
                 _count(before, first, count),
             )

@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixable._types import Array
 from mixable.forecasters import AutoGAF, AutoRidge
-from mixable.merging import gaussians
+from mixable.merging import gaussians, trust
 from mixable.merging.gaussians import Change, Gaussian, State
 
 SETTLED = 16  # inputs after which the scale stays; as in core/unit.hpp
 MOST_MISSES = 1000  # and core/auto_rules.hpp
 HITS = 16.0
 LONGEST_PROBATION = 2048  # and core/roster.hpp
-SMALLEST, LEAST_JUDGE = 1e-300, 1e-10  # and core/weights.hpp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +43,8 @@ class Ensemble:
         else:
             readouts = len(model.noises) * len(model.tails)
         state = model._core.state()
-        made = {"settings": settings, "readouts": readouts, "kinds": kinds}
-        return cls(state=state, share=float(model.share), **made)
+        share = float(model.share)
+        return cls(state=state, settings=settings, readouts=readouts, kinds=kinds, share=share)
 
     @property
     def members(self) -> range:
@@ -150,80 +148,15 @@ def _with_scale(change: Change, own: float, merged: float, like: Ensemble) -> Ch
 
 
 def _trust(
-    start: State | None,
-    every: list[State],
-    before: State | None,
-    grown: list[int],
-    share: float,
+    start: State | None, every: list[State], before: State | None, grown: list[int], share: float
 ) -> State:
     """Weights by the losses of all."""
     out: State = {"doubts": 0}
     for name in ("next_trial", "muster"):
         out[name] = max(each[name] for each in every)
-    out.update(merged_trust(start, every, before, grown, share))
+    out.update(trust.merged(start, every, before, grown, share))
     out["active"] = np.max([each["active"] for each in every], axis=0)
     return out
-
-
-def merged_trust(
-    start: State | None, every: list[State], before: State | None, grown: list[int], share: float
-) -> State:
-    """The two vectors of weights of core/weights.hpp, and their judge.
-
-    Weights by Bayes' rule, and the judge's odds, are sums of losses, and add. Weights with a share
-    are not: none falls below the share, and adding their logarithms would put experts so far below
-    it that they cannot come back when they should. They are what those of `start` become by the
-    losses of all, with the share given once. How far each model is from that by its own losses, for
-    the order of its rows, is averaged by steps.
-    """
-    N = every[0]["weight"].size
-    even = np.full((1, N), 1.0 / N)
-    begin, old = ({"weight": even, "bayes": even, "judge": 0.5} if s is None else s
-                  for s in (start, before))
-    gains = [np.log(each["bayes"]) - np.log(old["bayes"]) for each in every]
-
-    def tracked(weights: Array, gain: Array) -> Array:
-        logs = np.log(weights) + gain
-        moved = np.exp(logs - logs.max())
-        moved = (1 - share) * moved / moved.sum() + share / N
-        return np.asarray(np.log(np.maximum(moved, SMALLEST)))
-
-    rest = [
-        np.log(each["weight"]) - tracked(old["weight"], gain)
-        for each, gain in zip(every, gains, strict=True)
-    ]
-    mean = np.average(rest, axis=0, weights=grown if any(grown) else None)
-    odds = [log_odds(each["judge"]) - log_odds(old["judge"]) for each in every]
-    return {
-        "weight": _normal(tracked(begin["weight"], np.sum(gains, axis=0)) + mean),
-        "bayes": _normal(np.log(begin["bayes"]) + np.sum(gains, axis=0)),
-        "judge": _judge(log_odds(begin["judge"]) + sum(odds)),
-    }
-
-
-def log_odds(p: float) -> float:
-    """log(p / (1 - p))."""
-    return math.log(p / (1 - p))
-
-
-def _judge(odds: float) -> float:
-    most = -log_odds(LEAST_JUDGE)
-    trust = 1 / (1 + math.exp(-min(max(odds, -most), most)))
-    return min(max(trust, LEAST_JUDGE), 1 - LEAST_JUDGE)
-
-
-def _normal(logs: Array) -> Array:
-    """Weights that sum to 1, by their logarithms."""
-    weights = np.maximum(np.exp(logs - logs.max()), SMALLEST)
-    return np.asarray(np.maximum(weights / weights.sum(), SMALLEST))
-
-
-def added_weights(start: Array | None, every: list[Array], before: Array | None) -> Array:
-    """Weights whose logarithms, relative to those of before, are added; None is all the same."""
-    logs = np.zeros_like(every[0]) if start is None else np.log(start)
-    for weights in every:
-        logs = logs + np.log(weights) - (0.0 if before is None else np.log(before))
-    return _normal(logs)
 
 
 def _member(

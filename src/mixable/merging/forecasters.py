@@ -9,7 +9,7 @@ import numpy as np
 
 from mixable.forecasters import AutoGAF, AutoRidge, SparseGAF
 from mixable.forecasters.compiled import CompiledForecaster
-from mixable.merging import ensembles, gaussians, judges, sparse
+from mixable.merging import ensembles, gaussians, judges, sparse, trust
 from mixable.merging.ensembles import Ensemble
 from mixable.merging.gaussians import SAME, Change, Gaussian
 from mixable.mixture import Mixture
@@ -110,7 +110,7 @@ def _mixtures(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> 
     out = fresh(terms[0])
     many = [[change] * len(out.experts) for change in changes]
     out.experts = _experts(onto, terms, base, many)
-    weights = ensembles.added_weights(
+    weights = trust.added_weights(
         onto and onto.weights, [term.weights for term in terms], base and base.weights
     )
     out._log_weights = np.log(weights)

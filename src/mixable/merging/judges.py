@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixable.merging import ensembles, gaussians
+from mixable.merging import gaussians, trust
 from mixable.merging.gaussians import Change, Gaussian, State
 from mixable.pool import DRIFT
 
@@ -31,7 +31,7 @@ def combine(
     start, before = (new if each is None else each.state() for each in (onto, base))
     grown = [state["steps"] - before["steps"] for state in states]
     out: State = {"steps": start["steps"] + sum(grown)}
-    out.update(ensembles.merged_trust(start, states, before, grown, share))
+    out.update(trust.merged(start, states, before, grown, share))
     for i, drift in enumerate((0.0, DRIFT)):
         merged = gaussians.combine(
             _weights(start, i, lam, drift),

@@ -19,6 +19,7 @@ from mixable.learner.record_inputs import RecordInputs
 from mixable.merging import encoders, parts
 from mixable.merging.parts import Coordinates, Part, Places
 from mixable.merging.pools import blends, curved_ridges
+from mixable.records import Encoder
 
 
 def combine(
@@ -70,15 +71,20 @@ def _combine_grown(
         forecaster = blends(pools[0], [term.forecaster for term in terms], pools[1], where)
         if not isinstance(first.inputs, RecordInputs):
             return {}, forecaster
-        known = [None if each is None else each.inputs.state()["encoder"] for each in (onto, base)]
-        own = [term.inputs.state()["encoder"] for term in terms]
-        return {"encoder": encoders.combine(known[0], own, known[1])}, forecaster
+        known = [None if each is None else _encoder(each) for each in (onto, base)]
+        merged = encoders.combine(known[0], [_encoder(term) for term in terms], known[1])
+        return {"encoder": merged}, forecaster
     start, before = (
         None if each is None else Part(each.inputs, each.forecaster) for each in (onto, base)
     )
     parts_of = [Part(term.inputs, term.forecaster) for term in terms]
     rule = curved_ridges if isinstance(first.forecaster, CurvedRidge) else parts.combine
     return rule(start, parts_of, before, where)
+
+
+def _encoder(learner: Learner) -> Encoder:
+    assert isinstance(learner.inputs, RecordInputs)
+    return learner.inputs.encoder
 
 
 def combine_named(onto: Any, terms: list[Any], base: Any, *, weight: float = 1.0) -> Any:

@@ -55,11 +55,7 @@ class Coordinates:
             constant = np.zeros(forecaster.n_features)
             constant[0] = 1.0
         return Change(
-            rows=rows,
-            classes=self.classes,
-            shift=self.shift,
-            constant=constant,
-            weight=self.weight,
+            rows=rows, classes=self.classes, shift=self.shift, constant=constant, weight=self.weight
         )
 
 

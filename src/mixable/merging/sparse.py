@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mixable._types import Array
 from mixable.forecasters import SparseGAF
-from mixable.merging import ensembles
+from mixable.merging import trust
 from mixable.merging.gaussians import Change, State
 
 PULL = 2.0
@@ -49,7 +49,7 @@ class Slots:
     @classmethod
     def of(cls, model: SparseGAF) -> Slots:
         """What a forecaster knows."""
-        state = model._core.state()
+        state: State = model._core.state()
         slots = np.asarray(state["slots"], dtype=np.float64)
         K = model.n_classes
         with_weights = 1 if K == 2 else K
@@ -124,7 +124,7 @@ def combine(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> St
     weights = merged.weights[:, 1:] if first.n_classes == 2 else merged.weights
     flat = np.clip(weights.reshape(len(weights), -1), -MOST_WEIGHT, MOST_WEIGHT)
     acc = np.minimum(merged.acc, MOST_SUM)
-    shared = ensembles.merged_trust(start, states, before, grown, first.share)
+    shared = trust.merged(start, states, before, grown, first.share)
     collisions = sum(state["collisions"] for state in states) + folded
     if before:
         collisions -= before["collisions"] * (len(states) - (1 if start else 0))
@@ -175,10 +175,9 @@ def _added(begin: Slots, terms: list[Slots], old: Slots, *, is_delta: bool) -> S
         (term,) = terms
         linear = none.worth(term.acc) * term.weights - none.worth(old.acc) * old.weights
     else:
-        linear = sum(
-            old.worth(each) * (term.weights - old.weights)
-            for each, term in zip(more, terms, strict=True)
-        )
+        linear = np.zeros_like(begin.weights)
+        for each, term in zip(more, terms, strict=True):
+            linear += old.worth(each) * (term.weights - old.weights)
     weights = begin.weights + linear / begin.worth(total)
     return replace(begin, acc=begin.acc + total, weights=weights)
 

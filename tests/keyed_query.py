@@ -1,0 +1,46 @@
+"""A streaming query with a model for each key, run to the end, or until somebody kills it.
+
+    python tests/keyed_query.py FOLDER
+
+reads FOLDER/in, one file a batch, and writes FOLDER/out, with its checkpoints in FOLDER/state.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import mixable as mx
+from mixable.engines import spark as engine
+
+SCHEMA = "a double, b double, c double, d double, label long, key string, i long"
+
+
+def session():
+    """A Spark of two threads in this process, or the one that there is."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config(engine.PROVIDER, engine.STORE)
+    for name in ("spark.sql.shuffle.partitions", "spark.default.parallelism"):
+        builder = builder.config(name, "1")
+    spark = builder.config("spark.ui.enabled", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def prototype():
+    """What the model of each key begins with."""
+    return mx.GAF(4, 3, structure="blocks")
+
+
+def run(spark, folder):
+    """Go on with the stream until it has read all files there are."""
+    stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    events = stream.parquet(os.fspath(folder / "in"))
+    out = engine.keyed(events, "key", prototype(), target="label", keep=["i"], order="i")
+    query = out.writeStream.format("parquet").option("path", os.fspath(folder / "out"))
+    query = query.option("checkpointLocation", os.fspath(folder / "state"))
+    query.trigger(availableNow=True).start().awaitTermination()
+
+
+if __name__ == "__main__":
+    run(session(), Path(sys.argv[1]))
