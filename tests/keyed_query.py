@@ -12,6 +12,15 @@ from pathlib import Path
 import mixable as mx
 from mixable.engines import spark as engine
 
+OPTIONS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.ui.enabled": "false",
+    # No network, and no hurry where others use the machine.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.python.authenticate.socketTimeout": "300s",
+}
 SCHEMA = "a double, b double, c double, d double, label long, key string, i long"
 
 
@@ -20,9 +29,9 @@ def session():
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config(engine.PROVIDER, engine.STORE)
-    for name in ("spark.sql.shuffle.partitions", "spark.default.parallelism"):
-        builder = builder.config(name, "1")
-    spark = builder.config("spark.ui.enabled", "false").getOrCreate()
+    for name, value in OPTIONS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
 

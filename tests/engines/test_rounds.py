@@ -89,9 +89,7 @@ def test_the_default_estimator_is_fitted_in_rounds(records):
     parts = [frame[:250], frame[250:250], frame[250:450], frame[450:]]
     model = by_hand(mx.GAFClassifier(n_components=8), parts, n_rounds=2, warmup=150)
     assert model.forecaster_.steps == 600
-    assert [expert.steps for expert in model.forecaster_.experts] == [600] * (
-        6 - (0 if not records else 1)
-    )
+    assert {expert.steps for expert in model.forecaster_.experts} == {600}
     features = frame.drop(columns="label")
     one = mx.GAFClassifier(n_components=8).partial_fit(features, Y)
     losses = [mx.metrics.log_loss(each.predict_proba(features), Y) for each in (model, one)]

@@ -109,7 +109,7 @@ def test_a_query_that_is_killed_goes_on_and_counts_each_event_once(spark, tmp_pa
         model.learn(X[i], int(Y[i]))
 
 
-def _wait_for_batches(commits, query, patience=180):
+def _wait_for_batches(commits, query, patience=600):
     """How many batches a query has done when it has done one or more."""
     end = time.monotonic() + patience
     while time.monotonic() < end and query.poll() is None:

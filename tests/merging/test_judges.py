@@ -1,11 +1,10 @@
 """The judge of a pool: natural parameters around 1/N, and who rests."""
 
-import copy
-
 import numpy as np
 from shards import PARTS, shards
 
-from mixable import merge
+from mixable import _core, merge
+from mixable.merging import judges
 
 
 def test_natural_parameters_add_around_the_prior():
@@ -20,17 +19,24 @@ def test_natural_parameters_add_around_the_prior():
     assert merged["steps"] == sum(part.stop - part.start for part in PARTS)
 
 
-def resting(model, left, alone):
-    made = copy.deepcopy(model)
-    state = made._core.state()
+def judge(left, alone):
+    """One that rests; as Blend makes them."""
+    made = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
+    p = np.random.default_rng(left).dirichlet(np.ones(3), size=(20, 2)).reshape(20, -1)
+    made.run(p, np.arange(20) % 3, None)
+    state = made.state()
     state.update({"rest.left": left, "rest.idle": 2, "rest.alone": alone})
-    made._core.restore(state)
+    made.restore(state)
     return made
 
 
 def test_experts_rest_if_they_do_in_all():
-    a, b, _ = shards("Pool")
-    both = merge([resting(a, 3, 10), resting(b, 7, 20)])._core.state()
-    assert (both["rest.left"], both["rest.alone"]) == (3, 30)
-    one = merge([resting(a, 3, 10), b])._core.state()
-    assert (one["rest.left"], one["rest.alone"]) == (0, 10)
+    new = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
+
+    def merged(*terms):
+        return judges.combine(None, list(terms), None, new, lam=1.0, share=1e-3)
+
+    both = merged(judge(3, 10), judge(7, 20))
+    assert (both["rest.left"], both["rest.alone"], both["steps"]) == (3, 30, 40)
+    one = merged(judge(3, 10), judge(0, 0))
+    assert (one["rest.left"], one["rest.alone"], one["steps"]) == (0, 10, 40)

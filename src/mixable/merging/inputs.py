@@ -20,7 +20,7 @@ from mixable.learner.shapes import ShapedInputs
 
 State = dict[str, Array]
 
-NEAR, STILL_NEAR = 0.25, 1.0
+NEAR, STILL_NEAR = 0.25, 0.5
 """Means that differ by this many deviations, or deviations by this factor, are the same to a
 kernel's features, to bins and leaves, which no affine change can bring to other statistics. Models
 that began with the same statistics may differ more: those of one pass do, too, as it goes on.
