@@ -16,10 +16,9 @@ OPTIONS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.ui.enabled": "false",
-    # No network, and no hurry where others use the machine.
+    # No network.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.python.authenticate.socketTimeout": "300s",
 }
 SCHEMA = "a double, b double, c double, d double, label long, key string, i long"
 
@@ -41,8 +40,24 @@ def prototype():
     return mx.GAF(4, 3, structure="blocks")
 
 
-def run(spark, folder):
-    """Go on with the stream until it has read all files there are."""
+def run(spark, folder, tries=10):
+    """Go on with the stream until it has read all files there are.
+
+    Spark gives a Python process ten seconds to start, which a busy machine may not have. Then the
+    query goes on from its checkpoint, as after any other crash.
+    """
+    from pyspark.errors import StreamingQueryException
+
+    for _ in range(tries - 1):
+        try:
+            return _run(spark, folder)
+        except StreamingQueryException as error:
+            if "failed to connect back" not in str(error):
+                raise
+    return _run(spark, folder)
+
+
+def _run(spark, folder):
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     events = stream.parquet(os.fspath(folder / "in"))
     out = engine.keyed(events, "key", prototype(), target="label", keep=["i"], order="i")

@@ -8,6 +8,7 @@ import pytest
 from shards import X, Y, distance
 
 import mixable as mx
+from mixable import persistence
 from mixable.engines import rounds
 from mixable.engines.rounds import PartitionError, Rounds
 
@@ -109,6 +110,14 @@ def test_errors_name_the_partition(rows, text):
     base = mx.dumps(linear().fit(FRAME[list("abcd")], Y))
     with pytest.raises(PartitionError, match=text):
         rounds.learned(base, rows, "label", part=2, span=(0, 0, 1))
+
+
+def test_a_model_of_a_later_version_is_refused_and_the_partition_named(monkeypatch):
+    with monkeypatch.context() as later:
+        later.setattr(persistence, "FORMAT", 99)
+        base = mx.dumps(linear().fit(FRAME[list("abcd")], Y))
+    with pytest.raises(PartitionError, match=r"partition 2 cannot be learned .*has format 99"):
+        rounds.learned(base, FRAME, "label", part=2, span=(0, 0, 1))
 
 
 def test_labels_that_one_partition_has_are_known_to_all():
