@@ -29,7 +29,7 @@ from mixable.pool import Pool
 from mixable.reference import GenericGAF
 
 if TYPE_CHECKING:
-    from mixable import engines, kernels, plots, records, streaming
+    from mixable import engines, kernels, merging, plots, records, streaming
     from mixable import river as river
     from mixable.bank import Bank
     from mixable.estimators import GAFClassifier, GAFRegressor
@@ -66,6 +66,7 @@ __all__ = [
     "loads",
     "losses",
     "merge",
+    "merging",
     "metrics",
     "online_to_batch",
     "plots",
@@ -84,6 +85,7 @@ _LATE = {
     "engines": "mixable.engines",
     "kernels": "mixable.kernels",
     "merge": "mixable.merging",
+    "merging": "mixable.merging",
     "plots": "mixable.plots",
     "records": "mixable.records",
     "river": "mixable.river",

@@ -8,6 +8,7 @@ import pytest
 from shards import X, Y, distance
 
 import mixable as mx
+from mixable import persistence
 from mixable.engines import rounds
 from mixable.engines.rounds import PartitionError, Rounds
 
@@ -80,6 +81,22 @@ def test_a_model_that_knows_something_begins_with_it():
     assert begun.learner_.forecaster.steps == 300
 
 
+@pytest.mark.parametrize("records", [False, True])
+def test_the_default_estimator_is_fitted_in_rounds(records):
+    """Kinds of columns are guessed once, and landmarks chosen once, by the first model."""
+    frame = FRAME
+    if records:
+        frame = FRAME.assign(colour=np.array(["red", "blue", "green"])[(Y + Y**2 + X.shape[1]) % 3])
+    parts = [frame[:250], frame[250:250], frame[250:450], frame[450:]]
+    model = by_hand(mx.GAFClassifier(n_components=8), parts, n_rounds=2, warmup=150)
+    assert model.forecaster_.steps == 600
+    assert {expert.steps for expert in model.forecaster_.experts} == {600}
+    features = frame.drop(columns="label")
+    one = mx.GAFClassifier(n_components=8).partial_fit(features, Y)
+    losses = [mx.metrics.log_loss(each.predict_proba(features), Y) for each in (model, one)]
+    assert losses[0] < 1.2 * losses[1]
+
+
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
@@ -93,6 +110,14 @@ def test_errors_name_the_partition(rows, text):
     base = mx.dumps(linear().fit(FRAME[list("abcd")], Y))
     with pytest.raises(PartitionError, match=text):
         rounds.learned(base, rows, "label", part=2, span=(0, 0, 1))
+
+
+def test_a_model_of_a_later_version_is_refused_and_the_partition_named(monkeypatch):
+    with monkeypatch.context() as later:
+        later.setattr(persistence, "FORMAT", 99)
+        base = mx.dumps(linear().fit(FRAME[list("abcd")], Y))
+    with pytest.raises(PartitionError, match=r"partition 2 cannot be learned .*has format 99"):
+        rounds.learned(base, FRAME, "label", part=2, span=(0, 0, 1))
 
 
 def test_labels_that_one_partition_has_are_known_to_all():

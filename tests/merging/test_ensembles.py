@@ -7,24 +7,7 @@ from streams import logistic_stream
 
 import mixable as mx
 from mixable import merge
-from mixable.merging import ensembles
 from mixable.merging.ensembles import Ensemble
-
-
-def test_weights_are_added_by_their_logarithms():
-    a, b, before = np.array([[[0.5, 0.3, 0.2]], [[0.2, 0.2, 0.6]], [[1 / 3, 1 / 3, 1 / 3]]])
-    merged = ensembles.added_weights(None, [a, b], None)
-    np.testing.assert_allclose(merged, a * b / (a * b).sum())
-    np.testing.assert_allclose(ensembles.added_weights(before, [a, b], before), merged)
-    np.testing.assert_allclose(ensembles.added_weights(a, [b], a), b)
-    tiny = np.array([[1.0, 1e-300, 1e-300]])
-    assert (ensembles.added_weights(None, [tiny, tiny], None) > 0).all()
-
-
-def test_the_judge_is_averaged_by_its_log_odds():
-    assert ensembles.merged_judge([0.9, 0.9], [10, 5]) == pytest.approx(0.9)
-    assert ensembles.merged_judge([0.9, 0.1], [10, 10]) == pytest.approx(0.5)
-    assert ensembles.merged_judge([1e-10, 0.5], [10, 0]) == pytest.approx(1e-10)
 
 
 def test_a_merged_mixture_has_the_steps_and_the_scale_of_all():

@@ -127,12 +127,7 @@ def test_numbers_are_measured_from_one_origin():
     assert abs((merged.predict(X) - truth).mean()) < 0.2
 
 
-def test_pools_of_several_kinds_and_other_landmarks_are_refused():
-    models = [mx.GAFClassifier().partial_fit(X[part], Y[part]) for part in PARTS[:2]]
-    with pytest.raises(TypeError, match="kernel=None"):
-        merge(models)
-    with pytest.raises(TypeError, match="accumulated"):
-        merge([mx.SparseGAF(2), mx.SparseGAF(2)])
+def test_other_landmarks_are_refused():
     kernel = {"kernel": "rbf", "method": "nystroem", "n_components": 5}
     models = [mx.GAFClassifier(**kernel).partial_fit(X[part], Y[part]) for part in PARTS[:2]]
     with pytest.raises(ValueError, match="other directions"):

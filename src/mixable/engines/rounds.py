@@ -12,16 +12,17 @@ import numpy as np
 
 from mixable import _validate
 from mixable._files import write_whole
-from mixable.kernels import Nystroem
-from mixable.learner.kernel_inputs import KernelInputs
-from mixable.merging import merge, steps_of
+from mixable.merging import merge, settle, steps_of
 from mixable.persistence import dumps, load, loads, save
 
 GROUP = 8
 """Models that are merged at a time."""
 
-WARMUP = 1000
-"""Rows that one process learns before the first round of a model that knows nothing."""
+WARMUP = 1024
+"""Rows that one process learns before the first round of a model that knows nothing.
+
+After so many records, kinds of columns that were guessed stay as they are.
+"""
 
 
 class PartitionError(ValueError):
@@ -40,7 +41,7 @@ def learned(base: bytes, rows: Any, target: str, *, part: int, span: tuple[int, 
         n = max(len(rows) - skip, 0)
         first, last = (skip + n * each // rounds for each in (number, number + 1))
         if first < last:
-            keep_landmarks(model)
+            settle(model)
             teach(model, rows[first:last], target)
         return dumps(model)
     except Exception as error:
@@ -85,16 +86,6 @@ def teach(model: Any, rows: Any, target: str) -> None:
         model.partial_fit(X, y.to_numpy())
     else:
         model.run(np.ascontiguousarray(X.to_numpy(dtype=np.float64)), y.to_numpy())
-
-
-def keep_landmarks(model: Any) -> None:
-    """Let kernel features keep their directions: workers that chose others could not be merged."""
-    learner = getattr(model, "learner_", None) or getattr(model, "_learner", None)
-    inputs = None if learner is None else learner.inputs
-    if isinstance(inputs, KernelInputs):
-        for each in inputs.maps:
-            if isinstance(each, Nystroem):
-                each.keep_landmarks()
 
 
 class Rounds:

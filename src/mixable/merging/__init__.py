@@ -17,9 +17,10 @@ from mixable.learner.named import NamedLearner
 from mixable.merging import forecasters, learners
 from mixable.merging.forecasters import added
 from mixable.merging.gaussians import Change
+from mixable.merging.settling import settle
 from mixable.metrics import Scores
 
-__all__ = ["delta", "merge", "steps_of", "tempered"]
+__all__ = ["delta", "merge", "settle", "steps_of", "tempered"]
 
 Model = TypeVar("Model")
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixable._types import Array
 from mixable.forecasters import AutoGAF, AutoRidge
-from mixable.merging import gaussians
+from mixable.merging import gaussians, trust
 from mixable.merging.gaussians import Change, Gaussian, State
 
 SETTLED = 16  # inputs after which the scale stays; as in core/unit.hpp
 MOST_MISSES = 1000  # and core/auto_rules.hpp
 HITS = 16.0
 LONGEST_PROBATION = 2048  # and core/roster.hpp
-SMALLEST, LEAST_JUDGE = 1e-300, 1e-10  # and core/weights.hpp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +30,7 @@ class Ensemble:
     settings: tuple[tuple[float, ...], ...]
     readouts: int  # experts of each setting
     kinds: tuple[str, ...]  # the structure of each member
+    share: float
 
     @classmethod
     def of(cls, model: AutoGAF | AutoRidge) -> Ensemble:
@@ -44,7 +43,8 @@ class Ensemble:
         else:
             readouts = len(model.noises) * len(model.tails)
         state = model._core.state()
-        return cls(state=state, settings=settings, readouts=readouts, kinds=kinds)
+        share = float(model.share)
+        return cls(state=state, settings=settings, readouts=readouts, kinds=kinds, share=share)
 
     @property
     def members(self) -> range:
@@ -102,7 +102,7 @@ def combine(
     grown = [state["steps"] - (before["steps"] if before else 0) for state in every]
     out: State = {"steps": sum(grown) + (start["steps"] if start else 0)}
     out.update(_unit(start, every, grown))
-    out.update(_trust(start, every, before, grown))
+    out.update(_trust(start, every, before, grown, terms[0].share))
     changes = [
         _with_scale(change, state["scale"], out["scale"], terms[0])
         for change, state in zip(changes, every, strict=True)
@@ -148,37 +148,15 @@ def _with_scale(change: Change, own: float, merged: float, like: Ensemble) -> Ch
 
 
 def _trust(
-    start: State | None, every: list[State], before: State | None, grown: list[int]
+    start: State | None, every: list[State], before: State | None, grown: list[int], share: float
 ) -> State:
-    """Weights by the losses of all; the judge by its log odds, averaged over steps."""
+    """Weights by the losses of all."""
     out: State = {"doubts": 0}
     for name in ("next_trial", "muster"):
         out[name] = max(each[name] for each in every)
-    for name in ("weight", "bayes"):
-        out[name] = added_weights(
-            start[name] if start else None,
-            [each[name] for each in every],
-            before[name] if before else None,
-        )
-    out["judge"] = merged_judge([each["judge"] for each in every], grown)
+    out.update(trust.merged(start, every, before, grown, share))
     out["active"] = np.max([each["active"] for each in every], axis=0)
     return out
-
-
-def added_weights(start: Array | None, every: list[Array], before: Array | None) -> Array:
-    """Weights whose logarithms, relative to those of before, are added; None is all the same."""
-    logs = np.zeros_like(every[0]) if start is None else np.log(start)
-    for weights in every:
-        logs = logs + np.log(weights) - (0.0 if before is None else np.log(before))
-    weights = np.maximum(np.exp(logs - logs.max()), SMALLEST)
-    return np.asarray(np.maximum(weights / weights.sum(), SMALLEST))
-
-
-def merged_judge(judges: list[float], grown: list[int]) -> float:
-    """The trust in the weights with share: the mean of its log odds over all steps."""
-    odds = [math.log(judge / (1 - judge)) for judge in judges]
-    mean = sum(n * each for n, each in zip(grown, odds, strict=True)) / max(sum(grown), 1)
-    return min(max(1 / (1 + math.exp(-mean)), LEAST_JUDGE), 1 - LEAST_JUDGE)
 
 
 def _member(

@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from mixable.forecasters import AutoGAF, AutoRidge
+from mixable.forecasters import AutoGAF, AutoRidge, SparseGAF
 from mixable.forecasters.compiled import CompiledForecaster
-from mixable.merging import ensembles, gaussians
+from mixable.merging import ensembles, gaussians, judges, sparse, trust
 from mixable.merging.ensembles import Ensemble
 from mixable.merging.gaussians import SAME, Change, Gaussian
 from mixable.mixture import Mixture
-from mixable.pool import DRIFT, Pool
+from mixable.pool import Pool
 from mixable.reference import GenericGAF
 
 REFUSED = {
     "FTRL": "it keeps all its examples: let one model learn them all",
     "SMP": "it keeps all its examples: let one model learn them all",
     "Foster": "its particles have nothing that could be added",
-    "SparseGAF": "what its features have accumulated belongs to its own forecasts",
     "KernelGAF": "it keeps all its examples: let one model learn them all",
 }
 
@@ -55,6 +54,8 @@ def combine(onto: Any, terms: list[Any], base: Any, changes: list[Change] | None
         rule = _ensembles
     elif isinstance(first, CompiledForecaster):
         rule = _posteriors
+    elif isinstance(first, SparseGAF):
+        rule = _sparse
     elif isinstance(first, Mixture):
         rule = _mixtures
     elif isinstance(first, Pool):
@@ -67,7 +68,7 @@ def combine(onto: Any, terms: list[Any], base: Any, changes: list[Change] | None
     return rule(onto, terms, base, changes)
 
 
-def _restored(like: CompiledForecaster, state: dict[str, Any]) -> Any:
+def _restored(like: Any, state: dict[str, Any]) -> Any:
     made = object.__new__(type(like))
     made.__setstate__({"parameters": like._parameters, "state": state})
     return made
@@ -109,7 +110,7 @@ def _mixtures(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> 
     out = fresh(terms[0])
     many = [[change] * len(out.experts) for change in changes]
     out.experts = _experts(onto, terms, base, many)
-    weights = ensembles.added_weights(
+    weights = trust.added_weights(
         onto and onto.weights, [term.weights for term in terms], base and base.weights
     )
     out._log_weights = np.log(weights)
@@ -118,40 +119,21 @@ def _mixtures(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> 
 
 
 def _pools(onto: Any, terms: list[Any], base: Any, changes: list[Any]) -> Any:
-    """Experts one by one; the two Gaussians over their weights; the trust."""
+    """Experts one by one, and their judge."""
     first = terms[0]
     each = [c if isinstance(c, list) else [c] * len(first.experts) for c in changes]
-    states = [term._core.state() for term in terms]
-    prior = fresh(first)._core.state()
-    start, before = (prior if model is None else model._core.state() for model in (onto, base))
-    grown = [state["steps"] - before["steps"] for state in states]
-    out = {"steps": start["steps"] + sum(grown)}
-    for name in ("weight", "bayes"):
-        all_of = [state[name] for state in states]
-        out[name] = ensembles.added_weights(start[name], all_of, before[name])
-    out["judge"] = ensembles.merged_judge([state["judge"] for state in states], grown)
-    for i, drift in enumerate((0.0, DRIFT)):
-        merged = gaussians.combine(
-            _weights(start, i, first.lam, drift),
-            [_weights(state, i, first.lam, drift) for state in states],
-            _weights(before, i, first.lam, drift),
-            [SAME] * len(states),
-        )
-        S = np.linalg.inv(merged.A[0])
-        out.update({f"{i}.w": merged.mean, f"{i}.A": merged.A[0], f"{i}.S": 0.5 * (S + S.T)})
-    state = first.__getstate__()
-    out.update({name: prior[name] for name in prior if name.startswith("rest.")})  # nobody rests
+    cores = [None if model is None else model._core for model in (onto, base)]
+    own = [term._core for term in terms]
+    options = {"lam": first.lam, "share": first.share, "weight": each[0][0].weight}
+    judge = judges.combine(cores[0], own, cores[1], fresh(first)._core, **options)
     experts = _experts(onto, terms, base, each)
     made = object.__new__(Pool)
-    made.__setstate__({**state, "experts": experts, "state": out})
+    made.__setstate__({**first.__getstate__(), "experts": experts, "state": judge})
     return made
 
 
-def _weights(state: dict[str, Any], i: int, lam: float, drift: float) -> Gaussian:
-    """What a judge knows of the weights of the experts."""
-    w, A = state[f"{i}.w"], state[f"{i}.A"]
-    common: dict[str, Any] = {"steps": state["steps"], "lam": lam, "drift": drift}
-    return Gaussian(kind="blocks", A=A[None], mean=w, sizes=(1, len(A)), **common)
+def _sparse(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> Any:
+    return _restored(terms[0], sparse.combine(onto, terms, base, changes))
 
 
 def _generic(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> Any:

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from mixable._types import Array
 from mixable.learner.inputs import ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
+from mixable.learner.shapes import ShapedInputs
 
 State = dict[str, Array]
 
-NEAR = 0.25
+NEAR, STILL_NEAR = 0.25, 0.5
 """Means that differ by this many deviations, or deviations by this factor, are the same to a
-kernel's features, which no affine change can bring to other statistics.
+kernel's features, to bins and leaves, which no affine change can bring to other statistics. Models
+that began with the same statistics may differ more: those of one pass do, too, as it goes on.
 """
 
 
@@ -33,8 +35,8 @@ def combine(
     `inputs` is any of them, for its kind.
     """
     merged = _statistics(onto, terms, base)
-    if isinstance(inputs, KernelInputs):
-        _check_near(merged, terms)
+    if isinstance(inputs, KernelInputs | ShapedInputs):
+        check_near(merged, terms, is_begun=base is not None)
         return {**merged, **_same_maps(terms)}, [None] * len(terms)
     assert isinstance(inputs, ScaledInputs)
     intercept, standardize, _ = inputs._options
@@ -115,17 +117,21 @@ def _change(own: State, merged: State, *, intercept: bool) -> Array | None:
     return out
 
 
-def _check_near(merged: State, terms: list[State]) -> None:
+def check_near(merged: State, terms: list[State], *, is_begun: bool) -> None:
+    """Refuse models whose statistics are too far from each other for features that are curved."""
+    near = STILL_NEAR if is_begun else NEAR
     for term in terms:
         mine, theirs = _deviations(term), _deviations(merged)
-        far = np.abs(term["mean"][0] - merged["mean"][0]) > NEAR * theirs
-        wide = np.abs(mine - theirs) > NEAR * theirs
+        met = term["count"][0] > 0
+        far = met & (np.abs(term["mean"][0] - merged["mean"][0]) > near * theirs)
+        wide = met & (np.abs(mine - theirs) > near * theirs)
         if (far | wide).any():
             column = int(np.flatnonzero(far | wide)[0])
             raise ValueError(
-                "models with kernel features can be merged only if they scale their inputs alike, "
-                f"and feature {column} has another mean or deviation: let them start from a common "
-                "model (base) that has learned some rows"
+                "models with kernel features, bins or leaves (kernel='auto' has them) can be "
+                f"merged only if they scale their inputs alike, and feature {column} has another "
+                "mean or deviation: let them start from a common model (base) that has learned "
+                "some rows of all kinds, or take kernel=None"
             )
 
 
@@ -139,7 +145,7 @@ def _same_maps(terms: list[State]) -> State:
             if other.shape != values.shape or not np.array_equal(other, values):
                 raise ValueError(
                     "models whose kernel features have other directions (landmarks or frequencies) "
-                    "cannot be merged: let them start from a common model (base) whose landmarks "
-                    "are complete"
+                    "cannot be merged: let them start from a common model (base), and call "
+                    "mixable.merging.settle on each before it learns; or take kernel=None"
                 )
     return maps

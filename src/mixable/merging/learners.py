@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,13 @@ from mixable.learner import Learner
 from mixable.learner.blend import Blend
 from mixable.learner.columns import Columns
 from mixable.learner.curved_ridge import CurvedRidge
-from mixable.learner.inputs import ScaledInputs
 from mixable.learner.named import NamedLearner
 from mixable.learner.outcomes import Targets
-from mixable.merging import forecasters, inputs
-from mixable.merging.gaussians import Change
-
-Places = list[int]  # of the features of a learner, in the merged one
+from mixable.learner.record_inputs import RecordInputs
+from mixable.merging import encoders, parts
+from mixable.merging.parts import Coordinates, Part, Places
+from mixable.merging.pools import blends, curved_ridges
+from mixable.records import Encoder
 
 
 def combine(
@@ -35,10 +34,6 @@ def combine(
 
     Its features and labels are those of the base, then those of the terms as they come.
     """
-    if any(isinstance(term.forecaster, Blend | CurvedRidge) for term in terms):
-        raise TypeError(
-            "a pool of experts of several kinds cannot be merged: kernel=None and effort='low' can"
-        )
     labels = _united([] if base is None else [base], terms)
     places = places or [list(range(term.n_features)) for term in terms]
     n_features = max([base.n_features] if base else [], default=0)
@@ -47,29 +42,12 @@ def combine(
     start, before = (
         None if each is None else _grown(each, labels, n_features) for each in (onto, base)
     )
-    orders = [_with_rest(each, n_features) for each in places]
-    states = [
-        _in_order(term.inputs.state(), order) for term, order in zip(grown, orders, strict=True)
-    ]
-    statistics, rows = inputs.combine(
-        None if start is None else start.inputs.state(),
-        states,
-        None if before is None else before.inputs.state(),
-        grown[0].inputs,
-    )
-    if weight != 1:
-        statistics = inputs.tempered(statistics, weight)
     origin = _origin(onto, terms)
-    changes = [
-        _weighted(_change(term, labels, own, order, origin), weight)
-        for term, own, order in zip(terms, rows, orders, strict=True)
+    where = [
+        _coordinates(term, labels, _with_rest(own, n_features), origin, weight)
+        for term, own in zip(terms, places, strict=True)
     ]
-    forecaster = forecasters.combine(
-        None if start is None else start.forecaster,
-        [term.forecaster for term in grown],
-        None if before is None else before.forecaster,
-        changes,
-    )
+    statistics, forecaster = _combine_grown(start, grown, before, where)
     made = Learner.__new__(Learner)
     known = {
         "forecaster": forecaster,
@@ -84,10 +62,30 @@ def combine(
     return made
 
 
-def _weighted(change: Any, weight: float) -> Any:
-    if isinstance(change, list):
-        return [_weighted(each, weight) for each in change]
-    return replace(change, weight=weight)
+def _combine_grown(
+    onto: Learner | None, terms: list[Learner], base: Learner | None, where: list[Coordinates]
+) -> tuple[Any, Any]:
+    """The state of the inputs, and the forecaster, of learners with the same labels."""
+    first = terms[0]
+    if isinstance(first.forecaster, Blend):
+        pools = [None if each is None else each.forecaster for each in (onto, base)]
+        forecaster = blends(pools[0], [term.forecaster for term in terms], pools[1], where)
+        if not isinstance(first.inputs, RecordInputs):
+            return {}, forecaster
+        known = [None if each is None else _encoder(each) for each in (onto, base)]
+        merged = encoders.combine(known[0], [_encoder(term) for term in terms], known[1])
+        return {"encoder": merged}, forecaster
+    start, before = (
+        None if each is None else Part(each.inputs, each.forecaster) for each in (onto, base)
+    )
+    parts_of = [Part(term.inputs, term.forecaster) for term in terms]
+    rule = curved_ridges if isinstance(first.forecaster, CurvedRidge) else parts.combine
+    return rule(start, parts_of, before, where)
+
+
+def _encoder(learner: Learner) -> Encoder:
+    assert isinstance(learner.inputs, RecordInputs)
+    return learner.inputs.encoder
 
 
 def combine_named(onto: Any, terms: list[Any], base: Any, *, weight: float = 1.0) -> Any:
@@ -95,7 +93,12 @@ def combine_named(onto: Any, terms: list[Any], base: Any, *, weight: float = 1.0
     columns = Columns(base._columns if base else {})
     for term in terms:
         columns.add(columns.new(term._columns))
-    places = [[columns[name] for name in term._columns] for term in terms]
+    has_encoder = {term.encoder is not None for term in terms}
+    if len(has_encoder) > 1:
+        raise ValueError("models of records, and models of numbers only, cannot be merged")
+    places: list[Places] | None = None
+    if has_encoder == {False}:
+        places = [[columns[name] for name in term._columns] for term in terms]
     learners = [None if each is None else each._learner for each in (onto, base)]
     own = [term._learner for term in terms]
     merged = combine(learners[0], own, learners[1], places=places, weight=weight)
@@ -172,34 +175,23 @@ def _with_rest(places: Places, n_features: int) -> Places:
     return places + [i for i in range(n_features) if i not in set(places)]
 
 
-def _in_order(state: dict[str, Array], places: Places) -> dict[str, Array]:
-    if places == list(range(len(places))):
-        return state
-    if not {"count", "mean", "square", "early"} == state.keys():
-        raise ValueError("models with kernel features must have the same features in one order")
-    return inputs.reordered(state, np.argsort(places))
-
-
-def _change(
-    term: Learner, labels: list[Hashable] | None, rows: Any, places: Places, origin: float | None
-) -> Any:
+def _coordinates(
+    term: Learner,
+    labels: list[Hashable] | None,
+    places: Places,
+    origin: float | None,
+    weight: float,
+) -> Coordinates:
     """From the coordinates of a learner, as it was before it grew, to the merged ones."""
-    classes, shift, constant = None, 0.0, None
+    classes, shift = None, 0.0
     if labels is not None and list(term.labels) != labels and len(labels) >= 2:
         classes = _class_map(term, labels)
-    intercept = 1 if term.design.intercept else 0
-    width = intercept + len(places)
-    if places != list(range(len(places))):
-        order = np.argsort([*range(intercept), *(intercept + place for place in places)])
-        rows = (np.eye(width) if rows is None else rows) @ np.eye(width)[order]
     if isinstance(term.outcomes, Targets) and origin is not None:
-        own = term.outcomes.offset
-        if own != origin:
-            assert isinstance(term.inputs, ScaledInputs) or intercept
-            constant = np.zeros(term.forecaster.n_features + len(places) - term.n_features)
-            constant[0] = 1.0
-            shift = own - origin
-    return Change(rows=rows, classes=classes, shift=shift, constant=constant)
+        shift = term.outcomes.offset - origin
+    intercept = term.design.intercept
+    return Coordinates(
+        classes=classes, places=places, shift=shift, intercept=intercept, weight=weight
+    )
 
 
 def _class_map(term: Learner, labels: list[Hashable]) -> Array:

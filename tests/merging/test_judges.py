@@ -1,0 +1,42 @@
+"""The judge of a pool: natural parameters around 1/N, and who rests."""
+
+import numpy as np
+from shards import PARTS, shards
+
+from mixable import _core, merge
+from mixable.merging import judges
+
+
+def test_natural_parameters_add_around_the_prior():
+    models = shards("Pool")
+    merged = merge(models)._core.state()
+    states = [model._core.state() for model in models]
+    N = len(states[0]["0.A"])
+    A = sum(state["0.A"] for state in states) - 2 * np.eye(N)
+    linear = sum(state["0.A"] @ state["0.w"][0] for state in states) - 2 * np.full(N, 1 / N)
+    np.testing.assert_allclose(merged["0.A"], A, rtol=1e-9)
+    np.testing.assert_allclose(merged["0.w"][0], np.linalg.solve(A, linear), rtol=1e-9)
+    assert merged["steps"] == sum(part.stop - part.start for part in PARTS)
+
+
+def judge(left, alone):
+    """One that rests; as Blend makes them."""
+    made = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
+    p = np.random.default_rng(left).dirichlet(np.ones(3), size=(20, 2)).reshape(20, -1)
+    made.run(p, np.arange(20) % 3, None)
+    state = made.state()
+    state.update({"rest.left": left, "rest.idle": 2, "rest.alone": alone})
+    made.restore(state)
+    return made
+
+
+def test_experts_rest_if_they_do_in_all():
+    new = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
+
+    def merged(*terms):
+        return judges.combine(None, list(terms), None, new, lam=1.0, share=1e-3)
+
+    both = merged(judge(3, 10), judge(7, 20))
+    assert (both["rest.left"], both["rest.alone"], both["steps"]) == (3, 30, 40)
+    one = merged(judge(3, 10), judge(0, 0))
+    assert (one["rest.left"], one["rest.alone"], one["steps"]) == (0, 10, 40)
