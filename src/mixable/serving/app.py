@@ -17,7 +17,8 @@ from starlette.requests import ClientDisconnect
 
 from mixable._config import __version__
 from mixable.serving import bulk, schema
-from mixable.serving.events import KEYS, Event, read
+from mixable.serving.direct import Direct, answered
+from mixable.serving.events import read
 from mixable.serving.figures import explained, figures
 from mixable.serving.guard import App, Guard, Receive, Scope, Send, whole_body
 from mixable.serving.limits import RefusedError, busy
@@ -59,7 +60,7 @@ def make_app(service: Service, token: str | None = None) -> App:
     )
     metrics = Metrics(service)
     _Routes(app, service, metrics)
-    return Guard(app, token=token, limits=service.limits, observe=metrics.observe)
+    return Guard(Direct(app, service), token=token, limits=service.limits, observe=metrics.observe)
 
 
 class _Duplex(Response):
@@ -114,25 +115,17 @@ class _Routes:
 
     async def predict(self, request: Request, explain: bool = False) -> Response:
         """Forecast one record. With an id, its label may come later, to /learn."""
-        event, held = await self._read(request, {"id", "features"})
-        if event.features is None:
-            raise RefusedError(422, "features are missing")
-        (answer,) = await self._service.submit(held, [event])
-        if isinstance(answer, RefusedError):
-            raise answer
+        body = await self._body(request)
+        answer = await answered(self._service, _name(request), "/predict", body)
         if explain:
-            answer = {**answer, "without": explained(held.model, event.features)}
+            held, event = await self._held(request), read(body, self._service.limits.model)
+            answer = {**answer, "without": explained(held.model, event.features or {})}
         return _json(answer)
 
     async def learn(self, request: Request) -> Response:
         """Learn a label: of an earlier forecast by its id, or of features."""
-        event, held = await self._read(request, KEYS)
-        if event.label is None:
-            raise RefusedError(422, "the label is missing")
-        (answer,) = await self._service.submit(held, [event])
-        if isinstance(answer, RefusedError):
-            raise answer
-        return _json(answer)
+        body = await self._body(request)
+        return _json(await answered(self._service, _name(request), "/learn", body))
 
     async def events(self, request: Request) -> Response:
         """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
@@ -180,13 +173,11 @@ class _Routes:
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _held(self, request: Request) -> Held:
-        return await self._service.held(request.path_params.get("name", DEFAULT))
+        return await self._service.held(_name(request))
 
-    async def _read(self, request: Request, allowed: set[str]) -> tuple[Event, Held]:
+    async def _body(self, request: Request) -> bytes:
         limits = self._service.limits
-        body = await whole_body(request.stream(), limits.body, limits.seconds)
-        event = read(body, limits.model, allowed)
-        return event, await self._held(request)
+        return await whole_body(request.stream(), limits.body, limits.seconds)
 
     def _check_room(self, kind: str) -> None:
         if self._streams[kind] >= self._service.limits.streams:
@@ -222,7 +213,7 @@ class _Routes:
 
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, RefusedError)
-        self._service.reject(request.path_params.get("name", DEFAULT), error.reason)
+        self._service.reject(_name(request), error.reason)
         headers = {"Retry-After": "1"} if error.status == 503 else None
         return _json({"error": error.reason}, error.status, headers)
 
@@ -234,6 +225,11 @@ class _Routes:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         return _json({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
+
+
+def _name(request: Request) -> str:
+    name: str = request.path_params.get("name", DEFAULT)
+    return name
 
 
 def _json(value: Any, status: int = 200, headers: Any = None) -> Response:
