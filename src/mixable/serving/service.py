@@ -174,6 +174,7 @@ class Service:
             timer.cancel()
             self._wake.clear()
             if self._queue:
+                await asyncio.sleep(0)  # requests that have come by now go along
                 await self._commit()
             if time.monotonic() - self._checkpointed >= patience:
                 await self._checkpoint()
