@@ -142,7 +142,7 @@ class _Routes:
     async def model(self, request: Request) -> Response:
         """Settings, columns, classes, counts, scores, trust."""
         held = await self._held(request)
-        return _json({"name": held.name, **figures(held.model)})
+        return _json({"name": held.name, **figures(held)})
 
     async def live(self, request: Request) -> Response:
         """The same once a second, as server-sent events, while it changes."""
@@ -201,7 +201,7 @@ class _Routes:
         while not self._service.closing:
             held = await self._service.held(name)
             rejected = [{"model": model, "reason": why} for model, why in self._service.rejected]
-            picture = {"name": name, **figures(held.model), "rejected": rejected}
+            picture = {"name": name, **figures(held), "rejected": rejected}
             text, quiet = json.dumps(picture), quiet + 1
             if text != last:
                 yield f"data: {text}\n\n".encode()
