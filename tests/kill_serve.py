@@ -175,7 +175,10 @@ def run(folder, name, times, clients, rng):
         if name == "FULL":
             threads = load(server, clients, 6.0)
         else:
+            before = sum(client.sent for client in clients)
             threads = load(server, clients, None)
+            while sum(client.sent for client in clients) < before + 2 * len(clients):
+                time.sleep(0.005)
             time.sleep(rng.random() * 1.0)
             assert server.end(getattr(signal, f"SIG{name}")) in (0, -signal.SIGKILL)
         for thread in threads:
