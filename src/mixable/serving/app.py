@@ -98,14 +98,19 @@ class _Routes:
             ("learn", self.learn, schema.LEARN),
             ("events", self.events, schema.EVENTS),
         ):
-            for path in (f"/{name}", f"/models/{{name}}/{name}"):
-                app.add_api_route(path, method, methods=["POST"], openapi_extra=extra)
+            app.add_api_route(f"/{name}", method, methods=["POST"], openapi_extra=extra)
+            named = {**extra, **schema.NAMED}
+            path = f"/models/{{name}}/{name}"
+            app.add_api_route(path, method, methods=["POST"], openapi_extra=named)
         for name, method in (("model", self.model), ("live", self.live)):
             app.add_api_route(f"/{name}", method, methods=["GET"])
         app.add_api_route("/models", self.names, methods=["GET"])
-        app.add_api_route("/models/{name}", self.model, methods=["GET"])
-        app.add_api_route("/models/{name}", self.make, methods=["PUT"])
-        app.add_api_route("/models/{name}/live", self.live, methods=["GET"])
+        for path, method, verb in (
+            ("/models/{name}", self.model, "GET"),
+            ("/models/{name}", self.make, "PUT"),
+            ("/models/{name}/live", self.live, "GET"),
+        ):
+            app.add_api_route(path, method, methods=[verb], openapi_extra=schema.NAMED)
         app.add_api_route("/healthz", self.healthz, methods=["GET"])
         app.add_api_route("/metrics", self.metrics, methods=["GET"])
         for path, file in (("/", "page.html"), ("/docs", "docs.html")):
