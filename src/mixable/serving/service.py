@@ -215,7 +215,7 @@ class Service:
         """Let a model have events, of which `number` is the last in the journal."""
         if any(event.changes for event in events):
             held.model.journal, held.model.place, held.dirty = self.journal.id, number, True
-        held.last = events[-1].features or held.last
+        held.last = next((event.features for event in events if event.features), held.last)
         try:
             return held.model.apply_many(events, self.limits.model)
         except Exception as error:  # no memory, say; the journal must not bring it back
