@@ -1,28 +1,32 @@
-"""Requests per second and latency of `mixable serve`, beside an empty FastAPI endpoint.
+"""Rates, latencies and memory of `mixable serve`, beside an empty FastAPI endpoint and
+`mixable stream`.
 
-    python benchmarks/serve.py [seconds for each measurement, 1]
+    python benchmarks/serve.py [--seconds 1] [--rounds 7] [--linear] [--memory REQUESTS]
 
-Eight clients in this process ask a service at 127.0.0.1 over connections that they keep; then as
-many lines go through /events as one body. All ends by itself. The ratio to the empty endpoint is
-taken in rounds in which both have their turn, and printed with its range: on a machine that does
-other things it says little. A client in Python is slow, too, which brings the ratio nearer to 1.
+A client in this process has eight connections to 127.0.0.1 and one request on each. All ends by
+itself. Ratios are taken in rounds in which both have their turn, and printed with their range. On a
+machine that does other things, look at the ratio of processor times: what one request costs the
+server. `--memory` sends that many requests, most of them as lines of /events, and prints how much
+memory the service has on the way.
 """
 
+import argparse
 import http.client
 import json
+import resource
+import selectors
 import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
 
 MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
-D, K, CLIENTS, LINES, ROUNDS = 18, 4, 8, 5000, 7
+D, K, CLIENTS, LINES = 18, 4, 8, 5000
 EMPTY = """
 import sys, uvicorn
 from fastapi import FastAPI, Request, Response
@@ -36,104 +40,236 @@ uvicorn.run(app, port=int(sys.argv[1]), log_level="error", access_log=False)
 
 
 def events(n: int) -> list[dict]:
-    """Records with their labels."""
+    """Records with their labels, which a curve tells apart better than a line."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, D)).round(4)
-    y = (X @ rng.normal(size=(D, K)) + rng.gumbel(size=(n, K))).argmax(axis=1)
+    scores = X @ rng.normal(size=(D, K)) + 2 * X[:, :K] ** 2
+    y = (scores + rng.gumbel(size=(n, K))).argmax(axis=1)
     return [
         {"features": {f"x{i}": v for i, v in enumerate(row)}, "label": f"c{label}"}
         for row, label in zip(X.tolist(), y.tolist(), strict=True)
     ]
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+class Server:
+    """A process that serves at 127.0.0.1."""
 
-
-def wait_for(port: int) -> None:
-    for _ in range(300):
+    def __init__(self, command: list[str]) -> None:
         with socket.socket() as sock:
-            if sock.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise TimeoutError("the service does not start")
+            sock.bind(("127.0.0.1", 0))
+            self.port = int(sock.getsockname()[1])
+        full = [each.replace("PORT", str(self.port)) for each in command]
+        self._process = subprocess.Popen(full, stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            with socket.socket() as sock:
+                if sock.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.1)
+        raise TimeoutError("the service does not start")
+
+    @property
+    def seconds(self) -> float:
+        """Processor time that it has had."""
+        tasks = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
+        return 1e-9 * sum(int(task.read_text().split()[0]) for task in tasks)
+
+    @property
+    def megabytes(self) -> float:
+        """Memory that it has."""
+        text = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(text.partition("VmRSS:")[2].split()[0]) / 1024
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.wait()
 
 
-def ask(port: int, paths: tuple[str, ...], bodies: list[list[bytes]], seconds: float) -> dict:
-    """Let all clients ask one path after the other; the latencies of each path."""
-    times: dict[str, list[float]] = {path: [] for path in paths}
-    end = time.perf_counter() + seconds
-
-    def work(first: int) -> None:
-        connection, t = http.client.HTTPConnection("127.0.0.1", port), first
-        while time.perf_counter() < end:
-            for path, kind in zip(paths, bodies, strict=True):
-                begin = time.perf_counter()
-                connection.request("POST", path, kind[t % len(kind)])
-                answer = connection.getresponse()
-                answer.read()
-                assert answer.status == 200, answer.status
-                times[path].append(time.perf_counter() - begin)
-            t += CLIENTS
-        connection.close()
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return times
+def request(path: str, event: dict) -> bytes:
+    """A request as it is sent."""
+    body = json.dumps(event).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
 
 
-def report(name: str, times: list[float], rate: float) -> None:
+def is_whole(answer: bytes) -> bool:
+    """Whether an answer has come to its end."""
+    head, mark, body = answer.partition(b"\r\n\r\n")
+    if not mark:
+        return False
+    assert head.startswith(b"HTTP/1.1 200"), answer
+    length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
+    return len(body) >= int(length)
+
+
+def ask(server: Server, requests: list[bytes], seconds: float, rate: float | None = None):
+    """Send requests in turn, each connection as fast as it is answered, or at a rate in all.
+
+    Returns the latency of each request, in the order of the answers, with its place in the list.
+    At a rate, it counts from when the request was due.
+    """
+    selector = selectors.DefaultSelector()
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(CLIENTS)]
+    for each in idle:
+        each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        selector.register(each, selectors.EVENT_READ)
+    under_way: dict[socket.socket, tuple[int, float, bytes]] = {}
+    out: list[tuple[int, float]] = []
+    begin, sent = time.perf_counter(), 0
+    while True:
+        now = time.perf_counter()
+        while idle and now < begin + seconds and (not rate or begin + sent / rate <= now):
+            connection = idle.pop()
+            due = begin + sent / rate if rate else now
+            under_way[connection] = sent % len(requests), due, b""
+            connection.sendall(requests[sent % len(requests)])
+            sent += 1
+        if not under_way and now >= begin + seconds:
+            break
+        pause = max(0.0, begin + sent / rate - now) if rate and idle else 1.0
+        for key, _ in selector.select(min(pause, 1.0)):
+            connection = key.fileobj
+            which, due, answer = under_way[connection]
+            answer += connection.recv(1 << 16)
+            if is_whole(answer):
+                out.append((which, time.perf_counter() - due))
+                del under_way[connection]
+                idle.append(connection)
+            else:
+                under_way[connection] = which, due, answer
+    for each in idle:
+        each.close()
+    return out
+
+
+def report(name: str, times: list[float], seconds: float) -> None:
     p50, p90, p99 = (1e3 * np.quantile(times, q) for q in (0.5, 0.9, 0.99))
-    print(f"{name:34} {rate:8,.0f}/s   p50 {p50:6.2f}  p90 {p90:6.2f}  p99 {p99:6.2f} ms")
+    rate = len(times) / seconds
+    print(f"{name:28} {rate:7,.0f}/s   p50 {p50:6.2f}  p90 {p90:6.2f}  p99 {p99:6.2f} ms")
 
 
-def main(seconds: float = 1.0) -> None:
+def spread(ratios: list[float]) -> str:
+    return f"{np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def single(empty: Server, served: Server, records: list[dict], options) -> None:
+    """One request at a time on each connection."""
+    asked = [request("/predict", {"features": each["features"]}) for each in records]
+    taught = [request("/learn", each) for each in records]
+    both = [each for pair in zip(asked, taught, strict=True) for each in pair]
+    ask(served, both, 2.0)  # what is measured is not the first experience
+    for name, server, requests in (
+        ("an empty FastAPI endpoint", empty, asked),
+        ("/predict", served, asked),
+        ("/learn", served, taught),
+    ):
+        times = [t for _, t in ask(server, requests, options.seconds)]
+        report(name, times, options.seconds)
+    rates, costs = [], []
+    for _ in range(options.rounds):
+        numbers, seconds = [], []
+        for server, requests in ((empty, asked), (served, both)):
+            before = server.seconds
+            numbers.append(len(ask(server, requests, options.seconds)))
+            seconds.append((server.seconds - before) / numbers[-1])
+        rates.append(numbers[1] / numbers[0])
+        costs.append(seconds[0] / seconds[1])
+    print(f"predict and learn / empty endpoint, requests a second: {spread(rates)}")
+    print(f"the same by processor time of the server:              {spread(costs)}")
+    print("a request costs the server", " and ".join(f"{1e6 * t:.0f} us" for t in seconds))
+    half = numbers[1] / options.seconds / 2
+    seconds = options.rounds * options.seconds
+    got = ask(served, both, seconds, half)
+    times = [t for which, t in got if which % 2 == 0]
+    report("/predict at half of that load", times, seconds)
+    p50, p99 = np.quantile(times, [0.5, 0.99])
+    print(f"p99 / p50 at half load: {p99 / p50:.1f}")
+
+
+def bulk(served: Server, body: bytes) -> float:
+    """Lines a second of /events."""
+    connection = http.client.HTTPConnection("127.0.0.1", served.port)
+    begin = time.perf_counter()
+    connection.request("POST", "/events", body)
+    answers = connection.getresponse().read().splitlines()
+    seconds = time.perf_counter() - begin
+    connection.close()
+    assert not any(b'"error"' in each for each in answers), answers[0]
+    return len(answers) / seconds
+
+
+def stream(folder: str, records: list[dict], copies: int, *options: str) -> tuple[float, float]:
+    """Seconds that `mixable stream` takes for some copies of the records: wall and processor."""
+    lines = [json.dumps({**each["features"], "y": each["label"]}) for each in records] * copies
+    path = Path(folder, f"events{copies}.jsonl")
+    path.write_text("\n".join(lines) + "\n")
+    model = Path(folder, f"{time.monotonic_ns()}.model")
+    command = [MIXABLE, "stream", path, "--model", model, "--target", "y", *options]
+    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([*command, "--out", Path(folder, "out.jsonl")], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    return time.perf_counter() - begin, after - before
+
+
+def many(served: Server, folder: str, records: list[dict], options) -> None:
+    """Lines of /events beside lines of `mixable stream`."""
+    body = b"\n".join(json.dumps(each).encode() for each in records)
+    kind = ("--forecaster", "auto") if options.linear else ()
+    bulk(served, body)
+    ratios, costs = [], []
+    for _ in range(3):
+        # A long run less a short one: without the time to start.
+        long, short = (stream(folder, records, copies, *kind) for copies in (5, 1))
+        plain, cost = ((a - b) / 4 / len(records) for a, b in zip(long, short, strict=True))
+        before, n = served.seconds, 2 * len(records)
+        ours = np.mean([bulk(served, body), bulk(served, body)])
+        ratios.append(ours * plain)
+        costs.append(cost / ((served.seconds - before) / n))
+    print(f"/events: {ours:,.0f} lines/s; mixable stream: {1 / plain:,.0f} lines/s")
+    print(f"/events / mixable stream, lines a second:  {spread(ratios)}")
+    print(f"the same by processor time:                {spread(costs)}")
+
+
+def memory(served: Server, records: list[dict], requests: int) -> None:
+    """How much memory there is after so many requests: one in five alone, the rest in bulk."""
+    body = b"\n".join(json.dumps(each).encode() for each in records)
+    alone = [request("/learn", {"id": str(i), **each}) for i, each in enumerate(records)]
+    done, shown = 0, 0
+    while done < requests:
+        for _ in range(4):
+            bulk(served, body)
+        done += 4 * len(records)
+        for _ in range(100):
+            if (done % (5 * len(records))) == 0:
+                break
+            done += min(len(ask(served, alone, 1.0)), 5 * len(records) - done % (5 * len(records)))
+        if done >= shown:
+            print(f"after {done:9,} requests: {served.megabytes:6.1f} MB", flush=True)
+            shown += requests / 10
+
+
+def main() -> None:
     """Print the table."""
-    records = events(LINES)
-    asked = [json.dumps({"features": each["features"]}).encode() for each in records]
-    taught = [json.dumps(each).encode() for each in records]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--linear", action="store_true")
+    parser.add_argument("--memory", type=int, default=0)
+    options, records = parser.parse_args(), events(LINES)
     with tempfile.TemporaryDirectory() as folder:
-        ports = free_port(), free_port()
-        processes = [
-            subprocess.Popen([sys.executable, "-c", EMPTY, str(ports[0])]),
-            subprocess.Popen(
-                [MIXABLE, "serve", f"{folder}/models", "--port", str(ports[1])],
-                stderr=subprocess.DEVNULL,
-            ),
-        ]
+        kind = ["--linear"] if options.linear else ["--curved"]
+        served = Server([MIXABLE, "serve", f"{folder}/models", "--port", "PORT", *kind])
+        empty = Server([sys.executable, "-c", EMPTY, "PORT"])
         try:
-            for port in ports:
-                wait_for(port)
-            print(f"{CLIENTS} clients, d = {D}, K = {K}")
-            empty = ask(ports[0], ("/predict",), [asked], seconds)["/predict"]
-            report("an empty FastAPI endpoint", empty, len(empty) / seconds)
-            for path, bodies in (("/predict", asked), ("/learn", taught)):
-                times = ask(ports[1], (path,), [bodies], seconds)[path]
-                report(path, times, len(times) / seconds)
-            ratios = []
-            for _ in range(ROUNDS):
-                plain = len(ask(ports[0], ("/predict",), [asked], seconds)["/predict"])
-                both = ask(ports[1], ("/predict", "/learn"), [asked, taught], seconds)
-                ratios.append(sum(map(len, both.values())) / plain)
-            spread = f"{min(ratios):.2f} to {max(ratios):.2f} in {ROUNDS} rounds"
-            print(f"predict + learn / empty endpoint: {np.median(ratios):.2f} ({spread})")
-            body, begin = b"\n".join(taught), time.perf_counter()
-            connection = http.client.HTTPConnection("127.0.0.1", ports[1])
-            connection.request("POST", "/events", body)
-            lines = connection.getresponse().read().count(b"\n")
-            print(f"/events: {lines / (time.perf_counter() - begin):,.0f} lines/s")
-            connection.close()
+            print(f"{CLIENTS} connections, d = {D}, K = {K}, {kind[0]}")
+            if options.memory:
+                memory(served, records, options.memory)
+            else:
+                single(empty, served, records, options)
+                many(served, folder, records, options)
         finally:
-            for process in processes:
-                process.terminate()
-            for process in processes:
-                process.wait()
+            empty.end()
+            served.end()
 
 
 if __name__ == "__main__":
-    main(*map(float, sys.argv[1:]))
+    main()

@@ -1,13 +1,16 @@
 """Ends `mixable serve` at random moments while clients predict, learn and bring late labels, and
 compares the model with one that learned exactly what was answered, in the same order.
 
-python tests/kill_serve.py [KILL|TERM|FULL] [number of times] [clients]
+python tests/kill_serve.py [KILL|TERM|FULL|DISK] [times] [clients] [numbers|records|curved] [folder]
 
-FULL never ends it: its files cannot grow, as on a full disk, so that labels are refused for a time.
+FULL lets no file grow beyond a limit, so that labels are refused for a time, and then ends it by
+SIGKILL or SIGTERM. DISK does the same with a disk that is full. It needs a folder on a small file
+system, say `mount -t tmpfs -o size=4m tmpfs FOLDER`, and makes room again after the end.
 """
 
 import http.client
 import json
+import os
 import random
 import shutil
 import signal
@@ -31,8 +34,8 @@ LIMIT = 300_000  # bytes of a file, for FULL
 class Client:
     """Sends requests one after the other. One that got no answer is sent again after a restart."""
 
-    def __init__(self, number):
-        self.number, self.sent, self.refused = number, 0, 0
+    def __init__(self, number, kind="numbers"):
+        self.number, self.kind, self.sent, self.refused = number, kind, 0, 0
         self._random = random.Random(number)
         self._doubt = None  # path and body of a request without an answer
         self.forecasts = {}  # by id: features and probabilities, while the label is to come
@@ -63,6 +66,8 @@ class Client:
         draw = self._random
         features = {f"x{i}": round(draw.gauss(0, 1), 3) for i in range(4)}
         label = "abc"[max(range(3), key=lambda k: features[f"x{k}"] + draw.gauss(0, 1))]
+        if self.kind == "records":
+            features |= {"user": f"u{draw.randrange(50)}", "tags": draw.sample(["a", "b", "c"], 2)}
         key, chance = f"{self.number}-{self.sent}", draw.random()
         if chance < 0.2:
             return "/predict", {"features": features}
@@ -102,7 +107,7 @@ def replayed(clients):
         assert not learned.keys() & client.learned.keys()
         learned.update(client.learned)
     assert sorted(learned) == list(range(1, len(learned) + 1)), "steps are missing"
-    model, limits = served_model(), ModelLimits()
+    model, limits = served_model(curved=clients[0].kind == "curved"), ModelLimits()
     for step in sorted(learned):
         features, label, forecast = learned[step]
         if forecast is None:
@@ -134,23 +139,48 @@ def compare(folder, clients):
     return twin.counts["learned"]
 
 
+def fill(folder):
+    """Leave little room on the disk; the file that must go to have more."""
+    filler, left = folder.parent / "filler", os.statvfs(folder.parent)
+    filler.write_bytes(bytes(max(0, left.f_bavail * left.f_frsize - LIMIT)))
+    return filler
+
+
+def run_full(folder, name, options, clients, rng):
+    """Let labels be refused, end the service, make room."""
+    server = Server(folder, *options, largest_file=LIMIT if name == "FULL" else None)
+    before = sum(client.refused for client in clients)
+    filler, end = fill(folder) if name == "DISK" else None, time.monotonic() + 60
+    threads = load(server, clients, None)
+    while sum(client.refused for client in clients) == before:
+        assert time.monotonic() < end, "no label was refused"
+        time.sleep(0.01)
+    time.sleep(rng.random() * 0.3)
+    how = rng.choice([signal.SIGKILL, signal.SIGTERM])
+    assert server.end(how) in (0, -signal.SIGKILL), server.said
+    for thread in threads:
+        thread.join()
+    if filler is not None:
+        filler.unlink()
+
+
 def run(folder, name, times, clients, rng):
     """End a service that many times under load, and compare."""
-    options = ("--seconds", 60 if name == "FULL" else 0.2)
+    kind = "--curved" if clients[0].kind == "curved" else "--linear"
+    options = ("--seconds", 60 if name in ("FULL", "DISK") else 0.2, kind)
     for _ in range(times):
-        limit = LIMIT if name == "FULL" else None
-        server = Server(folder, *options, largest_file=limit)
-        if name == "FULL":
-            threads = load(server, clients, 6.0)
-        else:
-            threads = load(server, clients, None)
-            time.sleep(rng.random() * 1.0)
-            assert server.end(getattr(signal, f"SIG{name}")) in (0, -signal.SIGKILL)
+        if name in ("FULL", "DISK"):
+            run_full(folder, name, options, clients, rng)
+            continue
+        server = Server(folder, *options)
+        before = sum(client.sent for client in clients)
+        threads = load(server, clients, None)
+        while sum(client.sent for client in clients) < before + 2 * len(clients):
+            time.sleep(0.005)
+        time.sleep(rng.random() * 1.0)
+        assert server.end(getattr(signal, f"SIG{name}")) in (0, -signal.SIGKILL)
         for thread in threads:
             thread.join()
-        if name == "FULL":
-            assert server.end() == 0, server.said
-            assert any(client.refused for client in clients), "no label was refused"
     server = Server(folder, *options)  # for what has no answer yet
     for thread in load(server, clients, 0.3):
         thread.join()
@@ -159,17 +189,18 @@ def run(folder, name, times, clients, rng):
     return compare(folder, clients)
 
 
-def main(name="KILL", times=20, number=8):
+def main(name="KILL", times=20, number=8, kind="numbers", place=None):
     rng, done = random.Random(), 0
+    assert kind in ("numbers", "records", "curved"), kind
+    assert (place is None) == (name != "DISK"), "DISK, and nothing else, needs a folder"
     while done < int(times):
-        folder = Path(tempfile.mkdtemp())
+        folder = Path(tempfile.mkdtemp(dir=place))
         try:
-            some = 1 if name == "FULL" else min(5, int(times) - done)
-            learned = run(folder / "models", name, some, [*map(Client, range(int(number)))], rng)
+            some = min(5, int(times) - done)
+            clients = [Client(i, kind) for i in range(int(number))]
+            learned = run(folder / "models", name, some, clients, rng)
             done += some
-            print(
-                f"{name}: {done} times; {learned:,} labels in the last run, each once", flush=True
-            )
+            print(f"{name} {kind}: {done} times; {learned:,} labels, each once", flush=True)
         finally:
             shutil.rmtree(folder)
 

@@ -22,10 +22,12 @@ from mixable.serving import ServedModel
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/")
 
 
-def served_model(**options):
-    """What the command makes by default."""
+def served_model(*, curved=False, **options):
+    """What the command makes; with curves by default."""
     fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
-    design = design_of_classes(None, fixed, kernel=None, features=(200, None, "fourier"))
+    design = design_of_classes(
+        None, fixed, kernel="auto" if curved else None, features=(200, None, "fourier")
+    )
     return ServedModel(design, **options)
 
 

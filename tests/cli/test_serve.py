@@ -38,6 +38,8 @@ def test_it_serves_until_sigterm_and_goes_on_from_there(tmp_path):
         (("--token", "long-enough", "--token-file", "x"), "two tokens"),
         (("--token-file", "missing"), "No such file"),
         (("--classes", "a,a"), "--classes must be different names"),
+        (("--from", "missing"), "No such file"),
+        (("--from", "x", "--curved"), "leave them out"),
         (("--host", "256.0.0.1", "--token", "long-enough"), "cannot listen at 256.0.0.1"),
     ],
 )
@@ -46,6 +48,19 @@ def test_what_cannot_be_meant_is_refused(tmp_path, monkeypatch, options, reason)
     done = in_process("serve", "models", "--port", "0", *options)
     assert (done.exit_code, reason in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "models").exists()
+
+
+def test_it_goes_on_with_a_model_of_a_stream(tmp_path):
+    (tmp_path / "in.csv").write_text("a,y\n" + "1,up\n-1,down\n" * 20)
+    saved = tmp_path / "stream.model"
+    out = tmp_path / "out.csv"
+    in_process("stream", tmp_path / "in.csv", "--model", saved, "--target", "y", "--out", out)
+    refused = in_process("serve", saved, "--port", "0")
+    assert f"mixable serve FOLDER --from {saved} serves it" in refused.stderr.replace("\n", " ")
+    with serving(tmp_path / "models", "--from", saved) as (_, call):
+        assert call.predict(features={"a": 1})[1]["probabilities"]["up"] > 0.9
+        assert call("PUT", "/models/other")[0] == 201
+        assert call("GET", "/models/other")[1]["columns"] == ["a"]
 
 
 def test_a_damaged_journal_is_refused_in_one_line(tmp_path):

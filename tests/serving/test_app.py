@@ -195,7 +195,7 @@ def test_the_page_shows_in_a_browser_what_is_learned_meanwhile(start, tmp_path):
         assert page.value("document.querySelectorAll('svg .ours').length") == 3
         page.value("document.getElementById('features').value = '{\"a\": 2}'")
         page.value("document.querySelector('#try button').click()")
-        page.until("document.querySelectorAll('#forecast td').length == 3")
+        page.until("document.querySelectorAll('#forecast td').length == 2")
         for width in (1280, 400):
             page.size(width)
             assert page.value("document.documentElement.scrollWidth") <= width

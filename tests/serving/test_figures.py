@@ -11,6 +11,7 @@ from mixable.serving import ServedModel
 from mixable.serving.events import Event
 from mixable.serving.figures import drifting, explained, figures, matter, trust
 from mixable.serving.limits import ModelLimits, RefusedError
+from mixable.serving.store import Held
 
 
 def filled(model, n=200):
@@ -35,10 +36,10 @@ def single():
 
 @pytest.mark.parametrize("make", [served_model, curved, single])
 def test_figures_are_json_before_and_after_learning(make):
-    empty = json.loads(json.dumps(figures(make()), allow_nan=False))
+    empty = json.loads(json.dumps(figures(Held("m", make())), allow_nan=False))
     assert (empty["learned"], empty["scores"]["log_loss"], empty["history"]) == (0, None, [])
     model = filled(make(), 60)
-    got = json.loads(json.dumps(figures(model), allow_nan=False))
+    got = json.loads(json.dumps(figures(Held("m", model)), allow_nan=False))
     assert (got["learned"], got["classes"]) == (60, model.learner.labels)
     assert got["columns"] == ["strong", "weak"]
     assert got["scores"]["log_loss"] == model.scores.log_loss
@@ -58,6 +59,19 @@ def test_the_column_that_decides_matters_most():
     assert list(sizes) == ["strong", "weak"]
     assert sizes["strong"] > 3 * sizes["weak"]
     assert matter(curved()) == {}
+
+
+def test_columns_of_curved_models_matter_by_forecasts_without_them():
+    held = Held("m", filled(curved(), 60))
+    assert figures(held)["matter"] == {}
+    held.last = {"strong": 1.0, "weak": 1.0}
+    got = figures(held)
+    assert (list(got["matter"]), got["matter_by"]) == (
+        ["strong", "weak"],
+        "forecasts without the column",
+    )
+    held.last = {"strong": "a bad one"}
+    assert figures(held)["matter"] == got["matter"]
 
 
 def test_a_forecast_is_explained_by_what_it_would_be_without_each_feature():

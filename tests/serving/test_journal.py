@@ -37,13 +37,13 @@ def test_entries_come_back_with_their_numbers(tmp_path):
 
 
 def test_entries_are_on_the_disk_before_anybody_is_told(tmp_path, monkeypatch):
-    made, synced, sync = Journal(tmp_path, 1, LIMITS), [], os.fsync
+    made, synced, sync = Journal(tmp_path, 1, LIMITS), [], journal.to_disk
 
     def seen(descriptor):
         synced.append(os.fstat(descriptor).st_size)
         sync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", seen)
+    monkeypatch.setattr(journal, "to_disk", seen)
     made.append([b"one", b"two"])
     assert synced == [made.path.stat().st_size]
     made.close()

@@ -1,11 +1,12 @@
 """The model of a service: what events make of it."""
 
 import copy
+import random
 
 import numpy as np
 import pytest
 from make_fixtures import served
-from serve_command import served_model
+from serve_command import same_models, served_model
 
 import mixable as mx
 from mixable import persistence
@@ -48,6 +49,44 @@ def test_it_learns_what_a_model_by_hand_does():
     assert model.scores.log_loss == scores.log_loss
     assert model.counts == {"remembered": 20, "learned": 60, "late": 20, "forgotten": 0}
     assert model.progress.loss == pytest.approx(scores.log_loss)
+
+
+def mixture_of_events(seed, n, *, is_record):
+    """Events of all kinds: with labels at once, late or never, repeated, refused."""
+    draw = random.Random(seed)
+    for t in range(n):
+        user = draw.randrange(4)
+        features = {"a": draw.gauss(0, 1), "b": draw.choice([1, None, 2.5])}
+        if is_record:
+            features["user"] = f"u{user}"
+        label, chance = "xyz"[min(user, 2)], draw.random()
+        if chance < 0.6:
+            yield event(draw.choice([None, str(t)]), features, label)
+        elif chance < 0.7:
+            yield event(str(t), features)
+        elif chance < 0.8:
+            yield event(str(draw.randrange(t + 1)), None, label)
+        elif chance < 0.9:
+            yield event(str(draw.randrange(t + 1)), features, label)
+        else:
+            yield event(None, {**features, draw.choice("cd"): draw.choice([1.0, "word", 1e308])})
+
+
+@pytest.mark.parametrize("is_record", [False, True])
+@pytest.mark.parametrize("curved", [False, True])
+def test_events_together_and_one_by_one_are_answered_and_learned_alike(is_record, curved):
+    events = list(mixture_of_events(0, 150, is_record=is_record))
+    one, many, limits = served_model(curved=curved), served_model(curved=curved), ModelLimits()
+    answers = []
+    for each in events:
+        try:
+            answers.append(one.apply(each, limits))
+        except RefusedError as refused:
+            answers.append(refused.status)
+    together = many.apply_many(events[:100], limits) + many.apply_many(events[100:], limits)
+    assert answers == [getattr(each, "status", each) for each in together]
+    assert {409, 404} <= {each for each in answers if isinstance(each, int)}
+    assert same_models(one, many)
 
 
 def test_a_late_label_scores_the_forecast_of_its_time():

@@ -20,3 +20,11 @@ def test_the_examples_go_from_a_forecast_to_its_label(start):
         (content,) = paths[path]["post"]["requestBody"]["content"].values()
         status, got = call("POST", path, content["example"])
         assert (status, answer in got) == (200, True)
+
+
+def test_each_part_of_a_path_is_described_once(start):
+    _, call = start()
+    for path, methods in call("GET", "/openapi.json")[1]["paths"].items():
+        for operation in methods.values():
+            given = [each for each in operation.get("parameters", []) if each["in"] == "path"]
+            assert [each["name"] for each in given] == (["name"] if "{name}" in path else [])

@@ -11,6 +11,7 @@ from mixable import persistence
 from mixable.serving.events import read
 from mixable.serving.figures import explained, figures
 from mixable.serving.limits import ModelLimits, RefusedError
+from mixable.serving.store import Held
 
 LIMITS = ModelLimits()
 
@@ -32,7 +33,7 @@ def test_the_first_record_decides_and_the_model_says_its_kinds():
     model = learned_model()
     p = applied(model, features={"user": "u1", "new": "column"})["probabilities"]
     assert p["yes"] > 0.6
-    said = figures(model)
+    said = figures(Held("m", model))
     assert said["columns"] == ["user", "price", "tags"]
     assert "user: category, 4 values so far" in said["kinds"]
     json.dumps(said, allow_nan=False)
@@ -71,6 +72,6 @@ def test_features_that_are_named_are_the_only_ones():
     assert list(model.encoder.kinds) == ["user", "price"]
     p = model.predict({"user": "u1"})
     assert model.predict({"user": "u1", "tags": ["a"]}) == p
-    assert figures(model)["settings"]["features"] == ["user", "price"]
+    assert figures(Held("m", model))["settings"]["features"] == ["user", "price"]
     new = served_model(features=("user",), classes=("yes", "no"))
     assert new.predict({"user": "u1"}) == {"yes": 0.5, "no": 0.5}

@@ -151,15 +151,15 @@ def test_an_error_that_nobody_expected_is_not_learned_after_a_crash(tmp_path):
     async def work(service):
         held = await service.held("default")
         await service.submit(held, [event(0)])
-        apply = held.model.apply
+        apply = held.model.apply_many
 
         def fails(*_):
             raise MemoryError("no room for this")
 
-        held.model.apply = fails
+        held.model.apply_many = fails
         (answer,) = await service.submit(held, [event(1)])
-        del held.model.apply
-        assert held.model.apply == apply
+        del held.model.apply_many
+        assert held.model.apply_many == apply
         assert (answer.status, "no room" in answer.reason) == (503, True)
 
     running(tmp_path / "m", work, seconds=1000)

@@ -44,6 +44,14 @@ def run_serve(
     curved: Annotated[
         bool, typer.Option("--curved/--linear", help="Whether new models learn curves: slower.")
     ] = False,
+    begin: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="A saved model that new models begin with: of mixable stream, of mixable serve, "
+            "or a GAFClassifier.",
+        ),
+    ] = None,
     remember: Annotated[
         int, typer.Option(min=0, help="Forecasts of a model that may wait for their label.")
     ] = 10_000,
@@ -58,6 +66,7 @@ def run_serve(
     messages = Messages()
     try:
         from mixable.serving.app import make_app
+        from mixable.serving.beginning import begun_from
         from mixable.serving.limits import Limits, ModelLimits
         from mixable.serving.model import ServedModel
         from mixable.serving.service import Service
@@ -70,12 +79,24 @@ def run_serve(
         if host not in LOCAL and secret is None:
             raise StreamError(f"--host {host} needs --token-file or --token: others can reach it")
         known, columns = names_of(classes, "--classes"), names_of(features, "--features")
+        if begin is not None and (known or columns or curved):
+            raise StreamError("--from has classes, features and curves of its own; leave them out")
+        if model.is_file():
+            raise StreamError(f"{model} is a file; mixable serve FOLDER --from {model} serves it")
         design = _design(curved)
+
+        def make() -> ServedModel:
+            if begin is not None:
+                return begun_from(begin)
+            return ServedModel(design, classes=known, features=columns)
+
+        if begin is not None:
+            begun_from(begin)  # refuse it now, not when the first model is made
         # Bits depend on the number of threads.
         with one_blas_thread(), contextlib.closing(_bound(host, port)) as sock:
             service = Service(
                 model,
-                lambda: ServedModel(design, classes=known, features=columns),
+                make,
                 limits=Limits(
                     model=ModelLimits(
                         features=most_features, classes=most_classes, waiting=remember
@@ -135,9 +156,12 @@ def _run(app: Any, service: Service, sock: socket.socket) -> None:
 def _bound(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
+        made = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise StreamError(f"cannot listen at {host}:{port}: {error.strerror}") from None
+    # asyncio sends small answers at once only if it is told the protocol: without, each waits
+    # some 40 ms for the client to confirm the part before.
+    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
 
 
 def _token(text: str | None, path: Path | None) -> str | None:

@@ -17,7 +17,8 @@ from starlette.requests import ClientDisconnect
 
 from mixable._config import __version__
 from mixable.serving import bulk, schema
-from mixable.serving.events import KEYS, Event, read
+from mixable.serving.direct import Direct, answered
+from mixable.serving.events import read
 from mixable.serving.figures import explained, figures
 from mixable.serving.guard import App, Guard, Receive, Scope, Send, whole_body
 from mixable.serving.limits import RefusedError, busy
@@ -59,7 +60,7 @@ def make_app(service: Service, token: str | None = None) -> App:
     )
     metrics = Metrics(service)
     _Routes(app, service, metrics)
-    return Guard(app, token=token, limits=service.limits, observe=metrics.observe)
+    return Guard(Direct(app, service), token=token, limits=service.limits, observe=metrics.observe)
 
 
 class _Duplex(Response):
@@ -97,14 +98,19 @@ class _Routes:
             ("learn", self.learn, schema.LEARN),
             ("events", self.events, schema.EVENTS),
         ):
-            for path in (f"/{name}", f"/models/{{name}}/{name}"):
-                app.add_api_route(path, method, methods=["POST"], openapi_extra=extra)
+            app.add_api_route(f"/{name}", method, methods=["POST"], openapi_extra=extra)
+            named = {**extra, **schema.NAMED}
+            path = f"/models/{{name}}/{name}"
+            app.add_api_route(path, method, methods=["POST"], openapi_extra=named)
         for name, method in (("model", self.model), ("live", self.live)):
             app.add_api_route(f"/{name}", method, methods=["GET"])
         app.add_api_route("/models", self.names, methods=["GET"])
-        app.add_api_route("/models/{name}", self.model, methods=["GET"])
-        app.add_api_route("/models/{name}", self.make, methods=["PUT"])
-        app.add_api_route("/models/{name}/live", self.live, methods=["GET"])
+        for path, method, verb in (
+            ("/models/{name}", self.model, "GET"),
+            ("/models/{name}", self.make, "PUT"),
+            ("/models/{name}/live", self.live, "GET"),
+        ):
+            app.add_api_route(path, method, methods=[verb], openapi_extra=schema.NAMED)
         app.add_api_route("/healthz", self.healthz, methods=["GET"])
         app.add_api_route("/metrics", self.metrics, methods=["GET"])
         for path, file in (("/", "page.html"), ("/docs", "docs.html")):
@@ -114,25 +120,17 @@ class _Routes:
 
     async def predict(self, request: Request, explain: bool = False) -> Response:
         """Forecast one record. With an id, its label may come later, to /learn."""
-        event, held = await self._read(request, {"id", "features"})
-        if event.features is None:
-            raise RefusedError(422, "features are missing")
-        (answer,) = await self._service.submit(held, [event])
-        if isinstance(answer, RefusedError):
-            raise answer
+        body = await self._body(request)
+        answer = await answered(self._service, _name(request), "/predict", body)
         if explain:
-            answer = {**answer, "without": explained(held.model, event.features)}
+            held, event = await self._held(request), read(body, self._service.limits.model)
+            answer = {**answer, "without": explained(held.model, event.features or {})}
         return _json(answer)
 
     async def learn(self, request: Request) -> Response:
         """Learn a label: of an earlier forecast by its id, or of features."""
-        event, held = await self._read(request, KEYS)
-        if event.label is None:
-            raise RefusedError(422, "the label is missing")
-        (answer,) = await self._service.submit(held, [event])
-        if isinstance(answer, RefusedError):
-            raise answer
-        return _json(answer)
+        body = await self._body(request)
+        return _json(await answered(self._service, _name(request), "/learn", body))
 
     async def events(self, request: Request) -> Response:
         """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
@@ -149,7 +147,7 @@ class _Routes:
     async def model(self, request: Request) -> Response:
         """Settings, columns, classes, counts, scores, trust."""
         held = await self._held(request)
-        return _json({"name": held.name, **figures(held.model)})
+        return _json({"name": held.name, **figures(held)})
 
     async def live(self, request: Request) -> Response:
         """The same once a second, as server-sent events, while it changes."""
@@ -180,13 +178,11 @@ class _Routes:
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _held(self, request: Request) -> Held:
-        return await self._service.held(request.path_params.get("name", DEFAULT))
+        return await self._service.held(_name(request))
 
-    async def _read(self, request: Request, allowed: set[str]) -> tuple[Event, Held]:
+    async def _body(self, request: Request) -> bytes:
         limits = self._service.limits
-        body = await whole_body(request.stream(), limits.body, limits.seconds)
-        event = read(body, limits.model, allowed)
-        return event, await self._held(request)
+        return await whole_body(request.stream(), limits.body, limits.seconds)
 
     def _check_room(self, kind: str) -> None:
         if self._streams[kind] >= self._service.limits.streams:
@@ -210,7 +206,7 @@ class _Routes:
         while not self._service.closing:
             held = await self._service.held(name)
             rejected = [{"model": model, "reason": why} for model, why in self._service.rejected]
-            picture = {"name": name, **figures(held.model), "rejected": rejected}
+            picture = {"name": name, **figures(held), "rejected": rejected}
             text, quiet = json.dumps(picture), quiet + 1
             if text != last:
                 yield f"data: {text}\n\n".encode()
@@ -222,7 +218,7 @@ class _Routes:
 
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, RefusedError)
-        self._service.reject(request.path_params.get("name", DEFAULT), error.reason)
+        self._service.reject(_name(request), error.reason)
         headers = {"Retry-After": "1"} if error.status == 503 else None
         return _json({"error": error.reason}, error.status, headers)
 
@@ -234,6 +230,11 @@ class _Routes:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         return _json({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
+
+
+def _name(request: Request) -> str:
+    name: str = request.path_params.get("name", DEFAULT)
+    return name
 
 
 def _json(value: Any, status: int = 200, headers: Any = None) -> Response:

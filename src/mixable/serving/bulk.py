@@ -9,7 +9,8 @@ from typing import Any
 
 from mixable.serving import events
 from mixable.serving.limits import Limits, RefusedError
-from mixable.serving.service import Answer, Service
+from mixable.serving.model import Answer
+from mixable.serving.service import Service
 from mixable.serving.store import Held
 
 MOST = 256  # events that are learned with one fsync

@@ -15,6 +15,8 @@ KEYS = {"id", "features", "label"}
 
 Features = dict[Any, Any]
 
+_JSON = json.JSONDecoder(object_pairs_hook=without_doubles)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
@@ -37,7 +39,7 @@ class Event:
 def read(text: bytes, limits: ModelLimits, allowed: set[str] = KEYS) -> Event:
     """Read an event; what is none is refused with a reason."""
     try:
-        values = json.loads(text.decode(), object_pairs_hook=without_doubles)
+        values = _JSON.decode(text.decode())
         if not isinstance(values, dict):
             raise ValueError("not a JSON object")
         unknown = values.keys() - allowed
@@ -74,10 +76,14 @@ def _features(values: Any, limits: ModelLimits) -> Features | None:
     for name, value in values.items():
         if len(name) > limits.text:
             raise ValueError(f"a feature's name has more than {limits.text:,} characters")
-        name.encode()  # refuses halves of surrogate pairs, which no UTF-8 can hold
-        if isinstance(value, int | float) and math.isinf(float(value)):
-            raise ValueError(f"feature {name!r:.80} is {value}; features must be finite")
-        plain(value, name)  # refuses objects, and lists within lists
+        if not name.isascii():
+            name.encode()  # refuses halves of surrogate pairs, which no UTF-8 can hold
+        kind = type(value)
+        if kind is float or kind is int:
+            if math.isinf(float(value)):
+                raise ValueError(f"feature {name!r:.80} is {value}; features must be finite")
+        elif kind is not str and value is not None:
+            plain(value, name)  # refuses objects, and lists within lists
     return values
 
 

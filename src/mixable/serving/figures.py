@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,19 @@ from mixable.pool import Pool
 from mixable.serving.events import Features
 from mixable.serving.limits import RefusedError
 from mixable.serving.model import ServedModel
+from mixable.serving.store import Held
 
 MOST_COLUMNS = 20  # that are listed with what they matter
 MOST_EXPLAINED = 200  # features of a record whose forecast is explained
 
 
-def figures(model: ServedModel) -> dict[str, Any]:
+def figures(held: Held) -> dict[str, Any]:
     """Counts, scores, history, calibration, trust, columns and settings."""
+    model = held.model
+    by_weights = matter(model)
+    if not by_weights:
+        with suppress(RefusedError):  # the last record may have been a bad one
+            held.importance.add(model, held.last)
     scores, progress = model.scores, model.progress
     labels = [str(label) for label in model.learner.labels]
     return {
@@ -45,7 +52,8 @@ def figures(model: ServedModel) -> dict[str, Any]:
         },
         "trust": trust(model),
         "drifting": drifting(model),
-        "matter": matter(model),
+        "matter": by_weights or held.importance.most(MOST_COLUMNS),
+        "matter_by": "weights" if by_weights else "forecasts without the column",
         "settings": {
             "forecaster": type(model.learner.forecaster).__name__,
             "parameters": _as_json(model.design.parameters),

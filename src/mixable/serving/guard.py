@@ -61,8 +61,8 @@ class Guard:
             await answer_with(refused, seen)
         finally:
             self._active -= 1
-            route = getattr(scope.get("route"), "path", "other")
-            self._observe(route, status, time.perf_counter() - began)
+            route = scope.get("route", "other")
+            self._observe(str(getattr(route, "path", route)), status, time.perf_counter() - began)
 
     def _check(self, scope: Scope) -> None:
         path = scope["path"]
@@ -112,16 +112,26 @@ async def answer_with(refused: RefusedError, send: Send) -> None:
 
 async def whole_body(pieces: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
     """All of a body that may come in pieces, if it is not too long and not too slow."""
+    task, is_late = asyncio.current_task(), False
+    assert task is not None
 
-    async def read() -> bytes:
-        body = bytearray()
+    def end() -> None:
+        nonlocal is_late
+        is_late = True
+        task.cancel()
+
+    # `asyncio.wait_for` makes a task of its own for each request, which takes longer.
+    timer = asyncio.get_running_loop().call_later(seconds, end)
+    body = bytearray()
+    try:
         async for piece in pieces:
             body += piece
             if len(body) > most:
                 raise RefusedError(413, f"a body may have {most:,} bytes")
-        return bytes(body)
-
-    try:
-        return await asyncio.wait_for(read(), seconds)
-    except asyncio.TimeoutError:
+    except asyncio.CancelledError:
+        if not is_late:
+            raise
         raise RefusedError(408, f"the request took more than {seconds:g} seconds") from None
+    finally:
+        timer.cancel()
+    return bytes(body)

@@ -27,6 +27,8 @@ MARK = b"mxJ1"
 HEAD = struct.Struct("<4sIQ")  # the mark, the length of the text, the number of its first entry
 DIGEST = 16
 NAME = re.compile(r"journal-(\d{16})")
+# All that is needed to read the data again, its length included, but not when it was written.
+to_disk = getattr(os, "fdatasync", os.fsync)
 
 
 class DamagedJournalError(ValueError):
@@ -175,7 +177,7 @@ class Journal:
             rest = data
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
-            os.fsync(self._descriptor)
+            to_disk(self._descriptor)
         except OSError:
             self._cut_back()
             raise

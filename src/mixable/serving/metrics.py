@@ -32,11 +32,16 @@ class Metrics(Collector):
             registry=self._registry,
         )
         self._registry.register(self)
+        self._known: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
 
     def observe(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        known = self._known.get((route, status))
+        if known is None:
+            known = self._requests.labels(route, str(status)), self._seconds.labels(route)
+            self._known[route, status] = known
+        known[0].inc()
+        known[1].observe(seconds)
 
     def text(self) -> bytes:
         """What Prometheus reads."""

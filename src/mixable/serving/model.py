@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mixable import _validate
 from mixable._types import Array
 from mixable.learner import Design
+from mixable.metrics import Scores
+from mixable.serving import remembered
 from mixable.serving.events import Event, Features
 from mixable.serving.limits import ModelLimits, RefusedError
 from mixable.serving.progress import Progress
-from mixable.streaming.kept import KeptModel, checked_record, stacked, stacked_texts, unstacked
+from mixable.serving.remembered import Learned, as_json, fingerprint
+from mixable.streaming.kept import KeptModel
 
+MOST = 16  # events that are learned in one step
+UNSCORED = 64  # forecasts that are scored in one step
 
-class Learned(NamedTuple):
-    """What became of an identifier whose label was learned."""
-
-    code: int  # of the label
-    step: int
-    print: int  # of the features
+Answer = dict[str, Any] | RefusedError
 
 
 class ServedModel(KeptModel):
@@ -85,6 +84,25 @@ class ServedModel(KeptModel):
         self.done: OrderedDict[str, Learned] = OrderedDict()
         self.journal, self.place = "", 0
 
+    def start_counting(self) -> None:
+        """Set counts and scores to nothing."""
+        self._unscored: list[tuple[list[float], int]] = []
+        super().start_counting()
+
+    @property
+    def scores(self) -> Scores:
+        """Scores of the forecasts. Those of the last ones are added when they are asked for."""
+        scores: Scores = self.__dict__["scores"]
+        if self._unscored:
+            P, codes = zip(*self._unscored, strict=True)
+            self._unscored.clear()
+            scores.update_many(np.array(P, dtype=np.float64), np.array(codes))
+        return scores
+
+    @scores.setter
+    def scores(self, scores: Scores) -> None:
+        self.__dict__["scores"] = scores
+
     def predict(self, features: Features) -> dict[str, float]:
         """The probability of each class met so far; nothing changes."""
         try:
@@ -94,6 +112,71 @@ class ServedModel(KeptModel):
 
     def apply(self, event: Event, limits: ModelLimits) -> dict[str, Any]:
         """Predict, learn, or both; return the answer. What is refused changes nothing."""
+        (answer,) = self.apply_many([event], limits)
+        if isinstance(answer, RefusedError):
+            raise answer
+        return answer
+
+    def apply_many(self, events: list[Event], limits: ModelLimits) -> list[Answer]:
+        """The same for events in their order; the bits do not depend on how many come together."""
+        answers: list[Answer] = []
+        while len(answers) < len(events):
+            rest = events[len(answers) : len(answers) + MOST]
+            rows = self._plain_rows(rest)
+            if rows:
+                answers += self._follow(rest[: len(rows)], rows, limits)
+                continue
+            try:
+                answers.append(self._apply(rest[0], limits))
+            except RefusedError as refused:
+                answers.append(refused)
+        return answers
+
+    def _plain_rows(self, events: list[Event]) -> list[Any]:
+        """Rows of the first events, as long as they only have to be predicted and learned.
+
+        That is so if features and label are known, and the identifier is not.
+        """
+        codes, encoder = self.learner.codes, self.encoder
+        rows: list[Any] = []
+        ids: set[str] = set()
+        for event in events:
+            is_known = event.id is not None and (event.id in self.done or event.id in ids)
+            if event.features is None or event.label not in codes or is_known:
+                break
+            if event.id is not None:
+                ids.add(event.id)
+            x = self.restricted(event.features)
+            if encoder is not None:
+                rows.append(x)
+                continue
+            if not x.keys() <= self.columns.keys():
+                break
+            try:
+                rows.append(self.columns.row(x))
+            except (ValueError, TypeError):
+                break
+        return rows
+
+    def _follow(self, events: list[Event], rows: list[Any], limits: ModelLimits) -> list[Answer]:
+        """Predict and learn rows, up to the first that is refused."""
+        learner = self.learner
+        codes = [learner.codes[event.label] for event in events]
+        X: Any = rows if self.encoder is not None else np.array(rows)
+        P, done, reason = learner.follow(X, np.array(codes))
+        answers: list[Answer] = []
+        for event, p, code in zip(events, P.tolist()[:done], codes, strict=False):
+            self._score(p, code)
+            self._forget(event.id)
+            text = b"" if event.id is None else as_json(event.features)
+            head: dict[str, Any] = {} if event.id is None else {"id": event.id}
+            head["probabilities"] = dict(zip(learner.labels, p, strict=True))
+            answers.append({**head, **self._finished(event, text, limits)})
+        if done < len(events):
+            answers.append(RefusedError(422, str(reason)))
+        return answers
+
+    def _apply(self, event: Event, limits: ModelLimits) -> dict[str, Any]:
         head = {} if event.id is None else {"id": event.id}
         if event.features is None:
             return {**head, **self._late_label(event, limits)}
@@ -102,7 +185,7 @@ class ServedModel(KeptModel):
             if event.id is not None:
                 self._remember(event.id, event.features, forecast, limits)
             return {**head, "probabilities": forecast}
-        text = b"" if event.id is None else _json(event.features)
+        text = b"" if event.id is None else as_json(event.features)
         repeated = self._repeated(event, text)
         if repeated is not None:
             return {**head, **repeated}
@@ -132,7 +215,7 @@ class ServedModel(KeptModel):
             return None
         if self.learner.labels[known.code] != event.label:
             raise RefusedError(409, f"the id {event.id!r:.80} was learned with another label")
-        if text and _print(text) != known.print:
+        if text and fingerprint(text) != known.print:
             raise RefusedError(409, f"the id {event.id!r:.80} was learned with other features")
         return {"learned": False, "step": known.step}
 
@@ -142,8 +225,14 @@ class ServedModel(KeptModel):
             self.learn_one(features, label)
         except (ValueError, TypeError) as error:
             raise RefusedError(422, str(error)) from None
-        code = self.learner.codes[label]
-        self.scores.update(np.array(p), code)
+        self._score(p, self.learner.codes[label])
+
+    def _score(self, p: list[float], code: int) -> None:
+        """Count an example that was learned, and its forecast."""
+        last = self._unscored
+        if last and (len(last) >= UNSCORED or len(last[0][0]) != len(p)):
+            _ = self.scores
+        last.append((p, code))
         self.progress.add(p, code)
         self.counts["learned"] += 1
 
@@ -166,7 +255,7 @@ class ServedModel(KeptModel):
         if event.id is not None:
             assert event.label is not None
             code = self.learner.codes[event.label]
-            self.done[event.id] = Learned(code, step, _print(text))
+            self.done[event.id] = Learned(code, step, fingerprint(text))
             while len(self.done) > limits.waiting:
                 self.done.popitem(last=False)
         return {"learned": True, "step": step}
@@ -177,7 +266,7 @@ class ServedModel(KeptModel):
         """Keep a forecast until its label comes; forget one of its name, and the oldest."""
         self._forget(key)
         self.done.pop(key, None)
-        text = _json(features)
+        text = as_json(features)
         self.waiting[key] = text, np.array(list(forecast.values()), dtype=np.float64)
         self.waiting_bytes += len(text)
         self.counts["remembered"] += 1
@@ -193,53 +282,19 @@ class ServedModel(KeptModel):
         self.waiting_bytes -= len(self.waiting.pop(key)[0])
 
     def __getstate__(self) -> dict[str, Any]:
-        waiting = {
-            "ids": stacked_texts(key.encode() for key in self.waiting),
-            "features": stacked_texts(text for text, _ in self.waiting.values()),
-            "P": stacked([p for _, p in self.waiting.values()]),
-        }
-        done = {
-            "ids": stacked_texts(key.encode() for key in self.done),
-            "learned": np.array(list(self.done.values()), dtype=np.int64).reshape(-1, 3),
-        }
-        changed = {"waiting": waiting, "done": done, "progress": self.progress.state()}
-        state = {**self.__dict__, **changed}
-        del state["waiting_bytes"]
+        kept = remembered.state(self.waiting, self.done)
+        state = {**self.__dict__, **kept, "progress": self.progress.state(), "scores": self.scores}
+        del state["waiting_bytes"], state["_unscored"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        learner = self._check_parts(state)
+        classes = len(self._check_parts(state).labels)
         if not isinstance(state["journal"], str):
             raise TypeError("a served model must know its journal")
         _validate.count(state["place"], "place", least=0, most=_validate.MOST_STEPS)
-        progress = Progress.restored(state["progress"], len(learner.labels))
-        waiting, done, saved = OrderedDict(), OrderedDict(), state["waiting"]
-        for key, text, p in zip(
-            unstacked(saved["ids"], "u"),
-            unstacked(saved["features"], "u"),
-            unstacked(saved["P"], "f"),
-            strict=True,
-        ):
-            if len(p) > len(learner.labels) or not ((p >= 0) & (p <= 1)).all():
-                raise ValueError("what waits for its label does not go with the learner")
-            waiting[bytes(key).decode()] = checked_record(text), p
-        rows = state["done"]["learned"]
-        keys = unstacked(state["done"]["ids"], "u")
-        if rows.dtype != np.int64 or rows.shape != (len(keys), 3):
-            raise ValueError("what was learned is not known by its identifiers")
-        for key, (code, step, print_) in zip(keys, rows.tolist(), strict=True):
-            if not (0 <= code < len(learner.labels) and step >= 1):
-                raise ValueError("what was learned does not go with the learner")
-            done[bytes(key).decode()] = Learned(code, step, print_)
+        progress = Progress.restored(state["progress"], classes)
+        waiting = remembered.waiting_of(state["waiting"], classes)
+        done = remembered.done_of(state["done"], classes)
         sizes = sum(len(text) for text, _ in waiting.values())
         kept = {"waiting": waiting, "waiting_bytes": sizes, "done": done, "progress": progress}
-        self._restore({**state, **kept})
-
-
-def _json(features: Features) -> bytes:
-    return json.dumps(features, separators=(",", ":")).encode()
-
-
-def _print(text: bytes) -> int:
-    """A fingerprint: 63 bits."""
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+        self._restore({**state, **kept, "_unscored": []})

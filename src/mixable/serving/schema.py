@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mixable.serving.store import NAME
+
 ID = {
     "anyOf": [{"type": "string"}, {"type": "number"}],
     "description": "By it, a label finds its forecast, and a request may be repeated.",
@@ -45,3 +47,14 @@ EVENTS = _body(
     [],
     {"features": {"hour": 9, "visits": 1}, "label": "no"},
 )
+NAMED = {
+    "parameters": [
+        {
+            "name": "name",
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "pattern": f"^{NAME.pattern}$"},
+            "description": "The name of the model.",
+        }
+    ]
+}

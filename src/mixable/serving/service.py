@@ -8,7 +8,6 @@ lost, and a model never knows more than the disk.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from mixable._files import clear_parts
 from mixable.serving import journal
 from mixable.serving.events import Event
 from mixable.serving.limits import Limits, RefusedError, busy
-from mixable.serving.model import ServedModel
+from mixable.serving.model import MOST, Answer, ServedModel
 from mixable.serving.recovery import as_entry, recover
 from mixable.serving.store import DEFAULT, Held, Models
 from mixable.streaming.files import Lock
@@ -31,8 +30,6 @@ LONGEST_JOURNAL = 2**26  # bytes, until a checkpoint
 QUEUE_BYTES = 2**26
 PAUSE = 1.0  # seconds between two checkpoints, at least
 TURN = 0.005  # seconds after which learning lets others have their turn
-
-Answer = dict[str, Any] | RefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ class Service:
     async def submit(self, held: Held, events: list[Event]) -> list[Answer]:
         """Bring events to the disk, let the model learn them, and return the answers."""
         if not any(event.changes for event in events):
-            return [self._apply(held, event, 0) for event in events]
+            return self._apply(held, events, 0)
         if self.stopping:
             raise RefusedError(503, "the service is stopping")
         size = sum(len(event.text) for event in events)
@@ -152,7 +149,7 @@ class Service:
         self._queue.append(entry)
         self._wake.set()
         try:
-            return await asyncio.shield(entry.answers)
+            return await entry.answers
         finally:
             held.pending -= 1
             self._queued -= len(events)
@@ -168,13 +165,16 @@ class Service:
         self.rejected.append((name, reason))
 
     async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
         while not self.stopping or self._queue:
             is_long = self.journal.length > LONGEST_JOURNAL
             patience = min(PAUSE, self._seconds) if self._wanted or is_long else self._seconds
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), patience)
+            timer = loop.call_later(patience, self._wake.set)
+            await self._wake.wait()
+            timer.cancel()
             self._wake.clear()
             if self._queue:
+                await asyncio.sleep(0)  # requests that have come by now go along
                 await self._commit()
             if time.monotonic() - self._checkpointed >= patience:
                 await self._checkpoint()
@@ -194,31 +194,34 @@ class Service:
             self._fail("the journal cannot be written", error)
             self._want_checkpoint()  # which makes room if it can be written
             for entry in batch:
-                entry.answers.set_exception(busy("the disk cannot be written"))
+                if not entry.answers.done():  # who asked may have gone
+                    entry.answers.set_exception(busy("the disk cannot be written"))
             return
         self.commits += 1
         turn = time.monotonic()
         for entry in batch:
             answers: list[Answer] = []
-            for event in entry.events:
-                answers.append(self._apply(entry.held, event, number))
-                number += 1 if event.changes else 0
+            for begin in range(0, len(entry.events), MOST):
+                some = entry.events[begin : begin + MOST]
+                number += sum(1 for event in some if event.changes)
+                answers += self._apply(entry.held, some, number - 1)
                 if time.monotonic() - turn > TURN:
                     await asyncio.sleep(0)
                     turn = time.monotonic()
-            entry.answers.set_result(answers)
+            if not entry.answers.done():
+                entry.answers.set_result(answers)
 
-    def _apply(self, held: Held, event: Event, number: int) -> Answer:
-        if event.changes:
+    def _apply(self, held: Held, events: list[Event], number: int) -> list[Answer]:
+        """Let a model have events, of which `number` is the last in the journal."""
+        if any(event.changes for event in events):
             held.model.journal, held.model.place, held.dirty = self.journal.id, number, True
+        held.last = next((event.features for event in events if event.features), held.last)
         try:
-            return held.model.apply(event, self.limits.model)
-        except RefusedError as refused:
-            return refused
+            return held.model.apply_many(events, self.limits.model)
         except Exception as error:  # no memory, say; the journal must not bring it back
             self._fail(f"{held.name} cannot learn an event", error)
             self._want_checkpoint()
-            return RefusedError(503, f"the model cannot learn this: {error!s:.200}")
+            return [RefusedError(503, f"the model cannot learn this: {error!s:.200}")] * len(events)
 
     def _want_checkpoint(self) -> None:
         self._wanted = True

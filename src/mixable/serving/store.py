@@ -9,6 +9,8 @@ from pathlib import Path
 
 from mixable import persistence
 from mixable._files import write_whole
+from mixable.serving.events import Features
+from mixable.serving.importance import Importance
 from mixable.serving.limits import RefusedError
 from mixable.serving.model import ServedModel
 
@@ -25,6 +27,8 @@ class Held:
         self.name, self.model = name, model
         self.pending = 0  # requests that are about to change it, or to read it
         self.dirty = False  # whether it has learned something that its file has not
+        self.last: Features | None = None  # the record that came last
+        self.importance = Importance()
 
 
 class Models:

@@ -1,0 +1,33 @@
+"""What is remembered of identifiers, as it is saved."""
+
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+from mixable.serving.remembered import Learned, done_of, state, waiting_of
+
+
+def test_what_is_saved_comes_back_in_its_order():
+    waiting = OrderedDict(b=(b'{"x":1}', np.array([0.25, 0.75])), a=(b"{}", np.empty(0)))
+    done = OrderedDict({"\u00e9": Learned(1, 7, 2**62), "": Learned(0, 1, 0)})
+    saved = state(waiting, done)
+    again = waiting_of(saved["waiting"], 2)
+    assert list(again) == ["b", "a"]
+    assert all(again[key][0] == waiting[key][0] for key in waiting)
+    assert all(np.array_equal(again[key][1], waiting[key][1]) for key in waiting)
+    assert list(done_of(saved["done"], 2).items()) == list(done.items())
+
+
+@pytest.mark.parametrize("p", [[0.5, 0.5], [2.0], [-1.0]])
+def test_forecasts_that_no_model_made_are_refused(p):
+    saved = state(OrderedDict(a=(b"{}", np.array(p))), OrderedDict())
+    with pytest.raises(ValueError, match="does not go with the learner"):
+        waiting_of(saved["waiting"], 1)
+
+
+@pytest.mark.parametrize("learned", [Learned(2, 1, 0), Learned(-1, 1, 0), Learned(0, 0, 0)])
+def test_labels_that_no_model_learned_are_refused(learned):
+    saved = state(OrderedDict(), OrderedDict(a=learned))
+    with pytest.raises(ValueError, match="does not go with the learner"):
+        done_of(saved["done"], 2)
