@@ -173,7 +173,7 @@ class Roster {
         wake_all_ = first_probation();
     }
 
-    void visit_counters(Visitor& visitor) {
+    [[gnu::cold]] void visit_counters(Visitor& visitor) {
         visitor("leader", leader_);
         visitor("next_trial", next_trial_);
         visitor("doubts", doubts_);
@@ -185,7 +185,7 @@ class Roster {
         }
     }
     /// What was visited before says which members have a state.
-    void visit_arrays(Visitor& visitor) {
+    [[gnu::cold]] void visit_arrays(Visitor& visitor) {
         weights.visit_arrays(visitor);
         visitor("active", active_, 1L, active_.size(), active_.size());
         build();
@@ -195,7 +195,7 @@ class Roster {
                 members[i].known->visit(prefixed);
             }
     }
-    bool counters_are_valid(long step) const {
+    [[gnu::cold]] bool counters_are_valid(long step) const {
         bool valid = wake_all_ >= 0 && wake_all_ <= longest_probation;
         valid = valid && (doubts_ == 0 || doubts_ == 1);
         for (long index : {leader_, next_trial_})
@@ -212,7 +212,7 @@ class Roster {
         }
         return valid && someone;
     }
-    bool contents_are_valid() const {
+    [[gnu::cold]] bool contents_are_valid() const {
         bool valid = weights.sound();
         for (long r = 0; r < active_.size(); ++r)
             valid = valid && (active_[r] == 0 || active_[r] == 1);

@@ -7,22 +7,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable._types import Array
-from mixable.estimators import tables
-from mixable.estimators.base import StreamEstimator
+from mixable.estimators.class_rows import ClassRows
+from mixable.estimators.class_coefficients import ClassCoefficients
 from mixable.estimators.labels import check_kinds, checked_labels
-from mixable.learner import Design, Learner, design_of_classes, design_of_records, takes_features
-from mixable.learner.coefficients import coefficients, deviations
-from mixable.learner.record_inputs import RecordInputs, records_encoder
-from mixable.records import Columns, Rows
+from mixable.learner import Design, Learner, design_of_classes
+from mixable.records import Columns
 
 
 # Scikit-learn is not typed.
-class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
+class GAFClassifier(ClassifierMixin, ClassCoefficients, ClassRows):  # type: ignore[misc]
     """Probabilities you can bet on, from one pass over the data.
 
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
@@ -202,48 +199,6 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         self.learner_ = learner
         return rows, values, weight
 
-    def _rows(self, X: Any, *, reset: bool = False) -> Any:
-        """Rows as the learner takes them: an array, a frame of records, or sparse rows."""
-        if reset:
-            is_sparse, has_encoder = issparse(X), False
-        else:
-            is_sparse = self._is_sparse
-            has_encoder = takes_features(self.learner_) and not is_sparse
-        if is_sparse:
-            options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
-            return tables.sparse_rows(csr_array(validate_data(self, X, reset=reset, **options)))
-        names = tables.column_names(X)
-        is_new = reset and names is not None
-        if is_new and (self.columns is not None or tables.has_records(X)):
-            has_encoder = True
-        if not has_encoder:
-            return super()._rows(X.toarray() if issparse(X) else X, reset=reset)
-        if names is None:
-            raise ValueError("X must be a frame with the columns of the first call")
-        validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
-        if not len(X):
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        return X
-
-    @property
-    def _is_sparse(self) -> bool:
-        inputs = self.learner_.inputs
-        return takes_features(self.learner_) and not isinstance(inputs, RecordInputs)
-
-    def _new_learner(self, rows: Any, labels: Any, *, closed: bool = False) -> Learner:
-        """A learner of the kind that takes such rows."""
-        design = self._design()
-        if isinstance(rows, np.ndarray):
-            return Learner(design, rows.shape[1], labels, closed=closed)
-        if isinstance(rows, Rows):
-            sparse = design_of_records(design, numbers=False)
-            return Learner(sparse, 0, labels, closed=closed)
-        encoder = records_encoder(self.columns)
-        encoder.guess(rows)
-        crosses = self.columns is not None and bool(self.columns.cross)
-        design = design_of_records(design, crosses=crosses)
-        return Learner(design, encoder.n_dense, labels, closed=closed, encoder=encoder)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Where everything is given there is one posterior, on numbers.
@@ -279,10 +234,6 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             raise AttributeError("classes_ is known after fit or partial_fit")
         return np.array(self.learner_.labels)[self._order()]
 
-    def _order(self) -> NDArray[np.int_]:
-        """The learner's columns in the order of `classes_`."""
-        return np.argsort(np.array(self.learner_.labels), kind="stable")
-
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, n_classes) of each row, from what was learned; as in `classes_`."""
         check_is_fitted(self, "learner_")
@@ -307,32 +258,3 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
-
-    @property
-    def coef_(self) -> Array:
-        """Weights (n_classes, n_features); with two classes (1, n_features), of the log-odds."""
-        return self._by_class(self._coefficients()[0])
-
-    @property
-    def intercept_(self) -> Array:
-        """Intercepts (n_classes,), or (1,) if there are two classes."""
-        return self._by_class(self._coefficients()[1])
-
-    @property
-    def coef_std_(self) -> Array:
-        """Posterior standard deviations of `coef_`."""
-        check_is_fitted(self, "learner_")
-        K = self.learner_.forecaster.n_classes
-        contrasts = np.array([[-1.0, 1.0]]) if K == 2 else np.eye(K)[self._order()] - 1 / K
-        return deviations(self.learner_, contrasts)
-
-    def _coefficients(self) -> tuple[Array, Array]:
-        check_is_fitted(self, "learner_")
-        return coefficients(self.learner_)
-
-    def _by_class(self, values: Array) -> Array:
-        """Rows of the forecaster's classes in the order of `classes_`; the difference of two."""
-        if len(values) == 2:
-            order = self._order() if len(self.classes_) == 2 else np.arange(2)
-            return np.asarray(values[order[[1]]] - values[order[[0]]])
-        return np.asarray(values[self._order()])

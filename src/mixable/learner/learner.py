@@ -243,10 +243,7 @@ class Learner:
             self.add_features(Z.dense.shape[1] - self.n_features)
 
     def _refuse_too_large(self, X: Array) -> None:
-        """Refuse raw rows that are too large before the first part of a table is learned.
-
-        Scaled rows are within 10 deviations.
-        """
+        """Refuse raw rows that are too large before a part is learned; scaled ones never are."""
         if not self.design.standardize:
             with np.errstate(over="ignore"):
                 largest = int(np.nansum(X * X, axis=1).argmax())
@@ -264,8 +261,7 @@ class Learner:
         parts = self._parts(X) if X.ndim == 2 else []
         if len(parts) <= 1:
             return forecast(self.inputs.transform(X))
-        rows = [forecast(self.inputs.transform(X[part])) for part in parts]
-        return np.concatenate(rows, axis=0)
+        return np.concatenate([forecast(self.inputs.transform(X[part])) for part in parts])
 
     def __copy__(self) -> Learner:
         return copy.deepcopy(self)

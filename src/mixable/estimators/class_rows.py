@@ -1,0 +1,63 @@
+"""The rows that a classifier takes: tables of numbers, frames of records, sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils.validation import validate_data
+
+from mixable.estimators import tables
+from mixable.estimators.base import StreamEstimator
+from mixable.learner import Learner, design_of_records, takes_features
+from mixable.learner.record_inputs import RecordInputs, records_encoder
+from mixable.records import Columns, Rows
+
+
+class ClassRows(StreamEstimator):
+    """An estimator whose first rows decide which kind of rows its learner takes."""
+
+    columns: Columns | None
+
+    def _rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Rows as the learner takes them: an array, a frame of records, or sparse rows."""
+        if reset:
+            is_sparse, has_encoder = issparse(X), False
+        else:
+            is_sparse = self._is_sparse
+            has_encoder = takes_features(self.learner_) and not is_sparse
+        if is_sparse:
+            options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
+            return tables.sparse_rows(csr_array(validate_data(self, X, reset=reset, **options)))
+        names = tables.column_names(X)
+        is_new = reset and names is not None
+        if is_new and (self.columns is not None or tables.has_records(X)):
+            has_encoder = True
+        if not has_encoder:
+            return super()._rows(X.toarray() if issparse(X) else X, reset=reset)
+        if names is None:
+            raise ValueError("X must be a frame with the columns of the first call")
+        validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
+        if not len(X):
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return X
+
+    @property
+    def _is_sparse(self) -> bool:
+        inputs = self.learner_.inputs
+        return takes_features(self.learner_) and not isinstance(inputs, RecordInputs)
+
+    def _new_learner(self, rows: Any, labels: Any, *, closed: bool = False) -> Learner:
+        """A learner of the kind that takes such rows."""
+        design = self._design()
+        if isinstance(rows, np.ndarray):
+            return Learner(design, rows.shape[1], labels, closed=closed)
+        if isinstance(rows, Rows):
+            sparse = design_of_records(design, numbers=False)
+            return Learner(sparse, 0, labels, closed=closed)
+        encoder = records_encoder(self.columns)
+        encoder.guess(rows)
+        crosses = self.columns is not None and bool(self.columns.cross)
+        design = design_of_records(design, crosses=crosses)
+        return Learner(design, encoder.n_dense, labels, closed=closed, encoder=encoder)
