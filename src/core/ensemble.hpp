@@ -3,11 +3,8 @@
 // unit.hpp what lam and drift are measured by.
 #pragma once
 
-#include <functional>
-
 #include "any_forecaster.hpp"
 #include "moments.hpp"
-#include "parallel.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -67,7 +64,8 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
         for (long t = 0; t < n; t += period) {
             const long count = std::min(period, n - t);
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
-            in_each_team(count, [&](auto& team, long i, long end) { read_rows(team, i, end); });
+            roster_.in_each_team(options_.threads, count,
+                                 [&](auto& team, long i, long end) { read_rows(team, i, end); });
             for (long i = 0; i < count; ++i) mix(i, out + (t + i) * outputs());
         }
     }
@@ -109,7 +107,7 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
                 continue;
             }
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
-            in_each_team(count, [&](auto& team, long i, long end) {
+            roster_.in_each_team(options_.threads, count, [&](auto& team, long i, long end) {
                 run_rows(team, i, end, [&](long j) { return std::pair(y[t + j], weight(t + j)); });
             });
             for (long i = 0; i < count; ++i, p += columns()) {
@@ -336,17 +334,6 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
     }
     void learn(Bank<Outcome>& bank, const double*, Outcome y, double weight) {
         bank.learn(y, weight, [&](const Member<Outcome>& member) { return most_square(member); });
-    }
-
-    /// f(team, first, end) on all that are awake, over `count` rows.
-    template <class F>
-    void in_each_team(long count, F&& f) {
-        std::vector<std::function<void(long, long)>> work;
-        roster_.for_teams([&](auto& team) {
-            work.push_back([&f, &team](long first, long end) { f(team, first, end); });
-        });
-        in_parallel(options_.threads, work.size(), count,
-                    [&](std::size_t i, long first, long end) { work[i](first, end); });
     }
 
     void mix(long row, double* p) {

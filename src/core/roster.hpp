@@ -7,9 +7,11 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "bank.hpp"
+#include "parallel.hpp"
 #include "unit.hpp"
 #include "weights.hpp"
 
@@ -67,6 +69,16 @@ class Roster {
         for_awake([&](Member<Outcome>& member) {
             if (member.state) f(member);
         });
+    }
+    /// f(team, first, end) on each of them, over `count` rows, by several threads.
+    template <class F>
+    void in_each_team(long threads, long count, F&& f) {
+        std::vector<std::function<void(long, long)>> work;
+        for_teams([&](auto& team) {
+            work.push_back([&f, &team](long first, long end) { f(team, first, end); });
+        });
+        in_parallel(threads, work.size(), count,
+                    [&](std::size_t i, long first, long end) { work[i](first, end); });
     }
 
     double trust(const Member<Outcome>& member) const {

@@ -11,8 +11,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable._types import Array
-from mixable.estimators.class_rows import ClassRows
 from mixable.estimators.class_coefficients import ClassCoefficients
+from mixable.estimators.class_rows import ClassRows
 from mixable.estimators.labels import check_kinds, checked_labels
 from mixable.learner import Design, Learner, design_of_classes
 from mixable.records import Columns
