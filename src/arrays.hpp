@@ -9,19 +9,18 @@
 #include <nanobind/stl/vector.h>
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_23_API_VERSION
+// One table of NumPy's functions for all translation units; bindings.cpp fills it.
+#define PY_ARRAY_UNIQUE_SYMBOL mixable_numpy
+#ifndef MIXABLE_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
 #include <numpy/arrayobject.h>
 
 #include "gil.hpp"
 
-namespace nb = nanobind;
-using namespace MIXABLE_ISA;
+namespace MIXABLE_ISA {
 
-namespace {  // one translation unit includes this
-
-#define MIXABLE_STRING_(x) #x
-#define MIXABLE_STRING(x) MIXABLE_STRING_(x)
-
-nb::object new_array(std::initializer_list<npy_intp> shape) {
+inline nb::object new_array(std::initializer_list<npy_intp> shape) {
     PyObject* a =
         PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), NPY_DOUBLE);
     if (!a) throw nb::python_error();
@@ -33,19 +32,19 @@ T* data(nb::handle array) {
     return static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
 }
 
-bool is_plain(nb::handle x, int type, int ndim) {
+inline bool is_plain(nb::handle x, int type, int ndim) {
     if (!PyArray_CheckExact(x.ptr())) return false;
     auto* a = reinterpret_cast<PyArrayObject*>(x.ptr());
     return PyArray_NDIM(a) == ndim && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a);
 }
 
-npy_intp length(nb::handle x, int axis = 0) {
+inline npy_intp length(nb::handle x, int axis = 0) {
     return PyArray_DIM(reinterpret_cast<PyArrayObject*>(x.ptr()), axis);
 }
 
 /// An array that the Python side has already checked; anything else is a mistake of ours, not the
 /// user's.
-const double* checked(nb::handle x, int ndim) {
+inline const double* checked(nb::handle x, int ndim) {
     if (!is_plain(x, NPY_DOUBLE, ndim))
         throw nb::type_error("expected a C-contiguous float64 array");
     return data(x);
@@ -58,4 +57,4 @@ nb::object validated(const char* what, Arguments... arguments) {
         [&] { return nb::module_::import_("mixable._validate").attr(what)(arguments...); });
 }
 
-}  // namespace
+}  // namespace MIXABLE_ISA

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
+#include "arrays.hpp"
 #include "core/csv.hpp"
-#include "model.hpp"
 
+namespace MIXABLE_ISA {
 namespace {  // one translation unit includes this
 
 template <class T>
@@ -99,3 +100,4 @@ nb::bytes format_rows(nb::handle P, const nb::list& heads,
 }
 
 }  // namespace
+}  // namespace MIXABLE_ISA

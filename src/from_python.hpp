@@ -5,9 +5,9 @@
 #include "core/blas.hpp"
 #include "core/expectation.hpp"
 
-namespace {  // one translation unit includes this
+namespace MIXABLE_ISA {
 
-void* capsule_pointer(nb::handle module, const char* name) {
+inline void* capsule_pointer(nb::handle module, const char* name) {
     nb::object capsule = module.attr("__pyx_capi__")[name];
     const char* signature = PyCapsule_GetName(capsule.ptr());
     if (!signature || !std::strstr(signature, "int *"))
@@ -18,7 +18,7 @@ void* capsule_pointer(nb::handle module, const char* name) {
 
 /// Filled on first use, under the GIL. The imports may let another thread in, which then fills it
 /// too, with the same: a guarded static would deadlock.
-const Blas& scipy_blas() {
+inline const Blas& scipy_blas() {
     static Blas blas;
     if (!blas.dpotri) {
         const auto import = [](const char* name) {
@@ -37,7 +37,7 @@ const Blas& scipy_blas() {
 }
 
 /// (kind, reach, m, points (k x m) or None, weights (m) or None, seed): see mixable.integrals.Rung.
-Rung rung_from(nb::handle h, long k) {
+inline Rung rung_from(nb::handle h, long k) {
     const nb::tuple t = nb::cast<nb::tuple>(h);
     const auto kind = nb::cast<std::string>(t[0]);
     Rung rung;
@@ -61,10 +61,10 @@ Rung rung_from(nb::handle h, long k) {
     return rung;
 }
 
-std::shared_ptr<const std::vector<Rung>> ladder_from(const nb::list& rungs, long k) {
+inline std::shared_ptr<const std::vector<Rung>> ladder_from(const nb::list& rungs, long k) {
     std::vector<Rung> ladder;
     for (nb::handle h : rungs) ladder.push_back(rung_from(h, k));
     return std::make_shared<const std::vector<Rung>>(std::move(ladder));
 }
 
-}  // namespace
+}  // namespace MIXABLE_ISA

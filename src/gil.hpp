@@ -13,7 +13,7 @@
 
 namespace nb = nanobind;
 
-namespace {  // one translation unit includes this
+namespace MIXABLE_ISA {
 
 inline bool is_shutting_down() {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -72,4 +72,4 @@ class WithoutGil {
     PyThreadState* state_;
 };
 
-}  // namespace
+}  // namespace MIXABLE_ISA

@@ -3,38 +3,40 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 
+#include "core/any_forecaster.hpp"
 #include "core/follow.hpp"
-#include "core/forecaster.hpp"
+#include "core/symmetric.hpp"
 #include "saved.hpp"
 #include "use.hpp"
 
-namespace {  // one translation unit includes this
+// The name of each build is in those of its types: nanobind knows them by name.
+namespace MIXABLE_ISA {
 
 /// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at
 /// once.
-template <class Core>
+template <class Outcome>
 class Model : public OneUser {
    public:
-    using Outcome = typename Core::Outcome;
-    static constexpr bool has_posterior = Core::has_posterior, is_full = Core::is_full,
-                          is_ensemble = Core::is_ensemble;
+    static constexpr bool of_labels = std::is_same_v<Outcome, long>;
 
     /// To be used while a `Use` lives.
-    Core& core() { return forecaster_; }
+    AnyForecaster<Outcome>& forecaster() { return *forecaster_; }
+    const AnyForecaster<Outcome>& forecaster() const { return *forecaster_; }
 
     Model(const Model&) = delete;
     Model(Model&&) = delete;
-    template <class... Arguments>
-    explicit Model(Arguments&&... arguments)
-        : forecaster_(std::forward<Arguments>(arguments)...),
-          d_(forecaster_.row_length()),
+    explicit Model(std::unique_ptr<AnyForecaster<Outcome>> forecaster)
+        : forecaster_(std::move(forecaster)),
+          d_(forecaster_->row_length()),
           z_(d_),
-          long_step_(forecaster_.cost() > 2e5),
+          long_step_(forecaster_->cost() > 2e5),
           slice_(slice_rows()),
-          largest_(forecaster_.largest_square()) {}
+          largest_(forecaster_->largest_square()) {}
 
     nb::object predict(nb::handle x) {
         Use use(*this, Job::predict);
@@ -42,13 +44,14 @@ class Model : public OneUser {
         const nb::object clean = validated("inputs", x, d_);
         const bool one = is_plain(clean, NPY_DOUBLE, 1);
         const double* X = one ? data(clean) : checked(clean, 2);
-        const long n = one ? 1 : length(clean), K = forecaster_.outputs();
+        const long n = one ? 1 : length(clean), K = forecaster_->outputs();
         check_size(X, n, "x");
         if (one) return predict_row(X);
         nb::object out = new_array({n, K});
         double* p = data(out);
-        in_slices(
-            n, [&](long t, long count) { forecaster_.predict_many(X + t * d_, count, p + t * K); });
+        in_slices(n, [&](long t, long count) {
+            forecaster_->predict_many(X + t * d_, count, p + t * K);
+        });
         for (long t = 0; t < n; ++t) check_forecast(p + t * K);
         return out;
     }
@@ -66,29 +69,27 @@ class Model : public OneUser {
         double w = PyFloat_Check(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
         if (!(w >= 0 && w <= std::numeric_limits<double>::max()))
             w = nb::cast<double>(validated("weight", weight));
-        released([&] { forecaster_.learn(row, outcome, w); });
+        released([&] { forecaster_->learn(row, outcome, w); });
     }
 
     nb::object run(nb::handle X_, nb::handle y_, nb::handle weight_) {
         Use use(*this);
         const double *X = checked(X_, 2),
                      *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
-        if (!is_plain(y_, std::is_same_v<Outcome, long> ? NPY_LONG : NPY_DOUBLE, 1))
+        if (!is_plain(y_, of_labels ? NPY_LONG : NPY_DOUBLE, 1))
             throw nb::type_error("expected a C-contiguous array of outcomes");
         const Outcome* y = data<Outcome>(y_);
-        const long n = length(X_);
-        long K = forecaster_.outputs();
-        if constexpr (is_ensemble) K = forecaster_.columns();
+        const long n = length(X_), K = forecaster_->columns();
         if (length(X_, 1) != d_ || length(y_) != n || (weight && length(weight_) != n))
             throw nb::value_error("X, y and weight do not go together");
-        if constexpr (std::is_same_v<Outcome, long>)
+        if constexpr (of_labels)
             for (long t = 0; t < n; ++t)
                 if (y[t] < 0 || y[t] >= K) throw nb::value_error("y has a label out of range");
         check_size(X, n, "X");
         nb::object out = new_array({n, K});
         double* p = data(out);
         in_slices(n, [&](long t, long count) {
-            forecaster_.run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K);
+            forecaster_->run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K);
         });
         for (long t = 0; t < n; ++t) check_forecast(p + t * K);
         return out;
@@ -104,7 +105,7 @@ class Model : public OneUser {
         if (!is_plain(y_, NPY_LONG, 1))
             throw nb::type_error("expected a C-contiguous array of labels");
         const long* y = data<long>(y_);
-        const long n = length(X_), K = forecaster_.outputs();
+        const long n = length(X_), K = forecaster_->outputs();
         if (length(X_, 1) != scaler.d || scaler.views * scaler.width != d_ || length(y_) != n)
             throw nb::value_error("X, y and the scaler do not go together");
         for (long t = 0; t < n; ++t)
@@ -115,7 +116,7 @@ class Model : public OneUser {
         {
             WithoutGil without_gil;
             followed = MIXABLE_ISA::follow(
-                forecaster_, scaler, X, y, n, p,
+                *forecaster_, scaler, X, y, n, p,
                 [this](const double* z) { check_size(z, 1, "the input"); },
                 [this](const double* forecast) { check_forecast(forecast); });
         }
@@ -136,89 +137,60 @@ class Model : public OneUser {
     void learn_raw(Scaler& scaler, nb::handle x, long y, double weight) {
         Use use(*this);
         const double* row = raw_row(scaler, x);
-        if (y < 0 || y >= forecaster_.outputs()) throw nb::value_error("y is out of range");
+        if (y < 0 || y >= forecaster_->outputs()) throw nb::value_error("y is out of range");
         if (!(weight >= 0 && weight <= std::numeric_limits<double>::max()))
             weight = nb::cast<double>(validated("weight", weight));
         // Only the forecaster's step leaves Python's lock: others may read the scaler meanwhile.
         learn_one(scaler, row, weight, z_, [&](const double* z) {
             check_size(z, 1, "x");
-            released([&] { forecaster_.learn(z, y, weight); });
+            released([&] { forecaster_->learn(z, y, weight); });
         });
     }
 
     nb::object mean() {
         Use use(*this);
-        nb::object out = new_array({forecaster_.predictions(), forecaster_.features()});
-        forecaster_.mean(data(out));
+        nb::object out = new_array({forecaster_->predictions(), forecaster_->features()});
+        forecaster_->mean(data(out));
         return out;
     }
 
     nb::object precision() {
         Use use(*this);
-        if (!forecaster_.state.keeps_precision())
+        if (!forecaster_->keeps_precision())
             throw nb::value_error("A is not accumulated when drift > 0");
-        return filled({D(), D()}, [&](double* out) { forecaster_.state.precision(out); });
+        return filled({D(), D()}, [&](double* out) { forecaster_->precision(out); });
     }
 
     nb::object covariance() {
         Use use(*this);
-        const auto [rows, columns] = forecaster_.covariance_size();
-        return filled({rows, columns}, [&](double* out) { forecaster_.covariance(out); });
+        const auto [rows, columns] = forecaster_->covariance_size();
+        return filled({rows, columns}, [&](double* out) { forecaster_->covariance(out); });
     }
 
     nb::object feature_covariances() {
         Use use(*this);
-        const long k = forecaster_.predictions();
-        return filled({forecaster_.features(), k, k},
-                      [&](double* out) { forecaster_.feature_covariances(out); });
+        const long k = forecaster_->predictions();
+        return filled({forecaster_->features(), k, k},
+                      [&](double* out) { forecaster_->feature_covariances(out); });
     }
 
     void set_mean(nb::handle mean) {
         Use use(*this);
         const double* values = checked(mean, 2);
-        if (length(mean, 0) != forecaster_.state.k || length(mean, 1) != d_)
+        if (length(mean, 0) != forecaster_->predictions() || length(mean, 1) != d_)
             throw nb::value_error("the mean has the wrong shape");
-        forecaster_.state.set_mean(values);
-        forecaster_.forget_reading();
+        forecaster_->set_mean(values);
     }
-
-    nb::object weights() {
-        Use use(*this);
-        const long n = forecaster_.experts();
-        nb::object out = new_array({2, n});
-        forecaster_.weights(data(out), data(out) + n);
-        return out;
-    }
-
-    nb::object components(nb::handle x) {
-        Use use(*this);
-        const double* row = checked(x, 1);
-        if (length(x) != d_) throw nb::value_error("x has the wrong shape");
-        check_size(row, 1, "x");
-        const long width = forecaster_.reading_width() + 1;
-        Buffer rows(forecaster_.experts() * width);
-        const long n = forecaster_.components(row, rows);
-        nb::object out = new_array({n, width});
-        copy(rows, n * width, data(out));
-        return out;
-    }
-
-    nb::object trust() {
-        Use use(*this);
-        return filled({forecaster_.judged()}, [&](double* out) { forecaster_.trust(out); });
-    }
-
-    double scale() const { return forecaster_.scale(); }
-    double score() const { return forecaster_.score(); }
-    double seconds() const { return forecaster_.seconds(); }
 
     /// Takes over what a smaller model of the same kind has learned.
     void adopt(Model& other) {
         Use use(*this), other_use(other);
-        forecaster_.adopt(other.forecaster_);
+        const AnyForecaster<Outcome>&mine = *forecaster_, &theirs = *other.forecaster_;
+        if (typeid(mine) != typeid(theirs)) throw nb::type_error("a model of another kind");
+        forecaster_->adopt(theirs);
     }
 
-    long steps() const { return forecaster_.steps(); }
+    long steps() const { return forecaster_->steps(); }
     double largest_square() const { return largest_; }
 
     nb::dict state() {
@@ -229,16 +201,16 @@ class Model : public OneUser {
     /// All or nothing: when something does not fit, the model is as it was before.
     void restore(const nb::dict& state) {
         Use use(*this);
-        if (!forecaster_.may_be_restored())
+        if (!forecaster_->may_be_restored())
             throw nb::value_error("a state of this kind can only be restored into a new model");
         const nb::dict before = all();
         try {
             visit(LoadingCounters(state));
-            if (!forecaster_.counters_are_valid())
+            if (!forecaster_->counters_are_valid())
                 throw nb::value_error("the saved state's counters do not fit this model");
             visit(LoadingArrays(state, false));
             read_arrays(state);
-            if (!forecaster_.contents_are_valid())
+            if (!forecaster_->contents_are_valid())
                 throw nb::value_error("the saved state's contents do not fit this model");
         } catch (...) {
             visit(LoadingCounters(before));
@@ -247,26 +219,44 @@ class Model : public OneUser {
         }
     }
 
+   protected:
+    /// A row that was checked before, and is not too large.
+    const double* checked_row(nb::handle x) const {
+        const double* row = checked(x, 1);
+        if (length(x) != d_) throw nb::value_error("x has the wrong shape");
+        check_size(row, 1, "x");
+        return row;
+    }
+
+    template <class F>
+    nb::object filled(std::initializer_list<long> shape, F&& fill) {
+        nb::object out = new_array(shape);
+        double* p = data(out);
+        WithoutGil without_gil;
+        fill(p);
+        return out;
+    }
+
    private:
     nb::dict all() {
         nb::dict out;
         visit(Saving(out));
         return out;
     }
-    void visit(Visitor&& visitor) { forecaster_.visit(visitor); }
+    void visit(Visitor&& visitor) { forecaster_->visit(visitor); }
     void read_arrays(const nb::dict& state) {
-        forecaster_.clear();
+        forecaster_->clear();
         visit(LoadingArrays(state, true));
-        forecaster_.forget_reading();
+        forecaster_->forget_reading();
     }
 
     Outcome outcome_from(nb::handle y) const {
-        if constexpr (std::is_same_v<Outcome, double>) {
+        if constexpr (!of_labels) {
             const double value = PyFloat_Check(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr())
                                                         : std::numeric_limits<double>::quiet_NaN();
             return std::isfinite(value) ? value : nb::cast<double>(validated("target", y));
         } else {
-            const long K = forecaster_.outputs();
+            const long K = forecaster_->outputs();
             long label = -1;
             if (PyLong_CheckExact(y.ptr()) || PyArray_IsScalar(y.ptr(), Integer)) {
                 label = PyNumber_AsSsize_t(y.ptr(), nullptr);
@@ -290,9 +280,9 @@ class Model : public OneUser {
     }
 
     nb::object predict_row(const double* row) {
-        nb::object out = new_array({forecaster_.outputs()});
+        nb::object out = new_array({forecaster_->outputs()});
         double* p = data(out);
-        released([&] { forecaster_.predict(row, p); });
+        released([&] { forecaster_->predict(row, p); });
         check_forecast(p);
         return out;
     }
@@ -300,8 +290,7 @@ class Model : public OneUser {
     /// The last line of defence: parameters, inputs or a file may be so extreme that there is no
     /// forecast in double precision. Deviations may be infinite.
     void check_forecast(const double* p) const {
-        const long numbers =
-            is_ensemble && !std::is_same_v<Outcome, long> ? 1 : forecaster_.outputs();
+        const long numbers = of_labels ? forecaster_->outputs() : 1;
         if (!std::all_of(p, p + numbers, [](double value) { return std::isfinite(value); }))
             throw std::domain_error(
                 "the forecast is not a finite number in double precision: the input or what was "
@@ -322,21 +311,12 @@ class Model : public OneUser {
             }
     }
 
-    long D() const { return forecaster_.predictions() * forecaster_.features(); }
-
-    template <class F>
-    nb::object filled(std::initializer_list<long> shape, F&& fill) {
-        nb::object out = new_array(shape);
-        double* p = data(out);
-        WithoutGil without_gil;
-        fill(p);
-        return out;
-    }
+    long D() const { return forecaster_->predictions() * forecaster_->features(); }
 
     /// Rows between two looks for Ctrl-C: some 10 ms of work, in whole blocks.
     long slice_rows() const {
-        const double rows = std::min(1024.0, 2e8 / (forecaster_.cost() + 1e4));
-        return std::max(1L, long(rows) / forecaster_.block()) * forecaster_.block();
+        const double rows = std::min(1024.0, 2e8 / (forecaster_->cost() + 1e4));
+        return std::max(1L, long(rows) / forecaster_->block()) * forecaster_->block();
     }
 
     /// f(first, count) over n rows without the GIL, with a look for Ctrl-C after each slice.
@@ -359,7 +339,7 @@ class Model : public OneUser {
         f();
     }
 
-    Core forecaster_;
+    std::unique_ptr<AnyForecaster<Outcome>> forecaster_;
     long d_;    // numbers in an input
     Buffer z_;  // a row that was scaled
     bool long_step_;
@@ -367,4 +347,14 @@ class Model : public OneUser {
     double largest_;  // of |x|^2
 };
 
-}  // namespace
+/// The model of one class of forecasters, which is one class in Python.
+template <class Core>
+class ModelOf : public Model<typename Core::Outcome> {
+   public:
+    using Model<typename Core::Outcome>::Model;
+    /// To be used while a `Use` lives.
+    Core& core() { return static_cast<Core&>(this->forecaster()); }
+    const Core& core() const { return static_cast<const Core&>(this->forecaster()); }
+};
+
+}  // namespace MIXABLE_ISA

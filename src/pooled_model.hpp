@@ -6,10 +6,16 @@
 #include "sparse_model.hpp"
 
 namespace MIXABLE_ISA {
-namespace {  // one translation unit includes this
 
-using AutoGafModel = Model<Ensemble<ClassFamily>>;
-using JudgeModel = Model<Judge>;
+/// The judge of a pool.
+class JudgeModel : public ModelOf<Judge> {
+   public:
+    using ModelOf<Judge>::ModelOf;
+    nb::object trust() {
+        Use use(*this);
+        return filled({core().judged()}, [&](double* out) { core().trust(out); });
+    }
+};
 
 class PooledModel {
    public:
@@ -32,10 +38,10 @@ class PooledModel {
                                                                nb::cast<Shapes&>(item[1])));
                 continue;
             }
-            AutoGafModel& forecaster = nb::cast<AutoGafModel&>(item[3]);
+            Model<long>& forecaster = nb::cast<Model<long>&>(item[3]);
             Landmarks* map = item[1].is_none() ? nullptr : &nb::cast<Landmarks&>(item[1]);
             users_.push_back(&forecaster);
-            parts.push_back(std::make_unique<ScaledExpert>(scaler, forecaster.core(), map,
+            parts.push_back(std::make_unique<ScaledExpert>(scaler, forecaster.forecaster(), map,
                                                            nb::cast<double>(item[2])));
         }
         pooled_ = std::make_unique<Pooled>(d, std::move(parts), judge_.core());
@@ -189,5 +195,4 @@ class PooledModel {
     std::unique_ptr<Pooled> pooled_;
 };
 
-}  // namespace
 }  // namespace MIXABLE_ISA

@@ -8,6 +8,7 @@
 #include "core/instants.hpp"
 #include "events.hpp"
 
+namespace MIXABLE_ISA {
 namespace {  // one translation unit includes this
 
 /// Letters as Python has them.
@@ -253,3 +254,4 @@ void bind_records(nb::module_& m) {
 }
 
 }  // namespace
+}  // namespace MIXABLE_ISA

@@ -8,7 +8,7 @@
 #include "arrays.hpp"
 #include "core/visitor.hpp"
 
-namespace {  // one translation unit includes this
+namespace MIXABLE_ISA {
 
 /// Copies everything into a dictionary.
 class Saving final : public Visitor {
@@ -77,4 +77,4 @@ class LoadingArrays final : public Visitor {
     bool writes_, may_be_missing_;  // whether NaN is an entry like others
 };
 
-}  // namespace
+}  // namespace MIXABLE_ISA

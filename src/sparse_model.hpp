@@ -9,7 +9,6 @@
 
 // The name of each build is in those of its types: nanobind knows them by name.
 namespace MIXABLE_ISA {
-namespace {  // one translation unit includes this
 
 /// A C-contiguous array of a type, of which one is used in each place.
 template <class T>
@@ -220,5 +219,4 @@ class SparseModel : public OneUser {
     std::unique_ptr<Sparse> sparse_;
 };
 
-}  // namespace
 }  // namespace MIXABLE_ISA

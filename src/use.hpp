@@ -8,7 +8,7 @@
 
 #include "gil.hpp"
 
-namespace {  // one translation unit includes this
+namespace MIXABLE_ISA {
 
 /// What a call does with a model.
 enum class Job { predict, other };
@@ -49,4 +49,4 @@ class OneUser {
     std::atomic<bool> predicts_{false};    // what it does
 };
 
-}  // namespace
+}  // namespace MIXABLE_ISA

@@ -1,4 +1,4 @@
-"""Writes src/mixable/_core/__init__.pyi from the signatures in src/bindings.cpp, by nanobind's
+"""Writes src/mixable/_core/__init__.pyi from the signatures in src/bind_*.cpp, by nanobind's
 stubgen. Run it when the bindings have changed and the core has been built:
 
     python tests/make_stub.py
@@ -15,7 +15,7 @@ from mixable import _core
 STUB = Path(__file__).parent.parent / "src/mixable/_core/__init__.pyi"
 
 HEADER = '''\
-"""The compiled core of mixable. tests/make_stub.py writes this from src/bindings.cpp."""
+"""The compiled core of mixable. tests/make_stub.py writes this from src/bind_*.cpp."""
 
 from collections.abc import Sequence
 from typing import Any, SupportsIndex

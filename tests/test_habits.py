@@ -139,3 +139,15 @@ def test_every_module_has_tests_of_its_name():
 def test_no_file_of_tests_is_longer_than_400_lines():
     sizes = {path: len(path.read_text().splitlines()) for path in (ROOT / "tests").rglob("*.py")}
     assert not [path for path, lines in sizes.items() if lines > 400]
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind", "most"), [("src/mixable", "*.py", 300), ("src", "*.[ch]pp", 400)]
+)
+def test_files_are_short_enough_to_be_read(folder, kind, most):
+    sizes = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines())
+        for path in (ROOT / folder).rglob(kind)
+    }
+    assert sizes
+    assert not {path: lines for path, lines in sizes.items() if lines > most}

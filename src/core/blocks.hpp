@@ -172,7 +172,7 @@ class Blocks final : public State, public InBlocks {
         return out;
     }
 
-    void visit(Visitor& visitor) override {
+    [[gnu::cold]] void visit(Visitor& visitor) override {
         visitor("steps", steps_);
         visitor("pending", n_);
         visitor("since_refresh", since_refresh_);
@@ -188,11 +188,11 @@ class Blocks final : public State, public InBlocks {
         prepared_ = n_;
         read_ = -1;
     }
-    bool counters_are_valid() const override {
+    [[gnu::cold]] bool counters_are_valid() const override {
         return n_ >= 0 && n_ < r && steps_ >= n_ && steps_ <= most_steps && since_refresh_ >= 0 &&
                since_refresh_ <= steps_ + period() + r && shape_.may_have_regulariser(regulariser_);
     }
-    bool contents_are_valid(double limit) const override {
+    [[gnu::cold]] bool contents_are_valid(double limit) const override {
         const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
         const double shown = std::max(largest_square(), 1.001e100);
         for (long t = 0; t < n_; ++t)

@@ -84,15 +84,17 @@ class Curvature {
         mirror(out, D, 0, D);
     }
 
-    void visit_counters(Visitor& visitor) { visitor("curvature_pending", n_); }
-    void visit_arrays(Visitor& visitor) {
+    [[gnu::cold]] void visit_counters(Visitor& visitor) { visitor("curvature_pending", n_); }
+    [[gnu::cold]] void visit_arrays(Visitor& visitor) {
         if (is_kept()) visitor("A", A, D, D, ld);
         visitor("curvature_x", x_, n_, d, dp);
         visitor("curvature_c", c_, n_, k * k, k * k);
     }
-    bool counters_are_valid() const { return n_ >= 0 && n_ < shape_.curvature_capacity(); }
+    [[gnu::cold]] bool counters_are_valid() const {
+        return n_ >= 0 && n_ < shape_.curvature_capacity();
+    }
     /// Whether the remembered steps have inputs of at most this squared norm, and a sum.
-    bool contents_are_valid(double largest) const {
+    [[gnu::cold]] bool contents_are_valid(double largest) const {
         for (long t = 0; t < n_; ++t) {
             const double square = squared_norm(x_ + t * dp, d);
             if (!(square <= largest)) return false;

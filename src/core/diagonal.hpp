@@ -124,14 +124,16 @@ class Diagonal final : public State {
         next_ = prepared_ = 0;
     }
 
-    void visit(Visitor& visitor) override {
+    [[gnu::cold]] void visit(Visitor& visitor) override {
         visitor("steps", steps_);
         visitor("V", V, k, d, dp);
         visitor("S", S, k, d, dp);
     }
     void clear() override { next_ = prepared_ = 0; }
-    bool counters_are_valid() const override { return steps_ >= 0 && steps_ <= most_steps; }
-    bool contents_are_valid(double limit) const override {
+    [[gnu::cold]] bool counters_are_valid() const override {
+        return steps_ >= 0 && steps_ <= most_steps;
+    }
+    [[gnu::cold]] bool contents_are_valid(double limit) const override {
         const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
         for (long c = 0; c < k; ++c)
             for (long l = 0; l < d; ++l) {

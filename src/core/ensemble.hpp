@@ -3,19 +3,16 @@
 // unit.hpp what lam and drift are measured by.
 #pragma once
 
-#include <functional>
-
+#include "any_forecaster.hpp"
 #include "moments.hpp"
-#include "parallel.hpp"
 
 namespace MIXABLE_ISA {
 
 /// What a Family must have is said in auto_rules.hpp.
 template <class Family>
-class Ensemble {
+class Ensemble final : public AnyForecaster<typename Family::Outcome> {
    public:
     using Outcome = typename Family::Outcome;
-    static constexpr bool has_posterior = true, is_full = false, is_ensemble = true;
 
     struct Options {
         double scale;  // of the mean square of an input; 0: that of the first one that is not zero
@@ -41,39 +38,40 @@ class Ensemble {
 
     const long d, row;
 
-    long predictions() const { return family_.predictions(); }
-    long features() const { return d; }
-    long row_length() const { return row; }
-    long outputs() const { return family_.outputs(); }
+    long predictions() const override { return family_.predictions(); }
+    long features() const override { return d; }
+    long row_length() const override { return row; }
+    long outputs() const override { return family_.outputs(); }
     /// Numbers of a row of what `run` returns: the forecast, and its log score.
-    long columns() const { return outputs() + (Family::scores ? 1 : 0); }
+    long columns() const override { return outputs() + (Family::scores ? 1 : 0); }
     /// The log of the likelihood (of a density, without 2 pi) that the forecast gave to the outcome
     /// learned last; 0 if that was too early to say.
     double score() const { return score_; }
-    long steps() const { return steps_; }
-    long block() const { return period; }
-    static constexpr double largest_square() { return 1e280; }
-    double cost() const { return total(&PosteriorShape::cost); }
+    long steps() const override { return steps_; }
+    long block() const override { return period; }
+    double largest_square() const override { return 1e280; }
+    double cost() const override { return total(&PosteriorShape::cost); }
     /// About how long a step takes with everyone awake.
     double seconds() const { return total(&PosteriorShape::seconds); }
 
-    void predict(const double* x, double* p) {
+    void predict(const double* x, double* p) override {
         read_input(x);
         mix(0, p);
     }
 
-    void predict_many(const double* X, long n, double* out) {
+    void predict_many(const double* X, long n, double* out) override {
         forget_reading();
         for (long t = 0; t < n; t += period) {
             const long count = std::min(period, n - t);
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
-            in_each_team(count, [&](auto& team, long i, long end) { read_rows(team, i, end); });
+            roster_.in_each_team(options_.threads, count,
+                                 [&](auto& team, long i, long end) { read_rows(team, i, end); });
             for (long i = 0; i < count; ++i) mix(i, out + (t + i) * outputs());
         }
     }
 
     /// An example of weight 0 leaves no trace but in the number of steps.
-    void learn(const double* x, Outcome y, double weight) {
+    void learn(const double* x, Outcome y, double weight) override {
         if (!is_acceptable(y, weight)) refuse();
         score_ = 0;
         if (weight == 0) {
@@ -94,7 +92,8 @@ class Ensemble {
         review_if_due();
     }
 
-    void run(const double* X, const Outcome* y, const double* weights, long n, double* out) {
+    void run(const double* X, const Outcome* y, const double* weights, long n,
+             double* out) override {
         forget_reading();
         const auto weight = [&](long t) { return weights ? weights[t] : 1.0; };
         for (long t = 0; t < n;) {
@@ -108,7 +107,7 @@ class Ensemble {
                 continue;
             }
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
-            in_each_team(count, [&](auto& team, long i, long end) {
+            roster_.in_each_team(options_.threads, count, [&](auto& team, long i, long end) {
                 run_rows(team, i, end, [&](long j) { return std::pair(y[t + j], weight(t + j)); });
             });
             for (long i = 0; i < count; ++i, p += columns()) {
@@ -124,16 +123,16 @@ class Ensemble {
     }
 
     /// Mean of the weights, and covariances for each feature, for inputs as they come.
-    void mean(double* out) const {
+    void mean(double* out) const override {
         mixed_mean(roster_, family_, unit_.factor(), predictions() * d, out);
     }
-    void feature_covariances(double* out) const {
+    void feature_covariances(double* out) const override {
         mixed_covariances(roster_, family_, unit_.factor(), predictions(), d, out);
     }
 
     long experts() const { return roster_.weights.size(); }
     /// The trust in each expert (all together 1), and whether it is awake.
-    void weights(double* weight, double* awake) const {
+    [[gnu::noinline]] void weights(double* weight, double* awake) const {
         roster_.weights.all(weight);
         set_to_zero(awake, experts());
         roster_.for_experts([&](long r) { awake[r] = 1.0; });
@@ -144,7 +143,7 @@ class Ensemble {
 
     /// The readings of x by the experts that are awake, each `width` numbers, after its weight;
     /// returns how many.
-    long components(const double* x, double* out) {
+    [[gnu::noinline]] long components(const double* x, double* out) {
         read_input(x);
         long n = 0;
         const long width = family_.width();
@@ -157,26 +156,27 @@ class Ensemble {
     }
 
     /// Takes over what a smaller ensemble has learned.
-    void adopt(const Ensemble& other) {
+    [[gnu::cold]] void adopt(const AnyForecaster<Outcome>& from) override {
+        const auto& other = static_cast<const Ensemble&>(from);
         forget_reading();
         steps_ = other.steps_;
         unit_.adopt(other.unit_);
         roster_.adopt(other.roster_);
     }
 
-    void visit(Visitor& visitor) {
+    [[gnu::cold]] void visit(Visitor& visitor) override {
         visitor("steps", steps_);
         unit_.visit_counters(visitor);
         roster_.visit_counters(visitor);
         unit_.visit_arrays(visitor);
         roster_.visit_arrays(visitor);
     }
-    bool counters_are_valid() const {
+    [[gnu::cold]] bool counters_are_valid() const override {
         return steps_ >= 0 && steps_ <= most_steps && unit_.counters_are_valid() &&
                roster_.counters_are_valid(steps_);
     }
     /// Whether the arrays, as just read from a saved state, make sense.
-    bool contents_are_valid() const {
+    [[gnu::cold]] bool contents_are_valid() const override {
         const auto is_example = [&](double y, double weight) {
             return family_.has(y) && weight > 0 && weight <= most_weight;
         };
@@ -189,12 +189,12 @@ class Ensemble {
         roster_.start_over();
         forget_reading();
     }
-    void clear() {
+    void clear() override {
         roster_.for_awake([](Member<Outcome>& member) { member.known->clear(); });
     }
-    bool may_be_restored() const { return steps_ == 0; }
+    bool may_be_restored() const override { return steps_ == 0; }
 
-    void forget_reading() {
+    void forget_reading() override {
         roster_.for_awake([](Member<Outcome>& member) {
             if (member.state) member.state->forget_prepared();
         });
@@ -334,17 +334,6 @@ class Ensemble {
     }
     void learn(Bank<Outcome>& bank, const double*, Outcome y, double weight) {
         bank.learn(y, weight, [&](const Member<Outcome>& member) { return most_square(member); });
-    }
-
-    /// f(team, first, end) on all that are awake, over `count` rows.
-    template <class F>
-    void in_each_team(long count, F&& f) {
-        std::vector<std::function<void(long, long)>> work;
-        roster_.for_teams([&](auto& team) {
-            work.push_back([&f, &team](long first, long end) { f(team, first, end); });
-        });
-        in_parallel(options_.threads, work.size(), count,
-                    [&](std::size_t i, long first, long end) { work[i](first, end); });
     }
 
     void mix(long row, double* p) {

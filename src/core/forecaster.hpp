@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "any_forecaster.hpp"
 #include "structures.hpp"
 
 namespace MIXABLE_ISA {
@@ -13,10 +14,10 @@ namespace MIXABLE_ISA {
 /// which refer to what begin was given; see gaf.hpp. Kind is a state of state.hpp, or State itself
 /// for one that is chosen at run time.
 template <class Rule, class Kind = Posterior>
-class Forecaster {
+class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
    public:
     using Outcome = typename Rule::Outcome;
-    static constexpr bool is_full = std::is_same_v<Kind, Posterior>, is_ensemble = false,
+    static constexpr bool is_full = std::is_same_v<Kind, Posterior>,
                           has_posterior = is_full || std::is_same_v<Kind, State>;
 
     template <class... RuleArguments>
@@ -35,39 +36,53 @@ class Forecaster {
     Kind& state;
     Rule rule;
 
-    long block() const { return block_; }
-    long predictions() const { return state.k; }
-    long features() const { return state.d; }
-    double cost() const { return state.cost(); }
-    long row_length() const { return state.d; }
-    long outputs() const { return rule.outputs; }
-    long steps() const { return state.steps(); }
-    /// The largest |x|^2 that can be learned from.
-    double largest_square() const { return state.largest_square(); }
-    void mean(double* out) const { state.mean(out); }
-    void covariance(double* out) const { state.covariance(out); }
-    std::pair<long, long> covariance_size() const { return state.covariance_size(); }
-    void feature_covariances(double* out) const { state.feature_covariances(out); }
-    void adopt(const Forecaster& other) {
-        state.adopt(other.state);
+    long block() const override { return block_; }
+    long predictions() const override { return state.k; }
+    long features() const override { return state.d; }
+    double cost() const override { return state.cost(); }
+    long row_length() const override { return state.d; }
+    long outputs() const override { return rule.outputs; }
+    long steps() const override { return state.steps(); }
+    double largest_square() const override { return state.largest_square(); }
+    void mean(double* out) const override { state.mean(out); }
+    void covariance(double* out) const override { state.covariance(out); }
+    std::pair<long, long> covariance_size() const override { return state.covariance_size(); }
+    void feature_covariances(double* out) const override { state.feature_covariances(out); }
+    bool keeps_precision() const override {
+        if constexpr (is_full)
+            return state.keeps_precision();
+        else
+            return AnyForecaster<Outcome>::keeps_precision();
+    }
+    void precision(double* out) const override {
+        if constexpr (is_full)
+            state.precision(out);
+        else
+            AnyForecaster<Outcome>::precision(out);
+    }
+    void set_mean(const double* mean) override {
+        if constexpr (is_full)
+            state.set_mean(mean);
+        else
+            AnyForecaster<Outcome>::set_mean(mean);
+        forget_reading();
+    }
+    void adopt(const AnyForecaster<Outcome>& other) override {
+        state.adopt(static_cast<const Forecaster&>(other).state);
         forget_reading();
     }
 
-    void visit(Visitor& visitor) { state.visit(visitor); }
-    bool counters_are_valid() const { return state.counters_are_valid(); }
-    void clear() { state.clear(); }
-    bool contents_are_valid() const { return state.contents_are_valid(1e300); }
-    static constexpr bool may_be_restored() { return true; }
+    void visit(Visitor& visitor) override { state.visit(visitor); }
+    bool counters_are_valid() const override { return state.counters_are_valid(); }
+    void clear() override { state.clear(); }
+    bool contents_are_valid() const override { return state.contents_are_valid(1e300); }
 
-    /// The forecast p (outputs) for input x (d). The reading is kept, so that learning the same x
-    /// next costs no second projection.
-    void predict(const double* x, double* p) {
+    void predict(const double* x, double* p) override {
         read_input(x);
         rule.predict(p);
     }
 
-    /// The same for the n rows of X, all from the present state.
-    void predict_many(const double* X, long n, double* out) {
+    void predict_many(const double* X, long n, double* out) override {
         forget_reading();
         for (long t = 0; t < n;) {
             const long count = std::min(state.room(), n - t);
@@ -79,13 +94,13 @@ class Forecaster {
         }
     }
 
-    void learn(const double* x, Outcome y, double weight) {
+    void learn(const double* x, Outcome y, double weight) override {
         read_input(x);
         push(y, weight);
     }
 
-    /// Row t of out (n x outputs) is predicted before y_t is learned. `weight` may be null.
-    void run(const double* X, const Outcome* y, const double* weight, long n, double* out) {
+    void run(const double* X, const Outcome* y, const double* weight, long n,
+             double* out) override {
         forget_reading();
         for (long t = 0; t < n;) {
             state.prepare({X + t * state.d, std::min(state.room(), n - t), state.d});
@@ -98,8 +113,7 @@ class Forecaster {
         }
     }
 
-    /// To be called when the state has been changed from outside.
-    void forget_reading() {
+    void forget_reading() override {
         state.forget_prepared();
         fresh_ = false;
     }

@@ -63,13 +63,15 @@ class GradientState final : public State {
         steps_ = other.steps();
     }
 
-    void visit(Visitor& visitor) override {
+    [[gnu::cold]] void visit(Visitor& visitor) override {
         visitor("steps", steps_);
         visitor("V", V, k, d, dp);
     }
     void clear() override { prepared_ = false; }
-    bool counters_are_valid() const override { return steps_ >= 0 && steps_ <= most_steps; }
-    bool contents_are_valid(double) const override {
+    [[gnu::cold]] bool counters_are_valid() const override {
+        return steps_ >= 0 && steps_ <= most_steps;
+    }
+    [[gnu::cold]] bool contents_are_valid(double) const override {
         return squared_norm(V, k * dp) <= largest_weights;
     }
 

@@ -208,14 +208,16 @@ class Lane final : public Knowledge, public InBlocks {
         blocks.adopt(other, exchange);
         take(blocks);
     }
-    void visit(Visitor& visitor) override {
+    [[gnu::cold]] void visit(Visitor& visitor) override {
         Blocks blocks = as_blocks();
         blocks.visit(visitor);
         take(blocks);
     }
     void clear() override {}
-    bool counters_are_valid() const override { return as_blocks().counters_are_valid(); }
-    bool contents_are_valid(double limit) const override {
+    [[gnu::cold]] bool counters_are_valid() const override {
+        return as_blocks().counters_are_valid();
+    }
+    [[gnu::cold]] bool contents_are_valid(double limit) const override {
         return as_blocks().contents_are_valid(limit);
     }
 
@@ -232,7 +234,7 @@ class Lane final : public Knowledge, public InBlocks {
                 for (long j = 0; j <= i; ++j, entry += W) f(c, i, j, entry);
     }
 
-    Blocks as_blocks() const {
+    [[gnu::cold]] Blocks as_blocks() const {
         Blocks out(shape(), lanes_->blas_);
         out.steps_ = steps();
         out.since_refresh_ = lanes_->since_refresh_[at()];
@@ -251,7 +253,7 @@ class Lane final : public Knowledge, public InBlocks {
     }
 
     /// Takes over blocks, with what is pending in them.
-    void take(const Blocks& blocks) {
+    [[gnu::cold]] void take(const Blocks& blocks) {
         lanes_->steps_[at()] = blocks.steps_;
         lanes_->since_refresh_[at()] = blocks.since_refresh_;
         regulariser_ = blocks.regulariser_;

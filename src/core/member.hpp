@@ -116,7 +116,7 @@ struct Member {
         for (double* number : readings->memory()) *number = 0;
     }
 
-    void visit_counters(Visitor& visitor) {
+    [[gnu::cold]] void visit_counters(Visitor& visitor) {
         visitor("awake", awake);
         visitor("until", until);
         visitor("led", led);

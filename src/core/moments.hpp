@@ -8,8 +8,8 @@ namespace MIXABLE_ISA {
 
 /// The mean (D) of the members' means, by trust.
 template <class Outcome, class Family>
-void mixed_mean(const Roster<Outcome>& roster, const Family& family, double unit, long D,
-                double* out) {
+[[gnu::cold]] void mixed_mean(const Roster<Outcome>& roster, const Family& family, double unit,
+                              long D, double* out) {
     set_to_zero(out, D);
     Buffer one(D);
     roster.for_awake([&](const Member<Outcome>& member) {
@@ -22,8 +22,8 @@ void mixed_mean(const Roster<Outcome>& roster, const Family& family, double unit
 /// Those of the K weights of each of d features (d x K x K): the covariances of the posteriors, and
 /// of their means.
 template <class Outcome, class Family>
-void mixed_covariances(const Roster<Outcome>& roster, const Family& family, double unit, long K,
-                       long d, double* out) {
+[[gnu::cold]] void mixed_covariances(const Roster<Outcome>& roster, const Family& family,
+                                     double unit, long K, long d, double* out) {
     const long D = K * d;
     set_to_zero(out, D * K);
     Buffer centre(D), one(D), within(D * K);

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "any_forecaster.hpp"
 #include "pairwise.hpp"
 #include "rest.hpp"
 #include "state.hpp"
@@ -218,11 +219,8 @@ class SharedGaf {
 /// The judge over some experts. Its input is their forecasts (N x K); its forecast is that of two
 /// pools, each read at two widths, and of the experts themselves, mixed by their losses. One of the
 /// pools forgets.
-class Judge {
+class Judge final : public AnyForecaster<long> {
    public:
-    using Outcome = long;
-    static constexpr bool has_posterior = false, is_full = false, is_ensemble = false;
-
     Judge(long experts, long classes, double lam, double drift, double smoothing, double share,
           double least_gain)
         : N(experts),
@@ -239,29 +237,29 @@ class Judge {
 
     const long N, K;
 
-    long predictions() const { return 2; }
-    long features() const { return N; }
-    long row_length() const { return N * K; }
-    long outputs() const { return K; }
-    long steps() const { return steps_ + rest_.alone(); }
-    long block() const { return 1; }
-    static constexpr double largest_square() { return 1e280; }
-    double cost() const { return 200.0 * double(N * N * K); }
+    long predictions() const override { return 2; }
+    long features() const override { return N; }
+    long row_length() const override { return N * K; }
+    long outputs() const override { return K; }
+    long steps() const override { return steps_ + rest_.alone(); }
+    long block() const override { return 1; }
+    double largest_square() const override { return 1e280; }
+    double cost() const override { return 200.0 * double(N * N * K); }
 
-    void predict(const double* x, double* p) {
+    void predict(const double* x, double* p) override {
         read(x);
         set_to_zero(p, K);
         for (long r = 0; r < N + readings; ++r)
             for (long c = 0; c < K; ++c) p[c] += weights_.trust(r) * forecasts_[r * K + c];
     }
-    void predict_many(const double* X, long n, double* out) {
+    void predict_many(const double* X, long n, double* out) override {
         for (long t = 0; t < n; ++t) predict(X + t * N * K, out + t * K);
     }
-    void learn(const double* x, long y, double weight) {
+    void learn(const double* x, long y, double weight) override {
         read(x);
         push(y, weight);
     }
-    void run(const double* X, const long* y, const double* weight, long n, double* out) {
+    void run(const double* X, const long* y, const double* weight, long n, double* out) override {
         for (long t = 0; t < n; ++t) {
             predict(X + t * N * K, out + t * K);
             push(y[t], weight ? weight[t] : 1.0);
@@ -269,7 +267,7 @@ class Judge {
     }
 
     /// The weights of the two pools (2 x N).
-    void mean(double* out) const {
+    void mean(double* out) const override {
         for (std::size_t i = 0; i < 2; ++i) copy(pools_[i].w, N, out + long(i) * N);
     }
     long judged() const { return N + readings; }
@@ -280,7 +278,8 @@ class Judge {
     Rest& rest() { return rest_; }
 
     /// Takes over what a judge of fewer classes has learned.
-    void adopt(const Judge& other) {
+    void adopt(const AnyForecaster<long>& from) override {
+        const auto& other = static_cast<const Judge&>(from);
         steps_ = other.steps_;
         rest_ = other.rest_;  // of a judge with the same parameters
         weights_.adopt(other.weights_);
@@ -292,7 +291,7 @@ class Judge {
         everyone();
     }
 
-    void visit(Visitor& visitor) {
+    [[gnu::cold]] void visit(Visitor& visitor) override {
         visitor("steps", steps_);
         Prefixed resting(visitor, "rest.");
         rest_.visit(resting);
@@ -306,10 +305,10 @@ class Judge {
         }
         everyone();
     }
-    bool counters_are_valid() const {
+    [[gnu::cold]] bool counters_are_valid() const override {
         return steps_ >= 0 && steps_ <= most_steps && rest_.sound(most_steps);
     }
-    bool contents_are_valid() const {
+    [[gnu::cold]] bool contents_are_valid() const override {
         return weights_.sound() && pools_[0].is_valid() && pools_[1].is_valid();
     }
     void start_over() {
@@ -319,9 +318,8 @@ class Judge {
         for (SharedGaf& pool : pools_) pool.start_over();
         everyone();
     }
-    void clear() {}
-    static constexpr bool may_be_restored() { return true; }
-    static void forget_reading() {}
+    void clear() override {}
+    void forget_reading() override {}
 
    private:
     static constexpr long readings = 4;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "auto_rules.hpp"
+#include "any_forecaster.hpp"
 #include "follow.hpp"
 #include "landmarks.hpp"
 #include "pool.hpp"
@@ -71,8 +71,7 @@ class PoolExpert {
 /// the intercept, the features times `amplitude`, and the inputs in their last scaling.
 class ScaledExpert final : public PoolExpert {
    public:
-    ScaledExpert(Scaler& scaler, Ensemble<ClassFamily>& forecaster, Landmarks* map,
-                 double amplitude)
+    ScaledExpert(Scaler& scaler, AnyForecaster<long>& forecaster, Landmarks* map, double amplitude)
         : scaler_(scaler),
           forecaster_(forecaster),
           map_(map),
@@ -136,7 +135,7 @@ class ScaledExpert final : public PoolExpert {
     }
 
     Scaler& scaler_;
-    Ensemble<ClassFamily>& forecaster_;
+    AnyForecaster<long>& forecaster_;
     Landmarks* map_;
     double amplitude_;
     bool may_be_landmark_ = false;

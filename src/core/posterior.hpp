@@ -56,7 +56,7 @@ class Posterior final : public State {
     long room() const override { return r - n_; }
 
     /// Their P, Gram rows and means before the block.
-    void prepare(const Rows& rows, bool in_turn = true) override {
+    [[gnu::noinline]] void prepare(const Rows& rows, bool in_turn = true) override {
         const long count = rows.count;
         for (long t = 0; t < count; ++t) rows.copy(t, d, X + (n_ + t) * dp);
         project(count);
@@ -77,7 +77,7 @@ class Posterior final : public State {
     bool has_prepared() const override { return prepared_ > n_; }
     void forget_prepared() override { prepared_ = n_; }
 
-    void read(long after = 0) override {
+    [[gnu::noinline]] void read(long after = 0) override {
         const long c = n_ * k, cu = n_ * rank, own = (n_ + after) * k;
         const double* Kt = K + own * lt;
         dots(c, 1, h, lt, k, Kt, lt, m, k);
@@ -94,7 +94,7 @@ class Posterior final : public State {
         }
     }
 
-    void push(const double* v, const double* F) override {
+    [[gnu::noinline]] void push(const double* v, const double* F) override {
         const long c = n_ * k, cu = n_ * rank;
         // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
         combine(k, rank, k, 1.0, {G, sk, 1}, F, sr, GF, sr, false);
@@ -220,7 +220,7 @@ class Posterior final : public State {
                     out[(l * k + i) * k + j] = whole[(i * d + l) * D + j * d + l];
     }
 
-    void visit(Visitor& visitor) override {
+    [[gnu::cold]] void visit(Visitor& visitor) override {
         visitor("steps", steps_);
         visitor("pending", n_);
         curvature_.visit_counters(visitor);
@@ -238,14 +238,14 @@ class Posterior final : public State {
         for (Buffer* buffer : {&T, &B, &Z, &h}) buffer->clear();
         prepared_ = n_;
     }
-    bool counters_are_valid() const override {
+    [[gnu::cold]] bool counters_are_valid() const override {
         return n_ >= 0 && n_ < r && curvature_.counters_are_valid() && steps_ >= n_ &&
                steps_ <= most_steps && since_refresh_ >= 0 &&
                since_refresh_ <= steps_ + shape_.refresh_period() + r &&
                shape_.may_have_regulariser(regulariser_);
     }
     /// A and A^-1 are positive definite (up to rounding) and can belong together.
-    bool contents_are_valid(double limit) const override {
+    [[gnu::cold]] bool contents_are_valid(double limit) const override {
         // An ensemble shows a posterior what it does not let it learn, up to this size.
         const double shown = std::max(largest_square(), 1.001e100);
         for (long t = 0; t < n_; ++t)

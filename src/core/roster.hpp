@@ -7,9 +7,11 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "bank.hpp"
+#include "parallel.hpp"
 #include "unit.hpp"
 #include "weights.hpp"
 
@@ -67,6 +69,16 @@ class Roster {
         for_awake([&](Member<Outcome>& member) {
             if (member.state) f(member);
         });
+    }
+    /// f(team, first, end) on each of them, over `count` rows, by several threads.
+    template <class F>
+    void in_each_team(long threads, long count, F&& f) {
+        std::vector<std::function<void(long, long)>> work;
+        for_teams([&](auto& team) {
+            work.push_back([&f, &team](long first, long end) { f(team, first, end); });
+        });
+        in_parallel(threads, work.size(), count,
+                    [&](std::size_t i, long first, long end) { work[i](first, end); });
     }
 
     double trust(const Member<Outcome>& member) const {
@@ -173,7 +185,7 @@ class Roster {
         wake_all_ = first_probation();
     }
 
-    void visit_counters(Visitor& visitor) {
+    [[gnu::cold]] void visit_counters(Visitor& visitor) {
         visitor("leader", leader_);
         visitor("next_trial", next_trial_);
         visitor("doubts", doubts_);
@@ -185,7 +197,7 @@ class Roster {
         }
     }
     /// What was visited before says which members have a state.
-    void visit_arrays(Visitor& visitor) {
+    [[gnu::cold]] void visit_arrays(Visitor& visitor) {
         weights.visit_arrays(visitor);
         visitor("active", active_, 1L, active_.size(), active_.size());
         build();
@@ -195,7 +207,7 @@ class Roster {
                 members[i].known->visit(prefixed);
             }
     }
-    bool counters_are_valid(long step) const {
+    [[gnu::cold]] bool counters_are_valid(long step) const {
         bool valid = wake_all_ >= 0 && wake_all_ <= longest_probation;
         valid = valid && (doubts_ == 0 || doubts_ == 1);
         for (long index : {leader_, next_trial_})
@@ -212,7 +224,7 @@ class Roster {
         }
         return valid && someone;
     }
-    bool contents_are_valid() const {
+    [[gnu::cold]] bool contents_are_valid() const {
         bool valid = weights.sound();
         for (long r = 0; r < active_.size(); ++r)
             valid = valid && (active_[r] == 0 || active_[r] == 1);

@@ -189,7 +189,7 @@ class Sparse {
     }
 
     /// Everything but the slots.
-    void visit(Visitor& visitor) {
+    [[gnu::cold]] void visit(Visitor& visitor) {
         visitor("steps", steps_);
         visitor("collisions", collisions_);
         scale_.visit(visitor);

@@ -125,17 +125,17 @@ class Unit {
         }
     }
 
-    void visit_counters(Visitor& visitor) {
+    [[gnu::cold]] void visit_counters(Visitor& visitor) {
         visitor("inputs", inputs_);
         visitor("scale", scale_);
         visitor("unit", unit_);
         visitor("sizes", sizes_);
     }
-    void visit_arrays(Visitor& visitor) {
+    [[gnu::cold]] void visit_arrays(Visitor& visitor) {
         visitor("kept", kept_, kept_rows(), length(), length());
         visitor("sizes_kept", squares_, 1L, sizes_, period);
     }
-    bool counters_are_valid() const {
+    [[gnu::cold]] bool counters_are_valid() const {
         if (!(inputs_ >= 0 && inputs_ <= settling && sizes_ >= 0 && sizes_ <= period)) return false;
         if (!(is_unit(unit_) && (scale_ == 0 || (scale_ >= 1e-300 && scale_ <= 1e300))))
             return false;
@@ -143,7 +143,7 @@ class Unit {
     }
     /// `is_example(y, weight)` says whether these can be part of one.
     template <class F>
-    bool contents_are_valid(F&& is_example) const {
+    [[gnu::cold]] bool contents_are_valid(F&& is_example) const {
         bool valid = true;
         for (long i = 0; i < sizes_; ++i) valid = valid && is_unit(squares_[i]);
         for (long i = 0; i < kept_rows(); ++i) {

@@ -1,4 +1,5 @@
 // What goes through everything that a forecaster has learned: to save it, to load it, to check it.
+// Functions that only this needs are marked cold: they are compiled for size, which is quicker.
 #pragma once
 
 #include <string>

@@ -85,8 +85,8 @@ class Weights {
             copy(*theirs, size(), *mine);
     }
 
-    void visit_counters(Visitor& visitor) { visitor("judge", judge_); }
-    void visit_arrays(Visitor& visitor) {
+    [[gnu::cold]] void visit_counters(Visitor& visitor) { visitor("judge", judge_); }
+    [[gnu::cold]] void visit_arrays(Visitor& visitor) {
         visitor("weight", shared_, 1L, size(), size());
         visitor("bayes", bayes_, 1L, size(), size());
     }

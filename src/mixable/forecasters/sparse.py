@@ -262,15 +262,10 @@ class SparseGAF(MulticlassForecaster):
             "the trust is in experts that forget.",
             "trust  expert",
         ]
-        order = np.argsort(-trust, kind="stable")[:5]
-        return "\n".join(
-            lines
-            + [
-                f"{trust[i]:5.1%}  lam {experts[i].lam:g}, b {experts[i].b:g}, "
-                f"alpha {experts[i].alpha:g}"
-                for i in order
-            ]
-        )
+        for i in np.argsort(-trust, kind="stable")[:5]:
+            lam, b, alpha = experts[i]
+            lines.append(f"{trust[i]:5.1%}  lam {lam:g}, b {b:g}, alpha {alpha:g}")
+        return "\n".join(lines)
 
     def _grow(self, **sizes: int) -> None:
         larger = type(self)(**{**self._parameters, **sizes})

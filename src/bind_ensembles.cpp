@@ -1,0 +1,95 @@
+// The mixtures of posteriors as Python objects.
+#include "bindings.hpp"
+#include "ensemble_model.hpp"
+#include "from_python.hpp"
+
+namespace MIXABLE_ISA {
+namespace {
+
+template <class Family>
+nb::class_<EnsembleModel<Family>, Model<typename Family::Outcome>> bind(nb::module_& m,
+                                                                        const char* name,
+                                                                        const char* doc) {
+    using M = EnsembleModel<Family>;
+    auto model = nb::class_<M, Model<typename Family::Outcome>>(m, name, doc);
+    model.def("feature_covariances", &Model<typename Family::Outcome>::feature_covariances,
+              nb::sig("def feature_covariances(self) -> NDArray[np.float64]"),
+              "The covariances (d, k, k) of the weights of each feature.");
+    model
+        .def("weights", &M::weights, nb::sig("def weights(self) -> NDArray[np.float64]"),
+             "The trust in each expert, and whether it is awake: two rows.")
+        .def("components", &M::components, nb::arg("x"),
+             nb::sig("def components(self, x: NDArray[np.float64]) -> NDArray[np.float64]"),
+             "The readings of x by the experts that are awake, one row each, after their "
+             "weight.")
+        .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
+                     "The mean square that inputs are measured by; 0 before the first.")
+        .def_prop_ro("score", &M::score, nb::sig("def score(self, /) -> float"),
+                     "The log score of the example learned last, without 2 pi; 0 at first.")
+        .def_prop_ro("seconds", &M::seconds, nb::sig("def seconds(self, /) -> float"),
+                     "About how long a step takes.");
+    return model;
+}
+
+}  // namespace
+
+void bind_ensembles(nb::module_& m) {
+    bind<ClassFamily>(m, "AutoGAF", "See mixable.AutoGAF; in K - 1 coordinates.")
+        .def(
+            "__init__",
+            [](EnsembleModel<ClassFamily>* self, long d, long K, const nb::list& grid,
+               const std::vector<double>& alphas, const nb::tuple& guard_, double mu, double scale,
+               double share, std::optional<bool> sleep, long threads, const nb::list& ladder,
+               long views) {
+                std::vector<GafMember> members;
+                for (nb::handle item : grid) {
+                    const auto [lam, beta, drift, view, always_awake, awake, structure] =
+                        nb::cast<std::tuple<double, double, double, long, bool, bool, std::string>>(
+                            item);
+                    members.push_back(
+                        {lam, beta, drift, view, always_awake, awake, structure_called(structure)});
+                }
+                std::optional<Guard> guard;
+                if (guard_.size() == 3) {
+                    const auto [kind, first, second] =
+                        nb::cast<std::tuple<std::string, double, double>>(guard_);
+                    guard = Guard{kind == "gradient", first, second};
+                }
+                new (self) EnsembleModel<ClassFamily>(make_auto_gaf(
+                    d, K, scipy_blas(), members, {alphas, mu, ladder_from(ladder, K - 1)}, guard,
+                    scale, share, sleep, threads, views));
+            },
+            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"),
+            nb::arg("guard"), nb::arg("mu"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"),
+            nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
+            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, "
+                    "float, float, int, bool, bool, str]], alphas: list[float], "
+                    "guard: tuple[str, float, float] | tuple[()], mu: float, scale: float, share: "
+                    "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int) "
+                    "-> None"));
+    bind<NormalFamily>(m, "AutoRidge", "See mixable.AutoRidge.")
+        .def(
+            "__init__",
+            [](EnsembleModel<NormalFamily>* self, long d, const nb::list& grid,
+               const std::vector<double>& noises, const std::vector<double>& tails, double scale,
+               double share, bool sleep, long threads, long views) {
+                std::vector<RidgeMember> members;
+                for (nb::handle item : grid) {
+                    const auto [lam, drift, robust, view, always_awake, awake] =
+                        nb::cast<std::tuple<double, double, bool, long, bool, bool>>(item);
+                    members.push_back({lam, drift, robust, view, always_awake, awake});
+                }
+                new (self) EnsembleModel<NormalFamily>(
+                    make_auto_ridge(d, scipy_blas(), members, noises, tails,
+                                    {scale, share, sleep, threads}, views));
+            },
+            nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("tails"),
+            nb::arg("scale"), nb::arg("share"), nb::arg("sleep"), nb::arg("threads"),
+            nb::arg("views"),
+            nb::sig("def __init__(self, n_features: int, grid: list[tuple[float, float, bool, int, "
+                    "bool, bool]], noises: list[float], tails: list[float], scale: float, share: "
+                    "float, "
+                    "sleep: bool, threads: int, views: int) -> None"));
+}
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,16 @@
+// What the parts of the module add to it: one function, and one translation unit, for each.
+#pragma once
+
+#include "arrays.hpp"
+
+namespace MIXABLE_ISA {
+
+void bind_models(nb::module_& m);     // forecasters of dense rows
+void bind_ensembles(nb::module_& m);  // mixtures of them
+void bind_inputs(nb::module_& m);     // scaling, landmarks, shapes
+void bind_pools(nb::module_& m);      // sparse rows; a judge over experts of several kinds
+
+}  // namespace MIXABLE_ISA
+
+// Text needs no vectors: it is compiled once, and belongs to all builds.
+void bind_text(nb::module_& m);

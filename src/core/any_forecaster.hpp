@@ -1,0 +1,74 @@
+// What every forecaster of dense rows can do. The bindings know it by this interface only, so that
+// they are compiled once for all forecasters of labels, and once for those of targets.
+#pragma once
+
+#include <stdexcept>
+#include <utility>
+
+#include "visitor.hpp"
+
+namespace MIXABLE_ISA {
+
+template <class Outcome_>
+class AnyForecaster {
+   public:
+    using Outcome = Outcome_;
+    AnyForecaster() = default;
+    AnyForecaster(const AnyForecaster&) = delete;
+    AnyForecaster& operator=(const AnyForecaster&) = delete;
+    virtual ~AnyForecaster() = default;
+
+    virtual long features() const = 0;
+    /// Numbers in an input.
+    virtual long row_length() const = 0;
+    /// Linear predictions whose weights `mean` shows.
+    virtual long predictions() const = 0;
+    /// Numbers in a forecast, and in a row of what `run` writes.
+    virtual long outputs() const = 0;
+    virtual long columns() const { return outputs(); }
+    /// Steps that are best learned together.
+    virtual long block() const = 0;
+    /// Multiplications of a step, roughly.
+    virtual double cost() const = 0;
+    /// The largest |x|^2 that can be learned from.
+    virtual double largest_square() const = 0;
+    virtual long steps() const = 0;
+
+    /// The forecast p (outputs) for input x. The reading is kept: to learn the same x next costs
+    /// less.
+    virtual void predict(const double* x, double* p) = 0;
+    /// The same for the n rows of X, all from the present state.
+    virtual void predict_many(const double* X, long n, double* out) = 0;
+    virtual void learn(const double* x, Outcome y, double weight) = 0;
+    /// Row t of out (n x columns) is predicted before y_t is learned. `weight` may be null.
+    virtual void run(const double* X, const Outcome* y, const double* weight, long n,
+                     double* out) = 0;
+    /// To be called when the state has been changed from outside.
+    virtual void forget_reading() = 0;
+
+    /// The mean (predictions x features) of the weights.
+    virtual void mean(double* out) const = 0;
+    // The rest is only asked of forecasters that have it.
+    virtual std::pair<long, long> covariance_size() const { has_none(); }
+    virtual void covariance(double*) const { has_none(); }
+    /// (features x predictions x predictions)
+    virtual void feature_covariances(double*) const { has_none(); }
+    virtual bool keeps_precision() const { has_none(); }
+    virtual void precision(double*) const { has_none(); }
+    virtual void set_mean(const double*) { has_none(); }
+
+    /// Takes over what another of the same class has learned, of fewer classes or features.
+    virtual void adopt(const AnyForecaster& other) = 0;
+    virtual void visit(Visitor& visitor) = 0;
+    virtual void clear() = 0;
+    virtual bool may_be_restored() const { return true; }
+    virtual bool counters_are_valid() const = 0;
+    virtual bool contents_are_valid() const = 0;
+
+   private:
+    [[noreturn]] static void has_none() {
+        throw std::logic_error("this forecaster does not keep that");
+    }
+};
+
+}  // namespace MIXABLE_ISA

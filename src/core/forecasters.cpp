@@ -1,0 +1,132 @@
+// The loops, rules and states of all forecasters of dense rows, for one instruction set.
+#include "forecasters.hpp"
+
+namespace MIXABLE_ISA {
+
+template class Forecaster<GafRule>;
+template class Forecaster<FolkloreRule>;
+template class Forecaster<ClassGafRule, State>;
+template class Forecaster<ClassFolkloreRule, State>;
+template class Forecaster<OnsRule>;
+template class Forecaster<AioliRule>;
+template class Forecaster<VawRule>;
+template class Forecaster<OgdRule, GradientState>;
+template class Ensemble<ClassFamily>;
+template class Ensemble<NormalFamily>;
+
+namespace {
+
+std::unique_ptr<Posterior> full(const PosteriorShape& shape, const Blas& blas) {
+    return std::make_unique<Posterior>(shape, blas);
+}
+
+/// If nothing is said, members that cost little never sleep; full ones beside others do, when they
+/// do not pay.
+void say_who_tires(std::vector<Plan<long>>& plans, std::optional<bool> sleep) {
+    constexpr double much = 1e5;
+    const bool mixed = std::any_of(plans.begin(), plans.end(), [](const Plan<long>& plan) {
+        return plan.shape.structure != Structure::full;
+    });
+    for (Plan<long>& plan : plans)
+        plan.tires = sleep.value_or(plan.shape.cost() > much ||
+                                    (mixed && plan.shape.structure == Structure::full));
+}
+
+Plan<long> plan_of(const GafMember& member, long d, long K, const GafReading& reading) {
+    const PosteriorShape shape = shape_for(K, d, member.lam, member.drift, member.structure, false);
+    std::unique_ptr<Readings<long>> readings;
+    if (shape.structure == Structure::full)
+        readings = std::make_unique<GafReadings<GafRule>>(
+            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder), reading.alphas);
+    else
+        readings = std::make_unique<GafReadings<ClassGafRule>>(
+            ClassGafRule(K, member.beta, 1.0, reading.mu, shape.structure == Structure::shared),
+            reading.alphas);
+    return {shape, std::move(readings), member.always_awake, member.view, member.awake};
+}
+
+Plan<long> plan_of(const Guard& guard, long d, long K) {
+    PosteriorShape shape = shape_for(K, d, 1.0, 0.0, Structure::full);
+    std::unique_ptr<Readings<long>> readings;
+    if (guard.is_gradient) {
+        shape.structure = Structure::gradient;
+        shape.radius = guard.first;
+        readings = std::make_unique<GuardReadings<OgdRule>>(OgdRule(K, guard.second, false));
+    } else {
+        shape.lam = guard.first;
+        readings = std::make_unique<GuardReadings<FolkloreRule>>(FolkloreRule(K, guard.second));
+    }
+    return {shape, std::move(readings), true};
+}
+
+}  // namespace
+
+Structure structure_called(const std::string& name) {
+    if (name == "full") return Structure::full;
+    if (name == "blocks") return Structure::blocks;
+    if (name == "shared") return Structure::shared;
+    if (name == "diagonal") return Structure::diagonal;
+    throw std::invalid_argument("no structure is called " + name);
+}
+
+PosteriorShape shape_for(long K, long d, double lam, double drift, Structure structure,
+                         bool apart) {
+    const bool one = !apart && K == 2 && structure != Structure::diagonal;
+    if (structure == Structure::full || one) return {K - 1, d, K - 1, lam, drift};
+    return {K, d, 0, lam, drift, 0, 0, structure};
+}
+
+OfLabels make_gaf(const PosteriorShape& shape, const Blas& blas, double beta, double alpha,
+                  double mu, Ladder ladder, Surrogate surrogate, Ladder averages) {
+    return std::make_unique<Gaf>(full(shape, blas), shape.k + 1, beta, alpha, mu, std::move(ladder),
+                                 surrogate, std::move(averages));
+}
+OfLabels make_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
+    return std::make_unique<Folklore>(full(shape, blas), shape.k + 1, beta);
+}
+OfLabels make_structured_gaf(const PosteriorShape& shape, const Blas& blas, double beta,
+                             double alpha, double mu) {
+    return std::make_unique<StructuredGaf>(make_state(shape, blas), shape.k, beta, alpha, mu,
+                                           shape.structure == Structure::shared);
+}
+OfLabels make_structured_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
+    return std::make_unique<StructuredFolklore>(make_state(shape, blas), shape.k, beta,
+                                                shape.structure == Structure::shared);
+}
+OfLabels make_ons(const PosteriorShape& shape, const Blas& blas, double beta) {
+    return std::make_unique<Ons>(full(shape, blas), shape.k + 1, beta);
+}
+OfLabels make_aioli(const PosteriorShape& shape, const Blas& blas, double scale,
+                    double virtual_weight) {
+    return std::make_unique<Aioli>(full(shape, blas), scale, virtual_weight);
+}
+OfTargets make_vaw(const PosteriorShape& shape, const Blas& blas) {
+    return std::make_unique<Vaw>(full(shape, blas));
+}
+OfLabels make_ogd(long d, long K, double rate, bool fixed, double radius) {
+    return std::make_unique<Ogd>(std::make_unique<GradientState>(K - 1, d, radius), K, rate, fixed);
+}
+
+OfLabels make_auto_gaf(long d, long K, const Blas& blas, const std::vector<GafMember>& members,
+                       const GafReading& reading, const std::optional<Guard>& guard, double scale,
+                       double share, std::optional<bool> sleep, long threads, long views) {
+    std::vector<Plan<long>> plans;
+    for (const GafMember& member : members) plans.push_back(plan_of(member, d, K, reading));
+    say_who_tires(plans, sleep);
+    if (guard) plans.push_back(plan_of(*guard, d, K));
+    const AutoGaf::Options options{scale, share, sleep.value_or(true), threads};
+    return std::make_unique<AutoGaf>(d, blas, options, ClassFamily(K), std::move(plans), views);
+}
+
+OfTargets make_auto_ridge(long d, const Blas& blas, const std::vector<RidgeMember>& members,
+                          const std::vector<double>& noises, const std::vector<double>& tails,
+                          const AutoRidge::Options& options, long views) {
+    std::vector<Plan<double>> plans;
+    for (const RidgeMember& member : members)
+        plans.push_back({PosteriorShape{1, d, 1, member.lam, member.drift},
+                         std::make_unique<RidgeReadings>(noises, tails, member.robust),
+                         member.always_awake, member.view, member.awake});
+    return std::make_unique<AutoRidge>(d, blas, options, NormalFamily(), std::move(plans), views);
+}
+
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,33 @@
+"""What a fresh wheel must do: be imported, learn, predict, be saved and loaded.
+
+    python tests/smoke.py
+
+It needs no more than the dependencies of the package, and refuses to test the source folder.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_iris
+
+import mixable as mx
+
+
+def main() -> None:
+    """Fit, save, load, and compare; with each build of the core that is installed."""
+    assert Path(mx.__file__).parent != Path(__file__).parent.parent / "src" / "mixable"
+    X, y = load_iris(return_X_y=True)
+    model = mx.GAFClassifier().fit(X, y)
+    accuracy = model.score(X, y)
+    assert accuracy > 0.9, accuracy
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.safetensors")
+        mx.save(model, path)
+        again = mx.load(path)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    print(f"mixable {mx.__version__}, {mx._core.isa} build: iris {accuracy:.3f}, saved and loaded")
+
+
+if __name__ == "__main__":
+    main()
