@@ -157,6 +157,7 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "SparseGAF": lambda rng, d, K: mx.SparseGAF(K, **sparse(rng)),
     "VAW": lambda rng, d, K: mx.VAW(d, **shared(rng, "lam", "drift")),
     "FTRL": lambda rng, d, K: mx.FTRL(d, K, **shared(rng, "lam")),
+    "ScaleFree": lambda rng, d, K: mx.ScaleFree(d, K),
     "SMP": lambda rng, d, K: mx.SMP(d, K, **shared(rng, "lam")),
     "Foster": lambda rng, d, K: mx.Foster(
         d,

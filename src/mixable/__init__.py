@@ -20,6 +20,7 @@ from mixable.forecasters import (
     AutoRidge,
     Folklore,
     Foster,
+    ScaleFree,
     SparseGAF,
 )
 from mixable.mixture import Mixture
@@ -54,6 +55,7 @@ __all__ = [
     "KernelGAF",
     "Mixture",
     "Pool",
+    "ScaleFree",
     "SparseGAF",
     "bounds",
     "datasets",
