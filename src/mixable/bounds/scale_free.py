@@ -9,7 +9,7 @@ construction and the proof (docs/theory.md) are this library's.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from mixable import _validate
 from mixable.bounds.beta import largest_beta
@@ -19,7 +19,8 @@ GROWTH = math.sqrt(2)
 """When an input is longer than the unit, it makes a unit that is so many times as long."""
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
     """An expert of `ScaleFree`.
 
     `product` is the B R that it is for, `factor` its lam in units of the squared length of inputs,
@@ -43,7 +44,8 @@ def scale_free_plan(i: int, n_features: int, n_classes: int) -> Plan:
     beta = largest_beta(n_classes, product)
     factor = (D / (4 * beta) + math.sqrt(D) * product / 4) / product**2
     birth = 1 + math.floor(D / (2 * beta * math.log(n_classes)))
-    return Plan(product, beta, factor, birth, 1 / (2 * (i + 1) * (i + 2)))
+    prior = 1 / (2 * (i + 1) * (i + 2))
+    return Plan(product=product, beta=beta, factor=factor, birth=birth, prior=prior)
 
 
 def scale_free(
@@ -80,12 +82,11 @@ def scale_free(
 
 
 def _of_expert(n: int, plan: Plan, D: int, n_classes: int, product: float, spread: float) -> float:
-    _, beta, factor, birth, prior = plan
-    missed = min(n, birth - 1)
+    missed, factor = min(n, plan.birth - 1), plan.factor
     before = missed * math.log(n_classes) + math.log(2) if missed else 0.0
     if missed == n:
         return before
     Kd = D * n_classes / (n_classes - 1)
-    told = math.log1p((n - missed) * beta / (4 * factor * Kd)) + 2 * math.log(spread)
-    curved = (1 / (2 * beta) + 1 / (16 * factor)) * D * told
-    return before - math.log(prior) + 2 * factor * product**2 + curved
+    told = math.log1p((n - missed) * plan.beta / (4 * factor * Kd)) + 2 * math.log(spread)
+    curved = (1 / (2 * plan.beta) + 1 / (16 * factor)) * D * told
+    return before - math.log(plan.prior) + 2 * factor * product**2 + curved
