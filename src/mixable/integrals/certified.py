@@ -138,7 +138,7 @@ def shells(k: int, step: float, r: float) -> tuple[Array, Array, Array, float]:
     for _ in range(k - 1):
         weight, count = np.convolve(weight, one), np.convolve(count, number)
     kept = np.flatnonzero(count > 0.5)
-    square: Array = step**2 * (kept + k / 4)
+    square = np.asarray(step**2 * (kept + k / 4), dtype=np.float64)
     return square, weight[kept], count[kept].round(), rest
 
 
