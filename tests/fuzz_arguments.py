@@ -158,6 +158,7 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "VAW": lambda rng, d, K: mx.VAW(d, **shared(rng, "lam", "drift")),
     "FTRL": lambda rng, d, K: mx.FTRL(d, K, **shared(rng, "lam")),
     "ScaleFree": lambda rng, d, K: mx.ScaleFree(d, K),
+    "FreshStarts": lambda rng, d, K: mx.FreshStarts(mx.Folklore(d, K)),
     "SMP": lambda rng, d, K: mx.SMP(d, K, **shared(rng, "lam")),
     "Foster": lambda rng, d, K: mx.Foster(
         d,

@@ -23,6 +23,7 @@ from mixable.forecasters import (
     ScaleFree,
     SparseGAF,
 )
+from mixable.fresh_starts import FreshStarts
 from mixable.mixture import Mixture
 from mixable.persistence import dumps, load, loads, save
 from mixable.pool import Pool
@@ -49,6 +50,7 @@ __all__ = [
     "Bank",
     "Folklore",
     "Foster",
+    "FreshStarts",
     "GAFClassifier",
     "GAFRegressor",
     "GenericGAF",

@@ -67,6 +67,13 @@ FORECASTERS = (
         "KernelGAF", "kernel-gaf", home="mixable.kernel_gaf", forecasts="any", has_posterior=False
     ),
     Entry("Mixture", "mixture", home="mixable.mixture", forecasts="any", has_posterior=False),
+    Entry(
+        "FreshStarts",
+        "fresh-starts",
+        home="mixable.fresh_starts",
+        forecasts="any",
+        has_posterior=False,
+    ),
     Entry("Pool", "pool", home="mixable.pool", forecasts="any", has_posterior=False),
 )
 

@@ -22,6 +22,7 @@ REFUSED = {
     "Foster": "its particles have nothing that could be added",
     "SparseGAF": "what its features have accumulated belongs to its own forecasts",
     "ScaleFree": "its experts are born at times of its own stream",
+    "FreshStarts": "its copies are born at times of its own stream",
     "KernelGAF": "it keeps all its examples: let one model learn them all",
 }
 
