@@ -65,6 +65,7 @@ def integrator(rng: Rng) -> Any:
         None,
         "sobol",
         "ladder",
+        "certified",
         "nothing",
         3,
         *([integrals.MonteCarlo(20)] * 3),
