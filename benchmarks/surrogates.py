@@ -1,10 +1,11 @@
 """Whether other surrogates than the paper's pay: log loss of mixtures over lam alone.
 
-    python benchmarks/surrogates.py [--orders 5] [--rows 1000]
+    python benchmarks/surrogates.py [--orders 5] [--rows 1000] [--figure surrogates.png]
 
 For each stream and order: the Bayes mixture over lam = 10, 1, ..., 0.001 of `GAF` with each
 surrogate, read at alpha = 1; the same of all three surrogates with all lam; and the plug-in of each
 beside it. `AutoGAF` is for comparison. Quartiles over orders, and microseconds of one forecaster.
+The figure shows losses over the paper's surrogate's on the same order, quartiles over orders.
 """
 
 import argparse
@@ -14,9 +15,11 @@ import numpy as np
 from structures import made
 
 import mixable as mx
+from mixable.experiments.figures import pyplot
 from mixable.losses import log_loss
 from mixable.surrogates import SURROGATES
 
+QUARTILES = (0.25, 0.5, 0.75)
 LAMS = (10.0, 1.0, 0.1, 0.01, 0.001)
 
 
@@ -47,12 +50,35 @@ def mixed(losses):
     return (np.log(losses.shape[1]) - top - np.log(np.exp(total - top).sum())) / len(losses)
 
 
+def draw(ratios, path):
+    """Median and quartiles of the loss over that of the tangent surrogate, a line a stream."""
+    plt = pyplot()
+    figure, axes = plt.subplots(figsize=(7, 0.42 * len(ratios) + 1.2), dpi=150)
+    shown = ("variational", "moments", "AutoGAF")
+    for row, found in enumerate(ratios.values()):
+        for i, (each, colour) in enumerate(zip(shown, ("C0", "C1", "0.6"), strict=True)):
+            low, middle, high = np.quantile(np.divide(found[each], found["tangent"]), QUARTILES)
+            at = row + 0.22 * (i - 1)
+            axes.plot([low, high], [at, at], color=colour, linewidth=2.5, alpha=0.5)
+            axes.plot(middle, at, "o", color=colour, markersize=4, label=None if row else each)
+    axes.axvline(1, color="0.3", linewidth=0.8)
+    axes.set_yticks(range(len(ratios)), list(ratios))
+    axes.invert_yaxis()
+    axes.set_xlabel("log loss over that of the paper's surrogate")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
 def main():
     """Print a line for each stream."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--figure")
     options = parser.parse_args()
+    ratios = {}
     names = [*SURROGATES, "variational, plug-in", "moments, plug-in", "all three", "AutoGAF"]
     for name, inputs, labels in streams(options.rows):
         found = {each: [] for each in names}
@@ -77,13 +103,16 @@ def main():
                         found[surrogate + suffix].append(mixed(columns))
             found["all three"].append(mixed(np.hstack(every)))
             found["AutoGAF"].append(log_loss(mx.AutoGAF(d, K).run(X, y), y).mean())
+        ratios[f"{name} ({d}, {K})" if "made" not in name else f"generated ({d}, {K})"] = found
         print(f"{name} ({n} rows, d = {d}, K = {K})")
         for each, values in found.items():
-            low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+            low, middle, high = np.quantile(values, QUARTILES)
             cost = ""
             if each in spent:
                 cost = f"{1e6 * spent[each] / (options.orders * len(LAMS) * n):8.0f} us"
             print(f"  {each:22}{middle:8.4f}  ({low:.4f} to {high:.4f}){cost}", flush=True)
+    if options.figure:
+        draw(ratios, options.figure)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ def integrator(rng: Rng) -> Any:
         None,
         "sobol",
         "ladder",
+        "certified",
         "nothing",
         3,
         *([integrals.MonteCarlo(20)] * 3),
@@ -157,6 +158,8 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "SparseGAF": lambda rng, d, K: mx.SparseGAF(K, **sparse(rng)),
     "VAW": lambda rng, d, K: mx.VAW(d, **shared(rng, "lam", "drift")),
     "FTRL": lambda rng, d, K: mx.FTRL(d, K, **shared(rng, "lam")),
+    "ScaleFree": lambda rng, d, K: mx.ScaleFree(d, K),
+    "FreshStarts": lambda rng, d, K: mx.FreshStarts(mx.Folklore(d, K)),
     "SMP": lambda rng, d, K: mx.SMP(d, K, **shared(rng, "lam")),
     "Foster": lambda rng, d, K: mx.Foster(
         d,

@@ -115,6 +115,8 @@ MODELS = {
     "KernelGAF": lambda: learned(mx.KernelGAF(Logistic(2), 2)),
     "OGD": lambda: learned(mx.OGD(2, 2)),
     "ONS": lambda: learned(mx.ONS(2, 2)),
+    "ScaleFree": lambda: learned(mx.ScaleFree(2, 3), X3, Y3),
+    "FreshStarts": lambda: learned(mx.FreshStarts(mx.Folklore(2, 3)), X3, Y3),
     "SMP": lambda: learned(mx.SMP(2, 2)),
     "SparseGAF": lambda: learned(mx.SparseGAF(3), [{0: 1.0, 1 + t % 4: 1.0} for t in range(9)], Y3),
     "VAW": lambda: learned(mx.VAW(2), X, X[:, 0]),

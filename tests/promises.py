@@ -17,10 +17,12 @@ from mixable import (
     AutoRidge,
     Folklore,
     Foster,
+    FreshStarts,
     GenericGAF,
     KernelGAF,
     Mixture,
     Pool,
+    ScaleFree,
     SparseGAF,
 )
 from mixable.forecasters.table import BY_NAME
@@ -62,6 +64,8 @@ LABELS = {
     "FTRL": lambda: FTRL(D, K),
     "SMP": lambda: SMP(D, K, lam=0.5),
     "Foster": lambda: Foster(D, K, radius=4.0, m=15, moves=2),
+    "ScaleFree": lambda: ScaleFree(D, K),
+    "FreshStarts": lambda: FreshStarts(Folklore(D, K)),
     "AIOLI": lambda: AIOLI(D),
     "AutoGAF": lambda: AutoGAF(D, K),
     "AutoGAF, two threads": lambda: AutoGAF(D, K, threads=2),

@@ -55,3 +55,19 @@ def test_make_hazan_has_the_stated_distribution():
     for wrong in ({"chi": 0}, {"chi": 1, "eps": 0.0}, {"chi": 1, "n": 1}):
         with pytest.raises(ValueError, match=r"chi|eps|n must"):
             make_hazan(**{"n": 100, **wrong})
+
+
+def test_the_hard_stream_of_more_classes_is_made_of_binary_ones():
+    n, eps, K = 60_000, 0.1, 4
+    X, y = make_hazan(n, 1, seed=1, eps=eps, n_classes=K)
+    problem = X.argmax(axis=1)
+    assert np.array_equal(np.unique(y), np.arange(K))
+    assert (y[y > 0] == problem[y > 0] + 1).all()
+    B = np.log(n)
+    for j in range(K - 1):
+        rows = problem == j
+        rate = np.sqrt(eps) / (2 * B) + eps / B
+        assert np.count_nonzero(rows) / n == pytest.approx(1 / 3, abs=0.01)
+        ones = np.count_nonzero(y[rows]) / np.count_nonzero(rows)
+        assert ones == pytest.approx(rate, rel=0.15)
+    assert np.unique(X[y == 0].max(axis=1)).tolist() == pytest.approx([np.sqrt(eps) / B])

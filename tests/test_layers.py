@@ -20,7 +20,7 @@ LAYERS = {
         ("estimators", "river", "_description"),
     ],
     "learner": [("learner",), ("records",)],
-    "mixtures": [("mixture", "pool", "batch"), ("experts",)],
+    "mixtures": [("mixture", "fresh_starts", "pool", "batch"), ("experts",)],
     "forecasters": [
         ("kernel_gaf", "sparse_reference"),
         ("reference", "structured"),

@@ -21,8 +21,10 @@ from mixable.forecasters import (
     AutoRidge,
     Folklore,
     Foster,
+    ScaleFree,
     SparseGAF,
 )
+from mixable.fresh_starts import FreshStarts
 from mixable.mixture import Mixture
 from mixable.persistence import dumps, load, loads, save
 from mixable.pool import Pool
@@ -49,12 +51,14 @@ __all__ = [
     "Bank",
     "Folklore",
     "Foster",
+    "FreshStarts",
     "GAFClassifier",
     "GAFRegressor",
     "GenericGAF",
     "KernelGAF",
     "Mixture",
     "Pool",
+    "ScaleFree",
     "SparseGAF",
     "bounds",
     "datasets",

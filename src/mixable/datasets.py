@@ -60,24 +60,35 @@ def load_segment() -> Dataset:
     return _load("segment")
 
 
-def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01) -> Stream:
-    """The hard regime of Hazan, Koren and Levy (2014): X (n, 1) and labels y (n,), two classes.
+def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01, *, n_classes: int = 2) -> Stream:
+    """The hard regime of Hazan, Koren and Levy (2014): X (n, K - 1) and labels y (n,), K classes.
 
-    With B = log n, an example is (1 - sqrt(eps)/(2 B), label 1) with probability sqrt(eps)/(2 B) +
-    chi eps/B, else (sqrt(eps)/B, label 0). `chi` is -1 or +1, and eps at most 1/4 (beyond, the
-    probability would be negative). The lower bound for proper forecasters is for eps tuned to n and
-    margin weights of norm B.
+    With B = log n, an example of two classes is (1 - sqrt(eps)/(2 B), label 1) with probability
+    sqrt(eps)/(2 B) + chi eps/B, else (sqrt(eps)/B, label 0). `chi` is -1 or +1, and eps at most 1/4
+    (beyond, the probability would be negative). The lower bound for proper forecasters is for eps
+    tuned to n, of the order (log(n) / n)^(2/3), and margin weights of norm B.
+
+    With more classes, each example is one of K - 1 such problems, drawn at random: class j against
+    class 0, on feature j - 1 alone. (This is the library's own; no lower bound is proved for it.)
 
     >>> X, y = make_hazan(10_000, chi=1, seed=0)
     >>> X.shape, int(y.sum()), float(X.max()) < 1
     ((10000, 1), 56, True)
+    >>> X, y = make_hazan(10_000, chi=1, n_classes=4)
+    >>> X.shape, bool(((X > 0).sum(axis=1) == 1).all())
+    ((10000, 3), True)
     """
     if chi not in (-1, 1):
         raise ValueError(f"chi must be -1 or 1, got {chi!r}")
     n, eps = _validate.count(n, "n", least=2), _validate.real(eps, "eps", above=0, most=0.25)
+    K = _validate.count(n_classes, "n_classes", least=2)
     B, root = np.log(n), np.sqrt(eps)
-    y = (np.random.default_rng(seed).random(n) < root / (2 * B) + chi * eps / B).astype(np.int_)
-    return np.where(y == 1, 1 - root / (2 * B), root / B)[:, None], y
+    rng = np.random.default_rng(seed)
+    is_one = rng.random(n) < root / (2 * B) + chi * eps / B
+    problem = rng.integers(0, K - 1, n)
+    X = np.zeros((n, K - 1))
+    X[np.arange(n), problem] = np.where(is_one, 1 - root / (2 * B), root / B)
+    return X, np.where(is_one, problem + 1, 0).astype(np.int_)
 
 
 def make_drift(

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import root
 
 from mixable import AIOLI, GAF, VAW, Folklore, bounds, regret
+from mixable.integrals import helmert, softmax
 from mixable.losses import log_loss
 
 
@@ -14,16 +16,16 @@ from mixable.losses import log_loss
         (
             lambda lam: bounds.aioli(1000, 3, 2.0, 1.5, lam),
             lambda lam: (
-                lam * 4 + (1 + 3 + 2.25 / (8 * lam)) * 3 * np.log(1 + 2250 / (8 * lam * 3 * 4))
+                lam * 4 + (1 + 3 + 2.25 / (16 * lam)) * 3 * np.log(1 + 2250 / (8 * lam * 3 * 4))
             ),
         ),
         (
             lambda lam: bounds.folklore(1000, 3, 4, 2.0, 1.5, lam, "paper"),
             lambda lam: (
                 lam * 4
-                + ((4 + np.log(4) / 2) / 2 + 2.25 / (8 * lam))
+                + ((4 + np.log(4) / 2) / 2 + 2.25 / (16 * lam))
                 * 9
-                * np.log(1 + 2250 / (18 * lam * (4 + np.log(4) / 2)))
+                * np.log(1 + 2250 / (24 * lam * (4 + np.log(4) / 2)))
             ),
         ),
         (
@@ -149,3 +151,44 @@ def test_the_regression_of_the_least_bound_stays_under_it():
     assert f.lam == value.lam
     best = regret.best_in_hindsight(X, y, B, loss="squared").loss
     assert ((f.run(X, y) - y) ** 2).sum() - best <= value < (y**2).sum() - best
+
+
+def hedged(mean, G, K):
+    """Folklore's point in K - 1 coordinates, by its definition."""
+    Q = helmert(K)
+    start = mean + Q.T @ np.diag(Q @ G @ Q.T) / 4
+    return root(lambda u: u - start + 0.5 * G @ Q.T @ softmax(Q @ u), mean, tol=1e-13).x
+
+
+@pytest.mark.parametrize("width", [1e-3, 1.0, 30.0])
+@pytest.mark.parametrize("K", [2, 3, 6])
+def test_a_step_of_folklore_costs_a_quarter_of_the_trace_at_most(K, width):
+    """Its loss less the gain of the least of the quadratic: docs/theory.md, and nearly all of it
+    where the posterior is narrow.
+    """
+    rng, Q, c = np.random.default_rng(K), helmert(K), 0.2
+    for _ in range(20):
+        L = rng.normal(size=(K - 1, K - 1))
+        mean, G = 3 * rng.normal(size=K - 1), width * (L @ L.T + 0.1 * np.eye(K - 1))
+        u = hedged(mean, G, K)
+        p = softmax(Q @ u)
+        S = Q.T @ (np.diag(p) - np.outer(p, p)) @ Q
+        after = np.linalg.inv(np.linalg.inv(G) + c * S)
+        shift = np.linalg.solve(G, u - mean)
+        costs = []
+        for y in range(K):
+            slope = Q.T @ (p - np.eye(K)[y]) + 2 * shift
+            costs.append(slope @ after @ slope / 4 - (u - mean) @ shift)
+        assert max(costs) <= 0.25 * np.trace(G @ S) * (1 + 1e-9)
+        assert width > 0.01 or max(costs) > 0.24 * np.trace(G @ S)
+
+
+@pytest.mark.parametrize("G", [1e-3, 1.0, 30.0])
+def test_a_step_of_aioli_costs_half_of_the_trace_at_most(G):
+    for mean in np.linspace(-8, 8, 33):
+        s = root(lambda s, mean=mean: s - mean + 0.5 * G * np.tanh(s / 2), mean, tol=1e-13).x[0]
+        p = 1 / (1 + np.exp(-s))
+        for label in (0, 1):
+            slope = p - label + 2 * (s - mean) / G
+            cost = slope**2 * G / 4 - (s - mean) ** 2 / G
+            assert cost <= 0.5 * G * p * (1 - p) * (1 + 1e-9)

@@ -78,6 +78,7 @@ def test_what_the_table_says_of_it_is_true(entry):
 
 
 REQUIRED = {"n_features": 2, "n_classes": 3, "loss": Logistic(3), "experts": [GAF(2, 3)]}
+REQUIRED["expert"] = GAF(2, 3)
 
 
 @each_forecaster

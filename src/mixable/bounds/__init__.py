@@ -21,6 +21,7 @@ from mixable.bounds.common import Bound
 from mixable.bounds.kernel import kernel, log_determinant
 from mixable.bounds.mixtures import adaptive, auto_gaf, auto_gaf_wide, doubling_radii
 from mixable.bounds.neighbours import aioli, folklore, foster, ogd, ons, vaw
+from mixable.bounds.scale_free import scale_free, scale_free_plan
 from mixable.bounds.table import Row, table1
 from mixable.bounds.theorem import (
     MonteCarloBound,
@@ -59,6 +60,8 @@ __all__ = [
     "ons",
     "points",
     "proposition3",
+    "scale_free",
+    "scale_free_plan",
     "sharp",
     "squared",
     "switching",

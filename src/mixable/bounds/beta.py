@@ -86,7 +86,8 @@ def _quotient(at_spread: Array, at_distance: Array, at_divergence: Array, W: flo
     spread = np.exp(-size - 2 * np.log1p(np.exp(-size)))
     twice = 2 * _divergence(at_divergence, W)
     whole = np.where(twice > 0, twice, np.nan)
-    return np.asarray(spread * (W - at_distance) ** 2 / whole)
+    with np.errstate(over="ignore"):  # a ceiling may be infinite
+        return np.asarray(spread * (W - at_distance) ** 2 / whole)
 
 
 def _ratio(W: float) -> Callable[[Array], Array]:

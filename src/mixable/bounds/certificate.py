@@ -15,8 +15,6 @@ from mixable import _validate
 from mixable.bounds.beta import largest_beta
 from mixable.bounds.common import Bound, check, least
 
-QUADRATURE = 1e-9  # nats that the expectation of two classes is wrong by, at most
-
 
 def excess(lam: float, bound: float, alpha: float = 1.0) -> float:
     """``kappa = (exp(s) - 1) / s >= 1`` with ``s = R^2 / (2 alpha lam)``.
@@ -73,8 +71,11 @@ class Certificate:
     log_determinant
         ``log(|A_n| / |lam I|)``, what the inputs have told.
     is_exact
-        Whether the forecaster's expectations are exact (two classes, by quadrature). If not, the
-        certificate is for the same forecaster with exact ones.
+        Whether the error of the forecaster's expectations is proved: two classes, by quadrature, or
+        more with `integrals.Certified`. If not, the certificate is for the same forecaster with
+        exact ones.
+    error
+        That error: nats for each example.
     """
 
     n_classes: int
@@ -86,6 +87,7 @@ class Certificate:
     bound: float
     log_determinant: float
     is_exact: bool
+    error: float = 1e-9
 
     @property
     def mixing(self) -> float:
@@ -100,9 +102,9 @@ class Certificate:
 
     @property
     def smoothing(self) -> float:
-        """``-n log(1 - mu (1 - 1/K))``, and for two classes what the quadrature may be wrong by."""
+        """``-n log(1 - mu (1 - 1/K))``, and what the expectations may be wrong by, if proved."""
         most = -math.log1p(-self.mu * (1 - 1 / self.n_classes))
-        return self.steps * (most + (QUADRATURE if self.is_exact else 0.0))
+        return self.steps * (most + (self.error if self.is_exact else 0.0))
 
     def comparator(self, radius: float) -> float:
         """``lam B^2``: the regulariser of the best weights."""

@@ -41,13 +41,14 @@ def switching(regret: Regret, n: int, segments: int, births: str = "every") -> f
     a copy is born at each step t, with a share 1/t of the trust (Hazan and Seshadhri 2009): n
     copies in the end, and each segment costs its own regret and ln(n) more. With "dyadic" a copy
     lives on each interval [i 2^j, (i + 1) 2^j), asleep elsewhere, so that 1 + log2(n) live at a
-    time; its prior weight is 1 / (b (b + 1) (1 + j)), born at b = i 2^j and j the most it can be.
-    A segment of m steps is then made of at most 2 (1 + log2(m)) such intervals.
+    time; its prior weight is 1 / (2 b (b + 1) (1 + j)), born at b = i 2^j and j the most it can be.
+    A segment of m steps is then made of at most 2 (1 + log2(m)) such intervals. `FreshStarts` is
+    that mixture (with a copy that lives for ever, which has the other half of the trust).
 
     >>> from mixable import bounds
     >>> static = lambda m: bounds.sharp(m, 2, 2, 1.0, 1.0)
     >>> [round(switching(static, 10_000, 5, births)) for births in ("every", "dyadic")]
-    [86, 3714]
+    [86, 3797]
     """
     n, segments = _validate.count(n, "n"), _validate.count(segments, "segments")
     if segments > n:
@@ -56,7 +57,7 @@ def switching(regret: Regret, n: int, segments: int, births: str = "every") -> f
         raise ValueError(f"births must be one of {BIRTHS}, got {births!r}")
     if births == "every":  # concave, so that segments of one length are the worst
         return segments * (float(regret(-(-n // segments))) + math.log(n))
-    prior = math.log(n * (n + 1.0) * (1 + math.log2(n)))
+    prior = math.log(2 * n * (n + 1.0) * (1 + math.log2(n)))
     return 2 * segments * (1 + math.log2(n / segments)) * (float(regret(n)) + prior)
 
 

@@ -81,7 +81,7 @@ def auto_gaf(
     examples of weight at most 1.
 
     >>> round(auto_gaf(846, 19, 4, radius=1.0, bound=10.0, scale=1.0))
-    567
+    465
     """
     check(n, n_features, n_classes, radius, bound)
     _validate.count(experts, "experts")

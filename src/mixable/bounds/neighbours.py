@@ -52,15 +52,15 @@ def foster(n: int, n_features: int, n_classes: int, radius: float, bound: float)
 
 
 def aioli(n: int, n_features: int, radius: float, bound: float, lam: float | None = None) -> Bound:
-    """``lam B^2 + (1 + B R + R^2/(8 lam)) d ln(1 + n R^2 / (8 lam d (1 + B R)))``.
+    """``lam B^2 + (1 + B R + R^2/(16 lam)) d ln(1 + n R^2 / (8 lam d (1 + B R)))``.
 
-    Binary, `radius` of the margin weights (Jezequel et al. 2020), for any lam; None is the least,
-    which is `AIOLI.from_theory` with horizon = n.
+    Binary, `radius` of the margin weights (after Jezequel et al. 2020; docs/theory.md has a proof),
+    for any lam; None is the least, which is `AIOLI.from_theory` with horizon = n.
     """
     check(n, n_features, 2, radius, bound)
     scale, d = 1 + radius * bound, n_features
     c = n * bound**2 / (8 * d * scale)
-    return at_lam(lam, radius, a=d * scale, b=d * bound**2 / 8, c=c)
+    return at_lam(lam, radius, a=d * scale, b=d * bound**2 / 16, c=c)
 
 
 def folklore(
@@ -72,16 +72,16 @@ def folklore(
     lam: float | None = None,
     constants: str | None = None,
 ) -> Bound:
-    """``lam B^2 + (1/(2 beta) + R^2/(8 lam)) D ln(1 + n beta R^2 / (2 lam D))``, D = (K-1) d.
+    """``lam B^2 + (1/(2 beta) + R^2/(16 lam)) D ln(1 + n beta R^2 / (2 lam K d))``, D = (K-1) d.
 
-    After Agarwal et al. 2022, for any lam and beta of (A3); None is the least, which is
-    ``Folklore.from_theory(..., horizon=n, constants=value.constants)``.
+    After Agarwal et al. 2022 (docs/theory.md has a proof), for any lam and beta of (A3); None is
+    the least, which is ``Folklore.from_theory(..., horizon=n, constants=value.constants)``.
     """
     check(n, n_features, n_classes, radius, bound)
     D, found = (n_classes - 1) * n_features, []
     for kind in KINDS if constants is None else (constants,):
         beta = Logistic(n_classes).constants(radius, bound, kind=kind).beta
-        c = n * beta * bound**2 / (2 * D)
-        found.append((at_lam(lam, radius, a=D / (2 * beta), b=D * bound**2 / 8, c=c), kind))
+        c = n * beta * bound**2 / (2 * n_classes * n_features)
+        found.append((at_lam(lam, radius, a=D / (2 * beta), b=D * bound**2 / 16, c=c), kind))
     regret, kind = min(found)
     return Bound(regret, regret.lam, kind)

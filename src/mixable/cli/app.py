@@ -117,19 +117,20 @@ def hard_regime(
     powers = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
     sizes = [n for n in powers if n <= largest]
     results: list[hard.Result] = []
-    for eps, n in tracked([(eps, n) for eps in hard.EPS for n in sizes], "streams"):
-        results += hard.regrets(n, eps, seeds)
+    widths: tuple[float | None, ...] = (*hard.EPS, None)
+    for eps, n in tracked([(eps, n) for eps in widths for n in sizes], "streams"):
+        results += hard.tuned_regrets(n, seeds) if eps is None else hard.regrets(n, eps, seeds)
     try:
         out.mkdir(parents=True, exist_ok=True)
         hard.plot(results, out / "hard-regime.png")
     except OSError as error:
         raise typer.BadParameter(f"cannot write to {out}: {error.strerror}") from None
     title = f"regret (nats) at n = {sizes[-1]:,}, the worse chi, mean of {seeds} streams"
-    headings = ("forecaster", *(f"eps = {eps:g}" for eps in hard.EPS))
+    headings = ("forecaster", *(f"eps = {eps:g}" for eps in hard.EPS), "worst eps for n")
     table = new_table(title, headings, left=("forecaster",))
     last = {(each.forecaster, each.eps): each.regret for each in results if each.n == sizes[-1]}
     for name in hard.FORECASTERS:
-        table.add_row(name, *(f"{last[name, eps]:.1f}" for eps in hard.EPS))
+        table.add_row(name, *(f"{last[name, eps]:.1f}" for eps in widths))
     for_tables().print(table)
     print(f"picture: {out / 'hard-regime.png'}")
 

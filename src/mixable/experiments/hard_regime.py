@@ -19,6 +19,8 @@ from mixable.forecasters import AIOLI, GAF, OGD, ONS, Folklore
 from mixable.losses import log_loss
 
 EPS = (0.001, 0.01, 0.1)
+TUNED = (0.25, 1.0, 4.0)
+"""Multiples of (log(n) / n)^(2/3), where n examples can just not tell the two chi apart."""
 
 # Proper forecasters first. B = log n bounds the margin weights, so B / sqrt(2) the norm of the 2 x
 # 1 matrix.
@@ -40,10 +42,13 @@ PROPER = 3  # how many of them are proper
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result:
-    """Mean regret over seeds of a forecaster after n examples, for the worse of chi = -1 and +1."""
+    """Mean regret over seeds of a forecaster after n examples, for the worse of chi = -1 and +1.
+
+    `eps` None: for the worst eps of those that are tuned to n, each forecaster's own.
+    """
 
     forecaster: str
-    eps: float
+    eps: float | None
     n: int
     regret: float
 
@@ -95,10 +100,33 @@ def regrets(n: int, eps: float, seeds: int) -> Iterator[Result]:
         yield Result(forecaster=name, eps=eps, n=n, regret=max(by_chi.values()))
 
 
+def tuned_regrets(n: int, seeds: int) -> Iterator[Result]:
+    """One result per forecaster, for its worst eps of those tuned to n."""
+    scale = (np.log(n) / n) ** (2 / 3)
+    each = [list(regrets(n, min(factor * scale, 0.25), seeds)) for factor in TUNED]
+    for name in FORECASTERS:
+        found = [one.regret for results in each for one in results if one.forecaster == name]
+        yield Result(forecaster=name, eps=None, n=n, regret=max(found))
+
+
+def slope(results: list[Result], forecaster: str, least: int = 1000) -> float:
+    """The exponent of n in the regret for tuned eps: a line through logarithms, from `least` on."""
+    points = [
+        (np.log(each.n), np.log(max(each.regret, 1e-9)))
+        for each in results
+        if each.forecaster == forecaster and each.eps is None and each.n >= least
+    ]
+    x, y = np.transpose(points)
+    return float(np.polyfit(x, y, 1)[0])
+
+
 def plot(results: list[Result], path: Path) -> None:
-    """One panel per eps, regret against n; dashed lines for proper forecasters."""
+    """One panel per eps, regret against n; dashed lines for proper forecasters.
+
+    In the last one eps is tuned to n, and a dotted line grows as n^(1/3).
+    """
     plt = pyplot()
-    widths = sorted({result.eps for result in results})
+    widths = sorted({result.eps for result in results}, key=lambda eps: (eps is None, eps))
     size = (4.2 * len(widths), 4)
     figure, panels = plt.subplots(1, len(widths), figsize=size, dpi=150, squeeze=False, sharey=True)
     for axes, eps in zip(panels[0], widths, strict=True):
@@ -109,12 +137,17 @@ def plot(results: list[Result], path: Path) -> None:
             style |= {"marker": marker, "markersize": 4}
             axes.plot(*zip(*points, strict=True), **style, label=name)
         axes.axhline(0, color="0.6", linewidth=0.8)
-        axes.set(xscale="log", xlabel="examples n", title=f"eps = {eps:g}")
+        title = "worst eps for n" if eps is None else f"eps = {eps:g}"
+        axes.set(xscale="log", xlabel="examples n", title=title)
+        if eps is None:
+            n = np.array(sorted({result.n for result in results}), dtype=float)
+            axes.plot(n, 3 * n ** (1 / 3), color="0.3", linewidth=0.8, linestyle=":")
         axes.set_yscale("symlog", linthresh=10)
         axes.spines[["top", "right"]].set_visible(False)
     panels[0][0].set_ylabel("regret (nats), worse chi")
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, fontsize=8, ncol=len(labels), loc="lower center")
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    columns = min(len(labels), 2 * len(widths))
+    figure.legend(handles, labels, frameon=False, fontsize=8, ncol=columns, loc="lower center")
+    figure.tight_layout(rect=(0, 0.06 * -(-len(labels) // columns), 1, 1))
     figure.savefig(path)
     plt.close(figure)

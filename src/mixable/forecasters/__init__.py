@@ -9,6 +9,7 @@ from mixable.forecasters.ftrl import FTRL
 from mixable.forecasters.gaf import GAF
 from mixable.forecasters.ogd import OGD
 from mixable.forecasters.ons import ONS
+from mixable.forecasters.scale_free import ScaleFree
 from mixable.forecasters.smp import SMP
 from mixable.forecasters.sparse import SparseGAF
 from mixable.forecasters.vaw import VAW
@@ -25,5 +26,6 @@ __all__ = [
     "AutoRidge",
     "Folklore",
     "Foster",
+    "ScaleFree",
     "SparseGAF",
 ]

@@ -267,7 +267,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             scale=bound**2,
             mu=0.0,
             structure="full",
-            integrator=integrals.choose(integrator, K),
+            integrator=integrals.choose_proved(integrator, K),
         )
 
     @property

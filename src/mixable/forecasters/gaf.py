@@ -155,9 +155,11 @@ class GAF(PosteriorForecaster):
         far smaller bound. With a `horizon` n, lam has the least bound over n examples,
         `bounds.gaf(n, ..., constants=constants)`, and mu = 1/n: smoothing then costs at most 2 nats
         in all; without, lam is the least allowed ("sharp": `bound` squared) and mu = 0, for
-        `bounds.gaf(n, ..., constants=constants, lam=lam)`. The bound is for exact expectations:
-        those of two classes are, for more see `bounds.proposition3`. On benign streams these values
-        are too cautious to be competitive.
+        `bounds.gaf(n, ..., constants=constants, lam=lam)`. The bound is for exact expectations.
+        Those of two classes are. For three and four classes the default is
+        `integrals.Certified()`, proved to 1e-5 nats an example; for more see
+        `bounds.proposition3`, or take `Folklore`. On benign streams these values are too cautious
+        to be competitive.
 
         >>> f = GAF.from_theory(18, 4, radius=5.0, bound=1.0, horizon=10_000)
         >>> f.lam, round(f.beta, 4), f.mu
@@ -176,7 +178,8 @@ class GAF(PosteriorForecaster):
         if horizon is not None:
             mu = 1.0 / max(_validate.count(horizon, "horizon"), 2)
             lam = bounds.gaf(horizon, d, K, radius, bound, constants).lam
-        return cls(d, K, lam=lam, beta=beta, alpha=alpha, mu=mu, integrator=integrator, seed=seed)
+        chosen = integrals.choose_proved(integrator, K)
+        return cls(d, K, lam=lam, beta=beta, alpha=alpha, mu=mu, integrator=chosen, seed=seed)
 
     def certificate(self, bound: float) -> bounds.Certificate:
         """What this run has proved of its own regret, for every norm of comparators at once.
@@ -200,7 +203,9 @@ class GAF(PosteriorForecaster):
                 f'1, got structure="{self.structure}", surrogate="{self.surrogate}", drift = '
                 f"{self.drift:g}, alpha = {self.alpha:g}"
             )
-        K = self.n_classes
+        K, R = self.n_classes, _validate.scale(bound, "bound")
+        width = (K - 1) ** 0.5 * R**2 / (2 * self.alpha * self.lam)  # the most that |S| can be
+        error = integrals.proved_error(self.integrator, K, width)
         reduced = self._core.precision() / self.lam  # type: ignore[union-attr]
         return bounds.Certificate(
             n_classes=K,
@@ -209,7 +214,8 @@ class GAF(PosteriorForecaster):
             alpha=self.alpha,
             mu=self.mu,
             steps=self.steps,
-            bound=_validate.scale(bound, "bound"),
+            bound=R,
             log_determinant=float(np.linalg.slogdet(reduced)[1]),
-            is_exact=integrals.choose(self.integrator, K) == integrals.Quadrature(),
+            is_exact=error is not None,
+            error=1e-9 if error is None else error,
         )

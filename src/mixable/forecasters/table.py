@@ -56,6 +56,7 @@ FORECASTERS = (
     Entry("OGD", "ogd", has_posterior=False, short="ogd", searched=("step",)),
     Entry("FTRL", "ftrl", has_posterior=False, short="ftrl", searched=("lam",)),
     Entry("AIOLI", "aioli", forecasts="two labels", short="aioli", searched=("lam",)),
+    Entry("ScaleFree", "scale-free", has_posterior=False),
     Entry("SMP", "smp", has_posterior=False),
     Entry("Foster", "foster", has_posterior=False),
     Entry("SparseGAF", "sparse-gaf", has_posterior=False, sparse=True),
@@ -66,6 +67,13 @@ FORECASTERS = (
         "KernelGAF", "kernel-gaf", home="mixable.kernel_gaf", forecasts="any", has_posterior=False
     ),
     Entry("Mixture", "mixture", home="mixable.mixture", forecasts="any", has_posterior=False),
+    Entry(
+        "FreshStarts",
+        "fresh-starts",
+        home="mixable.fresh_starts",
+        forecasts="any",
+        has_posterior=False,
+    ),
     Entry("Pool", "pool", home="mixable.pool", forecasts="any", has_posterior=False),
 )
 

@@ -1,5 +1,6 @@
 """Ways to take the expectation of a softmax under a Gaussian, Eq. (6) of the paper."""
 
+from mixable.integrals.certified import Certified
 from mixable.integrals.expectation import (
     Rung,
     expectation,
@@ -17,11 +18,14 @@ from mixable.integrals.integrators import (
     Quadrature,
     Sobol,
     choose,
+    choose_proved,
     ladder,
+    proved_error,
 )
 
 __all__ = [
     "MOST_POINTS",
+    "Certified",
     "Integrator",
     "Ladder",
     "MonteCarlo",
@@ -30,10 +34,12 @@ __all__ = [
     "Rung",
     "Sobol",
     "choose",
+    "choose_proved",
     "expectation",
     "helmert",
     "ladder",
     "pairwise",
+    "proved_error",
     "semidefinite_cholesky",
     "softmax",
 ]

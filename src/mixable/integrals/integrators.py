@@ -23,6 +23,7 @@ import numpy as np
 from mixable import _validate
 from mixable._sobol import matched_sobol
 from mixable._types import Array
+from mixable.integrals.certified import Certified
 from mixable.integrals.expectation import Rung
 
 MOST_POINTS = 2**16
@@ -155,7 +156,7 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
     if integrator is None:
         return Quadrature() if n_classes == 2 else Sobol(128, most=16384)
     if isinstance(integrator, str):
-        kinds = (Sobol, MonteCarlo, Ladder, Quadrature, Pairwise)
+        kinds = (Sobol, MonteCarlo, Ladder, Quadrature, Pairwise, Certified)
         names = {kind.__name__.lower(): kind for kind in kinds}
         if integrator not in names:
             raise ValueError(
@@ -168,6 +169,31 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
             f"integrator must be a name or an object of mixable.integrals, got {integrator!r:.80}"
         )
     return integrator
+
+
+def choose_proved(integrator: Integrator | str | None, n_classes: int) -> Integrator:
+    """As `choose`, but None is one whose error is proved, where that costs no more than others.
+
+    >>> choose_proved(None, 2), choose_proved(None, 4), choose_proved(None, 5)
+    (Quadrature(), Certified(tolerance=1e-05), Sobol(m=128, most=16384))
+    """
+    if integrator is None and n_classes in (3, 4):
+        return Certified()
+    return choose(integrator, n_classes)
+
+
+def proved_error(integrator: Integrator | str | None, n_classes: int, width: float) -> float | None:
+    """Nats by which log p may be too small, proved while |S| <= `width`; None if nothing is.
+
+    >>> proved_error(Certified(1e-4), 3, width=1.0), proved_error(Sobol(1024), 3, width=1.0)
+    (0.0001, None)
+    """
+    chosen = choose(integrator, n_classes)
+    if isinstance(chosen, Quadrature) and n_classes == 2:
+        return 1e-9
+    if isinstance(chosen, Certified) and width <= chosen.reach(n_classes):
+        return chosen.tolerance
+    return None
 
 
 def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> list[Rung]:
@@ -204,14 +230,14 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
 
 def _rungs(integrator: Integrator, k: int, seed: int) -> list[Rung]:
     """The rungs of an integrator; our own are remembered, since points take 10 ms to make."""
-    if isinstance(integrator, (Sobol, Quadrature, Ladder, Pairwise)):
+    if isinstance(integrator, (Sobol, Quadrature, Ladder, Pairwise, Certified)):
         return _remembered(integrator, k, seed)
     return integrator.rungs(k, seed)
 
 
 @lru_cache(maxsize=8)
 def _remembered(
-    integrator: Sobol | Quadrature | Ladder | Pairwise, k: int, seed: int
+    integrator: Sobol | Quadrature | Ladder | Pairwise | Certified, k: int, seed: int
 ) -> list[Rung]:
     rungs = integrator.rungs(k, seed)
     for rung in rungs:

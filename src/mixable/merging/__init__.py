@@ -194,6 +194,7 @@ def _parameters(model: Any) -> dict[str, str]:
     elif hasattr(model, "_parameters"):
         parameters = model._parameters
     else:
+        forecasters.refuse_if_it_keeps_examples(model)
         raise TypeError(f"{type(model).__name__} cannot be merged: it is no model of this library")
     return {name: json.dumps(encode(value, {}, name)) for name, value in parameters.items()}
 

@@ -20,6 +20,8 @@ REFUSED = {
     "FTRL": "it keeps all its examples: let one model learn them all",
     "SMP": "it keeps all its examples: let one model learn them all",
     "Foster": "its particles have nothing that could be added",
+    "ScaleFree": "its experts are born at times of its own stream",
+    "FreshStarts": "its copies are born at times of its own stream",
     "KernelGAF": "it keeps all its examples: let one model learn them all",
 }
 
