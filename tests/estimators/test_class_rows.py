@@ -12,7 +12,7 @@ LABELS = (NUMBERS[:, 0] > 0).tolist()
 KINDS = {
     "numbers": NUMBERS,
     "records": pd.DataFrame({"a": NUMBERS[:, 0], "b": ["x", "y"] * 20}),
-    "sparse": csr_array(NUMBERS * (NUMBERS > 0)),
+    "sparse": csr_array(np.maximum(NUMBERS, 0)),
 }
 
 
