@@ -11,10 +11,13 @@ from mixable import _validate, records
 from mixable._mergeable import Mergeable
 from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, is_record, number
 from mixable.learner.design import Design
+from mixable.learner.explaining import Contribution, explained, without_each
+from mixable.learner.importance import importance
 from mixable.learner.learner import Learner
-from mixable.learner.pooled import design_of_records
+from mixable.learner.pooled import design_of_records, takes_records
 from mixable.learner.record_inputs import RecordInputs, records_encoder
 from mixable.learner.saved import with_defaults
+from mixable.records.registry import EARLY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +81,32 @@ class NamedLearner(Mergeable):
             (p,) = self._learner.predict([x])
         return dict(zip(self._learner.labels, p.tolist(), strict=True))
 
+    def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
+        """What each column of a record does to the log-odds of each class, the most first."""
+        check_dictionary(x)
+        learner = self._learner
+        if learner is None or not learner.has_labels or not learner.labels:
+            return []
+        if self.encoder is not None:
+            known = self.encoder.kinds
+            parts = without_each(x, lambda name: known.get(name) != "ignore")
+            rows = ((name, value, [rest]) for name, value, rest in parts)
+            return explained(learner, [x], rows)
+        columns = self._columns
+        names = [name for name in columns if name in x]
+        parts = without_each({name: x[name] for name in names}, columns.__contains__)
+        return explained(
+            learner, columns.row(x), ((name, v, columns.row(rest)) for name, v, rest in parts)
+        )
+
+    def important(self, n: int = 20) -> dict[Hashable, float]:
+        """The n columns that matter most, and how far each usually moves a log-odds."""
+        n = _validate.count(n, "n")
+        if self._learner is None:
+            return {}
+        sizes = importance(self._learner, list(self._columns))
+        return dict(list(sizes.items())[:n])
+
     def _add_features(self, names: Iterable[Hashable]) -> Learner | None:
         """Make room for features that are new; None while there is nothing to learn from."""
         new, learner = self._columns.new(names), self._learner
@@ -107,6 +136,11 @@ class NamedLearner(Mergeable):
             return
         for name, value in x.items():
             number(name, value)  # refuse before anything is added
+        if self._is_bag(x):
+            self._begin_bag(x)
+            assert self._learner is not None
+            self._learner.learn([x], [y], np.array([w]))
+            return
         # Sorted: the order of a dictionary says nothing.
         learner = self._add_features(sorted(x, key=repr))
         if learner is not None:
@@ -122,6 +156,32 @@ class NamedLearner(Mergeable):
         except BaseException:
             self._columns, self._learner = before
             raise
+
+    def _is_bag(self, x: dict[Hashable, Any]) -> bool:
+        """Whether numbers are counts of many names, such as words, of which a record has few."""
+        learner, known = self._learner, self._columns
+        if learner is None or not learner.has_labels or learner.forecaster.steps > EARLY:
+            return False
+        absent = len([name for name in known if name not in x])
+        if not self._takes_new_columns or not known or 2 * absent < len(known):
+            return False
+        return bool(known.new(x)) and takes_records(self._design())
+
+    @property
+    def _takes_new_columns(self) -> bool:
+        return True
+
+    def _begin_bag(self, x: dict[Hashable, Any]) -> None:
+        """Take records from now on; what was learned of the few before counts no more."""
+        numbers = {name: value for name, value in x.items() if name in self._columns}
+        labels = [] if self._learner is None else self._learner.labels
+        self.begin_records([numbers])
+        assert self._learner is not None
+        assert self.encoder is not None
+        self.encoder.registry.bag = True
+        for label in labels:
+            if label not in self._learner.codes:
+                self._learner.add_label(label)
 
     def _learn_many(self, X: pd.DataFrame, y: Any) -> None:
         if not len(X):

@@ -200,3 +200,21 @@ def second_guess(column: Column) -> str:
     if seen and looks_like_text(*zip(*seen, strict=True)):
         return "text"
     return "category"
+
+
+def has_bags(records: Iterable[Mapping[Name, Any]]) -> bool:
+    """Whether some first records are bags: numbers that are counts of many names.
+
+    >>> has_bags([{"red": 1, "hat": 1}, {"blue": 2, "hat": 1}])
+    True
+    >>> has_bags([{"x": 1.0, "y": 0.5}, {"x": 0.3}])
+    False
+    """
+    limits = Limits(values=64, indicators=0, places=0, numbers=1000, columns=2000)
+    known = Registry(Columns(), limits)
+    for record in records:
+        kinds, bag = known.scan(record)
+        if bag:
+            return True
+        known.add(known.make(kinds))
+    return False

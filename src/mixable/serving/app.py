@@ -121,7 +121,7 @@ class _Routes:
         if isinstance(answer, RefusedError):
             raise answer
         if explain:
-            answer = {**answer, "without": explained(held.model, event.features)}
+            answer = {**answer, **explained(held.model, event.features)}
         return _json(answer)
 
     async def learn(self, request: Request) -> Response:

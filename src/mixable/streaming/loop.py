@@ -24,7 +24,7 @@ from mixable.streaming.record_events import begun_with, reader
 from mixable.streaming.stops import Stops
 
 LARGEST_BATCH = 1024
-QUICK, SLOW = 0.005, 0.02  # seconds that a batch should take: signals are heeded after each
+QUICK, SLOW = 0.02, 0.08  # seconds that a batch should take: signals are heeded after each
 
 
 class Stream:
