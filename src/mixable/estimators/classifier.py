@@ -11,27 +11,19 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from mixable import _validate
 from mixable._types import Array
 from mixable.estimators import tables
 from mixable.estimators.base import StreamEstimator
+from mixable.estimators.explaining import Explains
 from mixable.estimators.labels import check_kinds, checked_labels
 from mixable.learner import Design, Learner, design_of_classes, design_of_records, takes_features
 from mixable.learner.coefficients import coefficients, deviations
-from mixable.learner.explaining import (
-    Contribution,
-    explained,
-    without_each,
-    without_each_entry,
-    without_each_key,
-)
-from mixable.learner.importance import importance
 from mixable.learner.record_inputs import RecordInputs, records_encoder
 from mixable.records import Columns, Rows
 
 
 # Scikit-learn is not typed.
-class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
+class GAFClassifier(Explains, ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     """Probabilities you can bet on, from one pass over the data.
 
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
@@ -316,38 +308,6 @@ class GAFClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
-
-    def explain(self, x: Any) -> list[Contribution]:
-        """What each column of one row does to the log-odds of each class, the most first.
-
-        The row is a table with one row, as `predict_proba` takes it; of frames, also a dictionary.
-        A column without a value says nothing.
-        """
-        check_is_fitted(self, "learner_")
-        learner, order = self.learner_, self.classes_.tolist()
-        if isinstance(learner.inputs, RecordInputs):
-            record = x if isinstance(x, dict) else tables.only_record(self._rows(x))
-            known = learner.inputs.encoder.kinds
-            parts = without_each(record, lambda name: known.get(name) != "ignore")
-            rows = ((name, value, [rest]) for name, value, rest in parts)
-            return explained(learner, [record], rows, order)
-        row = self._rows(np.atleast_2d(x) if isinstance(x, np.ndarray | list) else x)
-        if len(row) != 1:
-            raise ValueError(f"explain takes one row, got {len(row)}")
-        if isinstance(row, Rows):
-            return explained(learner, row, without_each_key(row), order)
-        return explained(learner, row[0], without_each_entry(row[0], self._names()), order)
-
-    def important(self, n: int = 20) -> dict[Any, float]:
-        """The n columns that matter most, and how far each usually moves a log-odds."""
-        check_is_fitted(self, "learner_")
-        sizes = importance(self.learner_, self._names())
-        return dict(list(sizes.items())[: _validate.count(n, "n")])
-
-    def _names(self) -> list[Any]:
-        """The names of the columns; numbers, if they have none."""
-        names = getattr(self, "feature_names_in_", None)
-        return list(range(self.n_features_in_)) if names is None else names.tolist()
 
     @property
     def coef_(self) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,9 +152,9 @@ def without_each_entry(row: NDArray[Any], names: Iterable[Hashable]) -> Iterable
             yield name, float(row[place]), rest
 
 
-def without_each_key(rows: Rows) -> Iterable[Named]:
-    """The same of a row of a sparse matrix."""
+def without_each_key(rows: Rows, names: Sequence[Hashable]) -> Iterable[Named]:
+    """The same of a row of a sparse matrix; what is 0 is no column of the record."""
     for place, (key, value) in enumerate(zip(rows.keys.tolist(), rows.values, strict=True)):
         keys, values = (np.delete(each, place) for each in (rows.keys, rows.values))
         rest = Rows.of(rows.dense, np.array([0, len(keys)]), keys, values)
-        yield key, float(value), rest
+        yield names[key], float(value), rest

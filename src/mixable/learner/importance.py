@@ -56,7 +56,7 @@ def _of_features(
     energy = spread**2 * share * forecaster.input_scale
     inputs, sums = learner.inputs, {}
     if not isinstance(inputs, RecordInputs):  # keys are columns of a sparse matrix
-        named = {key: names[key] if key < len(names) else key for key in keys.tolist()}
+        named = {key: names[key] for key in keys.tolist()}
     else:
         named = owners(inputs.encoder)
         places = {
