@@ -55,3 +55,23 @@ def test_make_hazan_has_the_stated_distribution():
     for wrong in ({"chi": 0}, {"chi": 1, "eps": 0.0}, {"chi": 1, "n": 1}):
         with pytest.raises(ValueError, match=r"chi|eps|n must"):
             make_hazan(**{"n": 100, **wrong})
+
+
+def test_make_shop_has_the_stated_columns_rates_and_delays():
+    shop = datasets.make_shop(20_000)
+    again = datasets.make_shop(20_000)
+    assert shop.records == again.records
+    assert shop.labels == again.labels
+    assert shop.records != datasets.make_shop(20_000, seed=1).records
+    labels = np.array(shop.labels)
+    for label, rate in (("leave", 0.784), ("basket", 0.2), ("buy", 0.016)):
+        for half in (labels[:10_000], labels[10_000:]):  # everything changes but the rates
+            assert np.mean(half == label) == pytest.approx(rate, abs=4 * np.sqrt(rate / 10_000))
+    assert np.mean([record["price"] is None for record in shop.records]) == pytest.approx(0.2, 0.1)
+    users = [record["user"] for record in shop.records]
+    assert len(set(users)) > 2000
+    assert users.count("u1") > 2000
+    assert shop.delays[labels == "buy"].mean() == pytest.approx(500, rel=0.2)
+    assert shop.delays[labels != "buy"].mean() == pytest.approx(50, rel=0.1)
+    times = [record["time"] for record in shop.records]
+    assert times == sorted(times)

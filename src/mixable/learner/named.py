@@ -137,9 +137,7 @@ class NamedLearner(Mergeable):
         for name, value in x.items():
             number(name, value)  # refuse before anything is added
         if self._is_bag(x):
-            self._begin_bag(x)
-            assert self._learner is not None
-            self._learner.learn([x], [y], np.array([w]))
+            self._begin_with(x, y, w)
             return
         # Sorted: the order of a dictionary says nothing.
         learner = self._add_features(sorted(x, key=repr))
@@ -147,11 +145,20 @@ class NamedLearner(Mergeable):
             learner.learn_one(self._columns.row(x), y, w)
 
     def _begin_with(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
-        """Learn the first record; if it is refused, there was none."""
-        before = self._columns, self._learner
+        """Take records from this one on, and learn it; if it is refused, nothing has changed.
+
+        If there were others before, this is the first that is known to be a bag. What was learned
+        of the few before counts no more, only their labels stay.
+        """
+        before = columns, learner = self._columns, self._learner
         try:
-            self.begin_records([x])
+            self.begin_records([{n: v for n, v in x.items() if not columns or n in columns}])
             assert self._learner is not None
+            assert self.encoder is not None
+            self.encoder.registry.bag = bool(columns)
+            for label in learner.labels if learner is not None and columns else ():
+                if label not in self._learner.codes:
+                    self._learner.add_label(label)
             self._learner.learn([x], [y], np.array([w]))
         except BaseException:
             self._columns, self._learner = before
@@ -170,18 +177,6 @@ class NamedLearner(Mergeable):
     @property
     def _takes_new_columns(self) -> bool:
         return True
-
-    def _begin_bag(self, x: dict[Hashable, Any]) -> None:
-        """Take records from now on; what was learned of the few before counts no more."""
-        numbers = {name: value for name, value in x.items() if name in self._columns}
-        labels = [] if self._learner is None else self._learner.labels
-        self.begin_records([numbers])
-        assert self._learner is not None
-        assert self.encoder is not None
-        self.encoder.registry.bag = True
-        for label in labels:
-            if label not in self._learner.codes:
-                self._learner.add_label(label)
 
     def _learn_many(self, X: pd.DataFrame, y: Any) -> None:
         if not len(X):
