@@ -10,7 +10,8 @@ with no option but model, target and file. Vowpal Wabbit gets the same columns a
 own format, numbers as numbers and as words, and is run at its defaults, with --ftrl, with --coin
 and at four rates: the best of these 14 in hindsight counts. It is told how many classes there are,
 `mixable stream` is not: the last column is the loss over the events whose class had come before. A
-forecast counts as at least 1e-6, of both.
+forecast counts as at least 1e-6, of both. Rates are events per second of processor time, without
+the start of Python.
 """
 
 import os
@@ -21,6 +22,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import csv
 import gzip
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -68,19 +70,28 @@ def stream(path: Path, target: str, y: Any, labels: dict[str, int]) -> dict[str,
     with tempfile.TemporaryDirectory() as work:
         options = {"model": "model", "out": "out.csv", "metrics": "metrics"}
         paths = [each for name, file in options.items() for each in (f"--{name}", f"{work}/{file}")]
-        command = [*MIXABLE, *paths, "--target", target, str(path)]
-        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        seconds = -cpu_of([*MIXABLE, "--help"])  # the start of Python
+        seconds += cpu_of([*MIXABLE, *paths, "--target", target, str(path)])
         last = json.loads(Path(work, "metrics").read_text().splitlines()[-1])
         said, place = [], {}
         with Path(work, "out.csv").open() as file:
             for line in csv.reader(file):
                 if line[0] == "line":
-                    place = {labels[name]: at for at, name in enumerate(line)if name in labels}
+                    place = {labels[name]: at for at, name in enumerate(line) if name in labels}
                 else:
                     at = place.get(int(y[len(said)]))
                     said.append(0.0 if at is None else float(line[at]))
     loss, known = losses(np.array(said), y)
-    return {**last, "loss": loss, "known": known}
+    return {**last, "loss": loss, "known": known, "rate": len(y) / seconds}
+
+
+def cpu_of(command: list[str]) -> float:
+    """Seconds that a command keeps processors busy: the same on a busy machine, more or less."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    quiet = subprocess.DEVNULL
+    subprocess.run(command, check=True, stdout=quiet, stderr=quiet)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def namespaces(record: dict[str, Any], *, as_words: bool) -> str:
@@ -109,12 +120,12 @@ def vowpal_wabbit(path: Path, y: Any, K: int, options: str) -> tuple[tuple[float
     from vowpalwabbit import Workspace
 
     kind = "--link logistic" if K == 2 else f"--oaa {K} --probabilities"
-    out, begin = path.with_suffix(".out"), time.perf_counter()
+    out, begin = path.with_suffix(".out"), time.process_time()
     common = f"-d {path} -p {out} -b 22 --loss_function logistic --no_stdin --quiet"
     workspace = Workspace(f"{common} {kind} {options}")
     workspace.run_parser()
     workspace.finish()
-    rate = len(y) / (time.perf_counter() - begin)
+    rate = len(y) / (time.process_time() - begin)
     lines = out.read_text().split("\n")[: len(y)]
     if K == 2:
         second = np.array([float(line.split()[0]) for line in lines])
@@ -206,34 +217,37 @@ def _frame(records: list[dict[str, Any]]) -> Any:
     return pd.DataFrame(records)
 
 
-def rare(n: int = 60_000, window: int = 10_000) -> None:
+def rare(n: int = 60_000) -> None:
     """Print the mean forecast of the rare class over all windows after the first."""
     for seed in range(3):
         records, labels, _ = datasets.make_shop(n, seed)
-        P, names = _forecasts(_frame(records), labels)
-        _say_rare(f"make_shop({n:,}, {seed})", P[:, names.index("buy")], window, 0.016)
+        _say_rare(f"make_shop({n:,}, {seed})", _frame(records), np.array(labels) == "buy", labels)
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 8))
         score = X @ rng.normal(size=8)
         shift = np.quantile(score + rng.logistic(size=n), 1 - 0.016)
         y = rng.random(n) < 1 / (1 + np.exp(shift - score))
-        P, names = _forecasts(X, y)
-        _say_rare(f"8 numbers, seed {seed}", P[:, names.index(True)], window, float(y.mean()))
+        _say_rare(f"8 numbers, seed {seed}", X, y, y)
 
 
-def _forecasts(X: Any, labels: Any) -> tuple[Any, list[Any]]:
+def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -> None:
     model = mx.GAFClassifier()
     P = model.prequential(X, labels)
-    return P, model.classes_.tolist()
+    p = P[:, model.classes_.tolist().index("buy" if "buy" in model.classes_ else True)]
 
+    def sums(values: Any) -> Any:
+        total = np.concatenate([[0.0], np.cumsum(values)])
+        return total[2 * window :] - total[window:-window]
 
-def _say_rare(name: str, p: Any, window: int, rate: float) -> None:
-    total = np.concatenate([[0.0], np.cumsum(p)])
-    means = (total[2 * window :] - total[window:-window]) / window
+    forecast, outcomes, noise = sums(p), sums(came), np.sqrt(sums(p * (1 - p)))
+    rate, after = window * came.mean(), slice(window, None)
+    ratio, error = forecast / outcomes, (forecast - outcomes) / noise
     print(
-        f"{name}: rate {rate:.4f}; mean forecast over {window:,} examples, after the first "
-        f"{window:,}: {means.min() / rate:.3f} to {means.max() / rate:.3f} of the rate"
+        f"{name}: came {came[after].mean():.4f}, forecast {p[after].mean():.4f}; over all windows "
+        f"of {window:,}: forecast / outcomes {ratio.min():.2f} to {ratio.max():.2f}, that is "
+        f"{error.min():.1f} to {error.max():.1f} deviations of chance; outcomes / their mean "
+        f"{(outcomes / rate).min():.2f} to {(outcomes / rate).max():.2f}"
     )
 
 

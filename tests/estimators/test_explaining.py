@@ -8,7 +8,9 @@ from sklearn.exceptions import NotFittedError
 
 import mixable as mx
 
-FRAME = pd.DataFrame({"colour": ["red", "blue", "red", "green"] * 20, "size": [1.5, 2.5, 0.5, 3] * 20})
+FRAME = pd.DataFrame(
+    {"colour": ["red", "blue", "red", "green"] * 20, "size": [1.5, 2.5, 0.5, 3] * 20}
+)
 Y = ["yes", "no", "yes", "no"] * 20
 
 

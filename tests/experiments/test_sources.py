@@ -244,7 +244,9 @@ def test_records_of_any_file_are_the_same(name, tmp_path):
     assert len(records) == len(y) == ROWS
     assert set(records[0]) == {"size", "weight", "colour"}
     assert [float(record["size"]) for record in records] == sources.table(layout)[0][:, 0].tolist()
-    assert [t for t in range(ROWS) if records[t]["weight"] in (None, "")] == list(range(7, ROWS, 50)) or name == "t.arff"
+    assert [t for t in range(ROWS) if records[t]["weight"] in (None, "")] == list(
+        range(7, ROWS, 50)
+    ) or name == "t.arff"
 
 
 def test_a_race_reads_records_as_a_stream_does(tmp_path):

@@ -59,7 +59,8 @@ def explained(
         change = log_odds(p) - log_odds(q)
         deviation = _deviation(learner, features, _features(learner, rest), p)
         by_label = [
-            {learner.labels[c]: float(values[c]) for c in order} for values in (change, deviation, q)
+            {learner.labels[c]: float(values[c]) for c in order}
+            for values in (change, deviation, q)
         ]
         out.append(
             Contribution(
@@ -127,7 +128,7 @@ def _deviation(learner: Learner, features: Any, rest: Any, p: Array) -> Array:
         each = forecaster.coef_std_of(keys) * change  # (K, keys)
         if K == 2:  # the weights of the classes are each other's negative
             return np.asarray(np.sqrt((each.sum(axis=0) ** 2).sum()) * np.ones(2))
-        return np.sqrt(contrasts**2 @ (each**2).sum(axis=1))
+        return np.asarray(np.sqrt(contrasts**2 @ (each**2).sum(axis=1)))
     change = features - rest
     covariance = np.einsum("l,lij->ij", change**2, forecaster.feature_covariances())
     variances = np.einsum("ci,ij,cj->c", contrasts, covariance, contrasts)
@@ -155,6 +156,7 @@ def without_each_entry(row: NDArray[Any], names: Iterable[Hashable]) -> Iterable
 def without_each_key(rows: Rows, names: Sequence[Hashable]) -> Iterable[Named]:
     """The same of a row of a sparse matrix; what is 0 is no column of the record."""
     for place, (key, value) in enumerate(zip(rows.keys.tolist(), rows.values, strict=True)):
-        keys, values = (np.delete(each, place) for each in (rows.keys, rows.values))
-        rest = Rows.of(rows.dense, np.array([0, len(keys)]), keys, values)
+        others = np.arange(len(rows.keys)) != place
+        keys = rows.keys[others]
+        rest = Rows.of(rows.dense, np.array([0, len(keys)]), keys, rows.values[others])
         yield names[key], float(value), rest

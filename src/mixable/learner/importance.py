@@ -50,11 +50,12 @@ def _of_features(
         return {}
     # What a feature has gathered, beside what the intercept has: how often it is there, times the
     # mean square of its values.
-    gathered = forecaster._core.state()["slots"][:, 0].astype(np.float64)
+    gathered = np.asarray(forecaster._core.state()["slots"])[:, 0].astype(np.float64)
     share = gathered[1:] / max(gathered[0], np.finfo(float).tiny)
     spread = np.ptp(forecaster.coef_of(keys.tolist()), axis=0)
     energy = spread**2 * share * forecaster.input_scale
-    inputs, sums = learner.inputs, {}
+    inputs = learner.inputs
+    sums: dict[Hashable, float] = {}
     if not isinstance(inputs, RecordInputs):  # keys are columns of a sparse matrix
         named = {key: names[key] for key in keys.tolist()}
     else:
@@ -105,4 +106,3 @@ def _is_of(rounds: Keys, place: int, bins: int) -> Any:
         last = (rounds ^ np.uint64(_mixed(kind, place))).view(np.int64)
         out |= (last == 0) if kind == _LINEAR else np.abs(last) < _FARTHEST
     return out
-
