@@ -66,8 +66,10 @@ def test_make_shop_has_the_stated_columns_rates_and_delays():
     labels = np.array(shop.labels)
     for label, rate in (("leave", 0.784), ("basket", 0.2), ("buy", 0.016)):
         for half in (labels[:10_000], labels[10_000:]):  # everything changes but the rates
-            assert np.mean(half == label) == pytest.approx(rate, abs=4 * np.sqrt(rate / 10_000))
-    assert np.mean([record["price"] is None for record in shop.records]) == pytest.approx(0.2, 0.1)
+            chance = 4 * np.sqrt(rate / 10_000)
+            assert np.count_nonzero(half == label) / 10_000 == pytest.approx(rate, abs=chance)
+    missing = [record for record in shop.records if record["price"] is None]
+    assert len(missing) / 20_000 == pytest.approx(0.2, rel=0.1)
     users = [record["user"] for record in shop.records]
     assert len(set(users)) > 2000
     assert users.count("u1") > 2000
