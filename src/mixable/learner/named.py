@@ -17,7 +17,7 @@ from mixable.learner.learner import Learner
 from mixable.learner.pooled import design_of_records, takes_records
 from mixable.learner.record_inputs import RecordInputs, records_encoder
 from mixable.learner.saved import with_defaults
-from mixable.records.registry import EARLY
+from mixable.records.registry import EARLY, FEW
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,7 +170,7 @@ class NamedLearner(Mergeable):
         if learner is None or not learner.has_labels or learner.forecaster.steps > EARLY:
             return False
         absent = len([name for name in known if name not in x])
-        if not self._takes_new_columns or not known or 2 * absent < len(known):
+        if not self._takes_new_columns or len(known) < FEW or 2 * absent < len(known):
             return False
         return bool(known.new(x)) and takes_records(self._design())
 

@@ -17,6 +17,8 @@ from mixable.records.time import Time
 RECONSIDERED = (16, 128, 1024)
 """Records after which a kind that was guessed is guessed again."""
 
+FEW = 6  # names of numbers: with fewer, dictionaries of numbers are not taken for bags of counts
+
 EARLY = 100  # records within which a number may turn out to be one count of many
 
 
@@ -205,16 +207,15 @@ def second_guess(column: Column) -> str:
 def has_bags(records: Iterable[Mapping[Name, Any]]) -> bool:
     """Whether some first records are bags: numbers that are counts of many names.
 
-    >>> has_bags([{"red": 1, "hat": 1}, {"blue": 2, "hat": 1}])
+    >>> has_bags([{"a": 1, "red": 1, "hat": 1}, {"the": 2, "blue": 1, "coat": 1}, {"new": 1}])
     True
     >>> has_bags([{"x": 1.0, "y": 0.5}, {"x": 0.3}])
     False
     """
-    limits = Limits(values=64, indicators=0, places=0, numbers=1000, columns=2000)
-    known = Registry(Columns(), limits)
+    known: set[Name] = set()
     for record in records:
-        kinds, bag = known.scan(record)
-        if bag:
+        names = {name for name, cell in record.items() if cell is not None}
+        if len(known) >= FEW and names - known and 2 * len(known - names) >= len(known):
             return True
-        known.add(known.make(kinds))
+        known |= names
     return False
