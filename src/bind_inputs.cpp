@@ -92,11 +92,13 @@ void bind_landmarks(nb::module_& m) {
 
 void bind_shapes(nb::module_& m) {
     nb::class_<Shapes>(m, "Shapes", "Sparse features of numbers; see core/shapes.hpp.")
-        .def(nb::init<bool, bool, bool, std::vector<double>, long, long, long>(),
+        .def(nb::init<bool, bool, bool, std::vector<double>, long, long, long, bool>(),
              nb::arg("takes_features"), nb::arg("takes_crosses"), nb::arg("linear"),
              nb::arg("bins"), nb::arg("trees"), nb::arg("depth"), nb::arg("numbers"),
+             nb::arg("whole"),
              nb::sig("def __init__(self, takes_features: bool, takes_crosses: bool, linear: bool, "
-                     "bins: list[float], trees: int, depth: int, numbers: int) -> None"))
+                     "bins: list[float], trees: int, depth: int, numbers: int, whole: bool) -> "
+                     "None"))
         .def(
             "features",
             [](const Shapes& self, nb::handle x, nb::handle z) {

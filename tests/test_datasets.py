@@ -71,3 +71,25 @@ def test_the_hard_stream_of_more_classes_is_made_of_binary_ones():
         ones = np.count_nonzero(y[rows]) / np.count_nonzero(rows)
         assert ones == pytest.approx(rate, rel=0.15)
     assert np.unique(X[y == 0].max(axis=1)).tolist() == pytest.approx([np.sqrt(eps) / B])
+
+
+def test_make_shop_has_the_stated_columns_rates_and_delays():
+    shop = datasets.make_shop(20_000)
+    again = datasets.make_shop(20_000)
+    assert shop.records == again.records
+    assert shop.labels == again.labels
+    assert shop.records != datasets.make_shop(20_000, seed=1).records
+    labels = np.array(shop.labels)
+    for label, rate in (("leave", 0.784), ("basket", 0.2), ("buy", 0.016)):
+        for half in (labels[:10_000], labels[10_000:]):  # everything changes but the rates
+            chance = 4 * np.sqrt(rate / 10_000)
+            assert np.count_nonzero(half == label) / 10_000 == pytest.approx(rate, abs=chance)
+    missing = [record for record in shop.records if record["price"] is None]
+    assert len(missing) / 20_000 == pytest.approx(0.2, rel=0.1)
+    users = [record["user"] for record in shop.records]
+    assert len(set(users)) > 2000
+    assert users.count("u1") > 2000
+    assert shop.delays[labels == "buy"].mean() == pytest.approx(500, rel=0.2)
+    assert shop.delays[labels != "buy"].mean() == pytest.approx(50, rel=0.1)
+    times = [record["time"] for record in shop.records]
+    assert times == sorted(times)

@@ -25,13 +25,16 @@ inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
 class Shapes {
    public:
     /// With `linear` each number is a feature by itself. `bins` says how many bins there are to a
-    /// deviation, for each set of bins. A tree asks `depth` questions, whether number i is above a
+    /// deviation, for each set of bins; with `whole`, a whole number that is not large is a bin of
+    /// its own in the last set, since such numbers are often codes or amounts that come again. A
+    /// tree asks `depth` questions, whether number i is above a
     /// threshold, with i and threshold drawn at random, i among the first `numbers`.
     Shapes(bool takes_features, bool takes_crosses, bool linear, std::vector<double> bins,
-           long trees, long depth, long numbers)
+           long trees, long depth, long numbers, bool whole)
         : takes_features(takes_features),
           takes_crosses(takes_crosses),
           linear_(linear),
+          whole_(whole),
           bins_(std::move(bins)),
           trees_(numbers > 0 ? trees : 0),
           depth_(depth),
@@ -57,10 +60,12 @@ class Shapes {
         for (long i = 0; i < d; ++i) {
             if (std::isnan(x[i])) continue;
             if (linear_ && z[i] != 0) put(mixed(3, std::uint64_t(i), 0), z[i]);
-            for (std::size_t b = 0; b < bins_.size(); ++b)
-                put(mixed(4 + b, std::uint64_t(i),
-                          std::uint64_t(long(std::floor(z[i] * bins_[b])))),
-                    1.0);
+            const bool is_whole = whole_ && std::abs(x[i]) < most_whole && x[i] == std::floor(x[i]);
+            for (std::size_t b = 0; b < bins_.size(); ++b) {
+                const bool by_itself = is_whole && b + 1 == bins_.size();
+                const double bin = by_itself ? x[i] : std::floor(z[i] * bins_[b]);
+                put(mixed(by_itself ? 32 : 4 + b, std::uint64_t(i), std::uint64_t(long(bin))), 1.0);
+            }
         }
         if (numbers_ > d) return;  // no such row is made
         for (long t = 0; t < trees_; ++t) {
@@ -72,7 +77,8 @@ class Shapes {
     }
 
    private:
-    bool linear_;
+    static constexpr double most_whole = 1e5;  // so that no column takes much memory
+    bool linear_, whole_;
     std::vector<double> bins_, above_;
     long trees_, depth_, numbers_;
     std::vector<long> asked_;

@@ -184,4 +184,6 @@ def as_name(label: Any) -> Hashable:
 
 def as_names(labels: Sequence[Hashable]) -> list[Hashable]:
     """Labels as they can be saved."""
+    if {*map(type, labels)} <= {int, str}:  # as most are
+        return list(labels)
     return [as_name(label) for label in labels]

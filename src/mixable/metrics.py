@@ -282,6 +282,7 @@ def _table(p: ArrayLike, y: ArrayLike, classes: Classes) -> Stream:
 def _plain(labels: Any, name: str) -> list[Hashable]:
     """Labels as a list, each as it is."""
     out = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    if not all(isinstance(label, Hashable) for label in out):
+    is_codes = isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind == "i"
+    if not is_codes and not all(isinstance(label, Hashable) for label in out):
         raise ValueError(f"{name} must be a column of labels, got {out!r:.80}")
     return out

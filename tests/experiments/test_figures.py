@@ -20,8 +20,15 @@ def result(forecaster, seed, loss):
         "log_loss": loss,
         "accuracy": 0.5,
         "calibration_error": 0.1,
+        "classwise_error": 0.05,
         "microseconds": 1.0,
         "reliability": [[0.0, 1.0, 20, 0.6, 0.5]],
+        "worst": {
+            "label": "b",
+            "forecast": 0.2,
+            "rate": 0.1,
+            "reliability": [[0, 1, 20, 0.2, 0.1]],
+        },
         "curve": [[1, 2 * loss], [2, loss], [3, loss]],
         "trust": trust if forecaster == "auto" else [],
     }

@@ -1,6 +1,7 @@
 """Files of every kind, in chunks, and bad ones."""
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -231,3 +232,38 @@ print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
         peaks.append(int(out[1]))
         path.unlink()
     assert peaks[1] < peaks[0] + 250
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.parquet", "t.arff"])
+def test_records_of_any_file_are_the_same(name, tmp_path):
+    """As they stand: cells of CSV are text, and what is missing is missing."""
+    layout = sources.survey(str(write_table(tmp_path / name)), "kind")
+    (records, y), *rest = sources.records(layout)
+    assert not rest
+    assert layout.has_words
+    assert len(records) == len(y) == ROWS
+    assert set(records[0]) == {"size", "weight", "colour"}
+    assert [float(record["size"]) for record in records] == sources.table(layout)[0][:, 0].tolist()
+    assert [t for t in range(ROWS) if records[t]["weight"] in (None, "")] == list(
+        range(7, ROWS, 50)
+    ) or name == "t.arff"
+
+
+def test_a_race_reads_records_as_a_stream_does(tmp_path):
+    """The same file, the same classes: the same loss."""
+    path = write_table(tmp_path / "t.csv")
+    options = ("--target", "kind", "--classes", "big,small", "--metrics", tmp_path / "metrics")
+    out = ("--out", tmp_path / "out.csv")
+    assert mixable("stream", "--model", tmp_path / "m", *options, *out, path).returncode == 0
+    stream = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
+    layout = sources.survey(str(path), "kind")
+    task = runs.Task(data="t", layout=layout, forecaster="curved", scale="causal")
+    assert task.takes_records
+    result = runs.run(task)
+    assert result["log_loss"] == pytest.approx(stream["log_loss"], rel=1e-9)
+    assert result["worst"]["label"] in ("big", "small")
+    assert 0 < result["classwise_error"] < 0.2
+    shuffled = runs.run(runs.replace(task, seed=1))
+    assert shuffled["log_loss"] != result["log_loss"]
+    assert not runs.replace(task, forecaster="auto").takes_records
+    assert not runs.replace(task, scale="zscore").takes_records

@@ -5,8 +5,9 @@ import copy
 import pandas as pd
 import pytest
 
-from mixable.learner import Design
+from mixable.learner import Design, design_of_classes
 from mixable.learner.named import NamedLearner
+from mixable.streaming.kept import KeptModel
 
 
 class Labelled(NamedLearner):
@@ -94,3 +95,39 @@ def test_a_saved_state_must_go_together():
     renamed = Labelled.__new__(Labelled)
     renamed.__setstate__(old)  # version 0.1.0 called a learner an engine
     assert renamed._probabilities({"a": 1.0}) == model._probabilities({"a": 1.0})
+
+
+def bags(n=120):
+    for t in range(n):
+        yield dict.fromkeys(("spam" if t % 2 else "ham", f"w{t % 7}", f"v{t % 11}"), 1), t % 2
+
+
+def test_a_bag_of_words_is_sparse_from_an_early_record_on():
+    """What is absent counts as 0, not as the mean of where it is there, which is 1 everywhere."""
+    model = KeptModel(design_of_classes(None, {"lam": None}))
+    for x, y in bags():
+        model.learn_one(x, str(y))
+    assert model.encoder is not None
+    assert model.encoder.registry.bag
+    assert model.learner.forecaster.steps == 118  # the first two were numbers, as far as one saw
+    assert model.predict_proba_one({"spam": 1})["1"] > 0.9
+    assert model.predict_proba_one({"ham": 1})["0"] > 0.9
+
+
+def test_numbers_that_may_be_missing_are_no_bag():
+    model = KeptModel(design_of_classes(None, {"lam": None}))
+    for t in range(20):
+        model.learn_one({"a": 1.0 * t, "b": 2.0, **({"c": 1.0} if t > 9 else {})}, str(t % 2))
+    assert model.encoder is None
+    closed = KeptModel(design_of_classes(None, {"lam": None}), features=["ham", "w0", "v0"])
+    for x, y in bags(20):
+        closed.learn_one(x, str(y))
+    assert closed.encoder is None
+
+
+def test_a_bag_that_is_refused_changes_nothing():
+    model = KeptModel(design_of_classes(None, {"lam": None}))
+    model.learn_one(dict.fromkeys("abdefg", 1.0), "x")
+    with pytest.raises(ValueError, match="inf"):
+        model.learn_one({"c": float("inf")}, "y")
+    assert (model.encoder, model.learner.labels, list(model.columns)) == (None, ["x"], [*"abdefg"])

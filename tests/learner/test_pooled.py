@@ -1,10 +1,18 @@
 """Linear and curved experts under a pool: what an estimator with kernel="auto" is."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mixable as mx
-from mixable.datasets import load_segment, load_shuttle, load_vehicle, make_drift, make_shapes
+from mixable.datasets import (
+    load_segment,
+    load_shuttle,
+    load_vehicle,
+    make_drift,
+    make_shapes,
+    make_shop,
+)
 from mixable.learner import PooledDesign, design_of_classes, design_of_records
 from mixable.losses import log_loss
 
@@ -88,3 +96,14 @@ def test_records_need_experts_that_can_stand_in_a_pool():
     ):
         with pytest.raises(TypeError, match="need kernel='auto' or None"):
             design_of_records(other)
+
+
+def test_a_rare_class_is_forecast_as_often_as_it_comes():
+    """Within the noise of chance, on events of a shop of which 1.6% buy."""
+    records, labels, _ = make_shop(6000)
+    model = mx.GAFClassifier()
+    p = model.prequential(pd.DataFrame(records), labels)[2000:, 1]
+    came = np.array(labels[2000:]) == "buy"
+    assert model.classes_[1] == "buy"
+    assert abs(p.sum() - came.sum()) < 3 * np.sqrt((p * (1 - p)).sum())
+    assert p[came].mean() > 1.2 * p.mean()  # and not as the same for all

@@ -61,3 +61,18 @@ def test_what_was_there_at_first_is_saved():
 def test_bad_designs(bad):
     with pytest.raises((TypeError, ValueError)):
         ShapeDesign(**bad)
+
+
+def test_whole_numbers_are_bins_of_their_own():
+    """In place of the last set of bins, whatever their scale; others are in bins."""
+    whole = ShapeDesign(bins=(1.0, 8.0), whole=True)
+
+    def last(x, z):
+        return whole.inputs(1).shapes.features(np.array([x]), np.array([z]))[0][1]
+
+    assert last(7.0, 0.1) == last(7.0, 3.0) != last(8.0, 0.1)
+    assert last(-7.0, 0.1) != last(7.0, 0.1)
+    assert last(7.5, 0.1) == last(7.25, 0.1) != last(7.5, 3.0)
+    assert last(100_000.0, 0.1) == last(100_001.0, 0.1)  # too large
+    plain = ShapeDesign(bins=(1.0, 8.0)).inputs(1).shapes
+    assert plain.features(np.array([7.0]), np.array([0.1]))[0][1] == last(7.5, 0.1)

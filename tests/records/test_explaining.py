@@ -4,6 +4,7 @@ import pytest
 from record_data import DECLARED, events, one_by_one
 
 from mixable.records import Columns, Encoder
+from mixable.records.explaining import owners
 
 
 def test_the_pieces_of_a_row_cover_it_without_overlap():
@@ -54,3 +55,13 @@ def test_a_category_has_only_the_place_of_its_value(value, places):
     assert len(piece.places) == places
     assert all(encoder.dense_names[place] == f"c={value}" for place in piece.places)
     assert all(row.dense[place] == 1 for place in piece.places)
+
+
+def test_each_key_that_is_remembered_has_a_column():
+    encoder = Encoder(Columns(text=["query"], number=["price"]))
+    record = {"query": "red hat", "user": "u: 1", "price": "free", "tags": ["a=b"]}
+    encoder.learn(record)
+    row, parts = encoder.explain(record)
+    found = owners(encoder)
+    for part in parts:
+        assert {found[key] for key in row.keys[list(part.keys)].tolist()} == {part.column}

@@ -58,7 +58,8 @@ def test_the_column_that_decides_matters_most():
     sizes = matter(filled(served_model()))
     assert list(sizes) == ["strong", "weak"]
     assert sizes["strong"] > 3 * sizes["weak"]
-    assert matter(curved()) == {}
+    assert list(matter(filled(curved()))) == ["strong", "weak"]
+    assert matter(curved()) == {}  # which has learned nothing yet
 
 
 def test_columns_of_curved_models_matter_by_forecasts_without_them():
@@ -77,10 +78,14 @@ def test_columns_of_curved_models_matter_by_forecasts_without_them():
 def test_a_forecast_is_explained_by_what_it_would_be_without_each_feature():
     model = filled(served_model())
     features = {"strong": 2.0, "weak": 0.5, "unknown": 1.0}
-    without = explained(model, features)
-    assert without == {
+    answer = explained(model, features)
+    assert answer["without"] == {
         "strong": model.predict({"weak": 0.5}),
         "weak": model.predict({"strong": 2.0}),
     }
+    (first, *_) = model.explain(features)
+    assert answer["log_odds"]["strong"] == first.log_odds
+    assert answer["deviation"]["strong"] == first.deviation
+    assert first.log_odds["up"] > first.deviation["up"] > 0
     with pytest.raises(RefusedError, match="up to 200 features"):
         explained(model, dict.fromkeys(map(str, range(201)), 1.0))

@@ -211,6 +211,7 @@ class Shapes:
         trees: int,
         depth: int,
         numbers: int,
+        whole: bool,
     ) -> None: ...
     def features(
         self, x: NDArray[np.float64], z: NDArray[np.float64]

@@ -16,6 +16,7 @@ from mixable._spelling import names_its_parameters
 from mixable._types import Array
 from mixable.estimators import advice
 from mixable.estimators.any_rows import AnyRows
+from mixable.estimators.explaining import Explains
 from mixable.estimators.labels import ONE_CLASS, check_kinds, checked_labels
 from mixable.estimators.linear import LinearByClass
 from mixable.learner import Design, Learner, class_weights, design_of_classes
@@ -26,7 +27,7 @@ from mixable.records import Columns
 
 
 # Scikit-learn is not typed.
-class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[misc]
+class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[misc]
     """Probabilities you can bet on, from one pass over the data.
 
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
@@ -58,8 +59,8 @@ class GAFClassifier(ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[mi
     kernel
         "auto" pools a linear forecaster with curved ones (three with kernel features, one with
         bins, one with leaves of random trees), unless a parameter above is given or the effort is
-        low: then, and with None, it is linear. "rbf" is one mixture of posteriors with features of
-        the kernel exp(-gamma |x - x'|^2), x the scaled inputs, beside the linear ones.
+        low: then, and with None, it is linear. "rbf" mixes linear posteriors and posteriors with
+        features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs.
     n_components
         Number of kernel features. The cost grows as its square; see docs/guides/kernels.md.
     gamma

@@ -91,3 +91,13 @@ def sparse_rows(X: Any) -> Rows:
         X.indices.astype(np.uint64),
         X.data.astype(np.float64),
     )
+
+
+def only_record(X: Any) -> dict[Any, Any]:
+    """The only row of a frame, as a dictionary."""
+    if len(X) != 1:
+        raise ValueError(f"explain takes one row, got {len(X)}")
+    if hasattr(X, "iloc"):  # pandas; cells as they are, of each column's type
+        return {name: X[name].iloc[0] for name in X.columns}
+    rows: list[dict[Any, Any]] = X.to_pylist() if hasattr(X, "to_pylist") else X.to_dicts()
+    return rows[0]

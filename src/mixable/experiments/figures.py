@@ -99,7 +99,11 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
             bins = [b for b in row.results[0]["reliability"] if b[2] >= 10]
             points = [b[3] for b in bins], [b[4] for b in bins]
             label = f"{FORECASTERS[row.forecaster].title}: {row.calibration_error:.3f}"
-            axes.plot(*points, **styles[row.forecaster], marker="o", markersize=3, label=label)
+            style = styles[row.forecaster]
+            axes.plot(*points, **style, marker="o", markersize=3, label=label)
+            worst = row.results[0]["worst"] or {"reliability": []}
+            bins = [b for b in worst["reliability"] if b[2] >= 10]
+            axes.plot([b[3] for b in bins], [b[4] for b in bins], **style, linewidth=0.6)
         entitle(axes, name, ": calibration error")
         axes.set(xlabel="how sure the forecast was", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(frameon=False, fontsize=8)

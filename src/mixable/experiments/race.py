@@ -32,6 +32,7 @@ class Standing:
     high: float
     accuracy: float
     calibration_error: float
+    classwise_error: float
     microseconds: float
     regret: float | None
     results: list[dict[str, Any]]
@@ -140,7 +141,7 @@ def _standing(chosen: list[dict[str, Any]], least: float | None) -> Standing:
     """The runs of one forecaster with one setting."""
     first = chosen[0]
     low, median, high = np.quantile([each["log_loss"] for each in chosen], [0.25, 0.5, 0.75])
-    names = ("accuracy", "calibration_error", "microseconds")
+    names = ("accuracy", "calibration_error", "classwise_error", "microseconds")
     middle = {name: float(statistics.median(each[name] for each in chosen)) for name in names}
     return Standing(
         data=first["data"],

@@ -24,7 +24,8 @@ CAPTIONS = {
     "loss": "Averaged log loss over time, each forecaster at its best setting in hindsight; bands "
     "are quartiles over the orders. The dotted line is the uniform forecast.",
     "reliability": "Of the forecasts that were so sure, how many were right; on the diagonal is "
-    "perfect calibration. Bins with fewer than 10 forecasts are left out.",
+    "perfect calibration. Thin: of the class that is calibrated worst, what was forecast and how "
+    "often it came. Bins with fewer than 10 forecasts are left out.",
     "trust": "How AutoGAF's trust is shared among experts of different drift, in the first order.",
 }
 
@@ -37,10 +38,19 @@ def cells(row: Standing) -> dict[str, str]:
         "quartiles": f"{row.low:.4f} to {row.high:.4f}",
         "accuracy": f"{row.accuracy:.1%}",
         "calibration error": f"{row.calibration_error:.3f}",
+        "of all classes": f"{row.classwise_error:.4f}",
+        "worst class": _worst(row.results[0]["worst"]),
         "regret": "skipped" if row.regret is None else f"{row.regret:.1f}",
         "µs per example": f"{row.microseconds:.1f}",
         "best setting": in_words(row.setting) or "nothing to set",
     }
+
+
+def _worst(worst: dict[str, Any] | None) -> str:
+    """The class that is calibrated worst in the first order: its mean forecast, and its rate."""
+    if worst is None:
+        return ""
+    return f"{worst['label']:.20} ({worst['forecast']:.3g} for {worst['rate']:.3g})"
 
 
 def _line(tag: str, texts: Iterable[str]) -> str:
@@ -63,7 +73,9 @@ def write(path: Path, standings: list[Standing], figures: list[Path], race: dict
     parts.append(
         "<p>Log loss in nats, one pass. Regret: loss in all beyond that of the best linear model "
         f"in hindsight (norm {HINDSIGHT_RADIUS:g}, z-scored features); skipped for data too large "
-        "for memory.</p>"
+        "for memory. Calibration error: of the most probable class. Of all classes: the mean over "
+        "the classes of each one's error. Worst class: mean forecast and rate of the class whose "
+        "error is largest for its size, in the first order.</p>"
     )
     for figure in figures:
         svg = figure.read_text(encoding="utf-8")

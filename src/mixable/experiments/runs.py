@@ -16,15 +16,16 @@ import numpy as np
 
 from mixable import metrics
 from mixable._config import __version__, one_blas_thread
-from mixable._types import Array
 from mixable.experiments import sources
 from mixable.forecasters import AutoGAF, table
-from mixable.learner import Design, KernelPlan, Learner, design_of_classes
+from mixable.learner import Design, KernelPlan, Learner, design_of_classes, design_of_records
+from mixable.learner.record_inputs import records_encoder
 
 Setting = tuple[tuple[str, float], ...]
 
-SCORES = ("log_loss", "brier", "accuracy", "calibration_error")
+SCORES = ("log_loss", "brier", "accuracy", "calibration_error", "classwise_error")
 PAPER_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+LOOKED_AT = 100  # records that the kinds of columns are guessed from, as in a stream
 POINTS = 120  # of a loss curve that are kept, evenly spaced in n, and as many in log n
 
 
@@ -110,11 +111,22 @@ class Task:
     def make(self) -> Learner:
         """Return what learns; BadDataError if there is none with this setting."""
         try:
-            n_classes = len(self.layout.classes)
-            return Learner(self._design(), self.layout.n_features, range(n_classes))
+            labels = range(len(self.layout.classes))
+            if not self.takes_records:
+                return Learner(self._design(), self.layout.n_features, labels)
+            encoder = records_encoder()
+            encoder.guess(next(sources.records(self.layout, LOOKED_AT))[0][:LOOKED_AT])
+            design = design_of_records(self._design())
+            return Learner(design, encoder.n_dense, labels, encoder=encoder)
         except (TypeError, ValueError, MemoryError) as error:
             what = f"{self.forecaster} with {dict(self.setting)}"
             raise sources.BadDataError(f"{self.data}: {what}: {sources.one_line(error)}") from None
+
+    @property
+    def takes_records(self) -> bool:
+        """Whether it reads records, as `mixable stream` does, in place of numbers."""
+        is_default = ("method", "pool") in FORECASTERS[self.forecaster].fixed
+        return self.layout.has_words and is_default and self.scale in ("causal", "none")
 
     def _design(self) -> Design:
         """The forecaster and its inputs; rows that were scaled beforehand stay as they are."""
@@ -146,7 +158,7 @@ class Task:
         what["layout"] = {
             name: value for name, value in what["layout"].items() if name not in ("path", "remarks")
         }
-        what["version"] = __version__
+        what["version"], what["scores"] = __version__, SCORES
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -182,9 +194,24 @@ def run(task: Task) -> dict[str, Any]:
         "n": seen,
         **{name: getattr(scores, name) for name in SCORES},
         "reliability": [list(row) for row in scores.reliability()],
+        "worst": _worst(scores, task.layout.classes),
         "microseconds": 1e6 * seconds / seen,
         "curve": curve,
         "trust": trust,
+    }
+
+
+def _worst(scores: metrics.Scores, classes: tuple[str, ...]) -> dict[str, Any] | None:
+    """The class whose forecasts are calibrated worst for its size, and its reliability."""
+    worst = scores.worst_class
+    if worst is None:
+        return None
+    return {
+        "label": classes[worst.label],
+        "forecast": worst.forecast,
+        "rate": worst.rate,
+        "error": worst.error,
+        "reliability": [list(row) for row in scores.reliability_of(worst.label)],
     }
 
 
@@ -202,9 +229,22 @@ def trust_groups() -> list[str]:
     return [*(f"drift {drift:g}" for drift in drifts), "guard"]
 
 
-def batches(task: Task) -> Iterator[tuple[Array, Any]]:
-    """Rows, scaled here unless that is to be done causally, and labels."""
+def _records(task: Task) -> Iterator[tuple[list[dict[str, Any]], Any]]:
+    """Records and labels, in the order of the file or shuffled."""
+    if task.seed is None:
+        yield from sources.records(task.layout)
+        return
+    records, y = sources.all_records(task.layout)
+    order = np.random.default_rng(task.seed).permutation(len(y))
+    yield [records[i] for i in order.tolist()], y[order]
+
+
+def batches(task: Task) -> Iterator[tuple[Any, Any]]:
+    """Rows, scaled here unless that is to be done causally, or records; and labels."""
     layout = task.layout
+    if task.forecaster in FORECASTERS and task.takes_records:
+        yield from _records(task)
+        return
     if task.seed is None and task.scale in ("causal", "none"):
         yield from sources.chunks(layout)
         return

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mixable import datasets
-from mixable._types import Stream
+from mixable._types import Labels, Stream
 
 EMBEDDED = {
     "vehicle": datasets.load_vehicle,
@@ -43,6 +43,11 @@ class Layout:
     rows: int
     remarks: tuple[str, ...] = ()
     fingerprint: str
+
+    @property
+    def has_words(self) -> bool:
+        """Whether there are columns of other things than numbers."""
+        return bool(self.categories)
 
     @property
     def n_features(self) -> int:
@@ -97,6 +102,25 @@ def chunks(layout: Layout, size: int = CHUNK) -> Iterator[Stream]:
         X = np.where(np.isfinite(X), X, np.nan)
         labels = frame[layout.target].cast(pl.String)
         yield np.ascontiguousarray(X), np.array([codes[label] for label in labels], dtype=np.int_)
+
+
+def records(layout: Layout, size: int = CHUNK) -> Iterator[tuple[list[dict[str, Any]], Labels]]:
+    """Records as `mixable stream` reads them, cells of CSV as they stand, and labels, in order."""
+    import polars as pl
+
+    assert layout.path is not None
+    codes = {label: code for code, label in enumerate(layout.classes)}
+    for frame in _frames(Path(layout.path), size, as_they_stand=True):
+        labels = frame[layout.target].cast(pl.String)
+        y = np.array([codes[label] for label in labels], dtype=np.int_)
+        yield frame.drop(layout.target).to_dicts(), y
+
+
+@lru_cache(maxsize=1)
+def all_records(layout: Layout) -> tuple[list[dict[str, Any]], Labels]:
+    """All of them at once."""
+    parts = list(records(layout))
+    return [x for part, _ in parts for x in part], np.concatenate([y for _, y in parts])
 
 
 @lru_cache(maxsize=4)
@@ -166,6 +190,8 @@ def _survey_file(path: Path, target: str | None) -> Layout:
         if len(counts) > MOST_CATEGORIES:
             more = f", the {MOST_CATEGORIES} most frequent of {len(counts)}"
         remarks.append(f"text column {name!r} became {len(values)} columns of 0 and 1{more}")
+    if categories:
+        remarks.append("that is for forecasters of numbers; curved reads records, as a stream does")
     if missing:
         remarks.append(f"{missing} missing values count as the running mean of their column")
     if not numeric and not categories:
@@ -200,8 +226,8 @@ def _sort_key(label: str) -> tuple[int, float, str]:
         return (1, 0.0, label)
 
 
-def _frames(path: Path, size: int) -> Iterator[Any]:
-    """Polars data frames of at most `size` rows."""
+def _frames(path: Path, size: int, *, as_they_stand: bool = False) -> Iterator[Any]:
+    """Polars data frames of at most `size` rows; cells of CSV as numbers, or as they stand."""
     import polars as pl
 
     def in_batches(lazy: Any) -> Iterator[Any]:
@@ -213,10 +239,13 @@ def _frames(path: Path, size: int) -> Iterator[Any]:
     if kind in (".csv", ".tsv", ".txt", ".data"):
         if path.stat().st_size == 0:
             raise BadDataError(f"{path}: is empty")
-        separator, empty = "\t" if kind == ".tsv" else ",", ["", "NA", "NaN", "nan", "?"]
-        yield from in_batches(
-            pl.scan_csv(plain, separator=separator, null_values=empty, infer_schema_length=None)
-        )
+        options: dict[str, Any] = {
+            "separator": "\t" if kind == ".tsv" else ",",
+            "null_values": None if as_they_stand else ["", "NA", "NaN", "nan", "?"],
+            "infer_schema": not as_they_stand,
+            "infer_schema_length": None,
+        }
+        yield from in_batches(pl.scan_csv(plain, **options))
     elif kind in (".parquet", ".pq"):
         yield from in_batches(pl.scan_parquet(plain))
     elif kind in (".jsonl", ".ndjson"):

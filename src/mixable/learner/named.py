@@ -14,11 +14,14 @@ from mixable.learner import class_weights
 from mixable.learner.class_weights import ClassWeight, Tally
 from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, is_record, number
 from mixable.learner.design import Design
+from mixable.learner.explaining import Contribution, explained, without_each
+from mixable.learner.importance import importance
 from mixable.learner.learner import Learner
 from mixable.learner.outcomes import Labels
-from mixable.learner.pooled import design_of_records
+from mixable.learner.pooled import design_of_records, takes_records
 from mixable.learner.record_inputs import RecordInputs, records_encoder
 from mixable.learner.saved import with_defaults
+from mixable.records.registry import EARLY, FEW
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +96,32 @@ class NamedLearner(Mergeable):
             (p,) = self._learner.predict([x])
         return dict(zip(self._learner.labels, p.tolist(), strict=True))
 
+    def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
+        """What each column of a record does to the log-odds of each class, the most first."""
+        check_dictionary(x)
+        learner = self._learner
+        if learner is None or not learner.has_labels or not learner.labels:
+            return []
+        if self.encoder is not None:
+            known = self.encoder.kinds
+            parts = without_each(x, lambda name: known.get(name) != "ignore")
+            rows = ((name, value, [rest]) for name, value, rest in parts)
+            return explained(learner, [x], rows)
+        columns = self._columns
+        names = [name for name in columns if name in x]
+        parts = without_each({name: x[name] for name in names}, columns.__contains__)
+        return explained(
+            learner, columns.row(x), ((name, v, columns.row(rest)) for name, v, rest in parts)
+        )
+
+    def important(self, n: int = 20) -> dict[Hashable, float]:
+        """The n columns that matter most, and how far each usually moves a log-odds."""
+        n = _validate.count(n, "n")
+        if self._learner is None:
+            return {}
+        sizes = importance(self._learner, list(self._columns))
+        return dict(list(sizes.items())[:n])
+
     def _add_features(self, names: Iterable[Hashable]) -> Learner | None:
         """Make room for features that are new; None while there is nothing to learn from."""
         new, learner = self._columns.new(names), self._learner
@@ -122,17 +151,29 @@ class NamedLearner(Mergeable):
             return
         for name, value in x.items():
             number(name, value)  # refuse before anything is added
+        if self._is_bag(x):
+            self._begin_with(x, y, w)
+            return
         # Sorted: the order of a dictionary says nothing.
         learner = self._add_features(sorted(x, key=repr))
         if learner is not None:
             learner.learn_one(self._columns.row(x), y, w)
 
     def _begin_with(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
-        """Learn the first record; if it is refused, there was none."""
-        before = self._columns, self._learner
+        """Take records from this one on, and learn it; if it is refused, nothing has changed.
+
+        If there were others before, this is the first that is known to be a bag. What was learned
+        of the few before counts no more, only their labels stay.
+        """
+        before = columns, learner = self._columns, self._learner
         try:
-            self.begin_records([x])
+            self.begin_records([{n: v for n, v in x.items() if not columns or n in columns}])
             assert self._learner is not None
+            assert self.encoder is not None
+            self.encoder.registry.bag = bool(columns)
+            for label in learner.labels if learner is not None and columns else ():
+                if label not in self._learner.codes:
+                    self._learner.add_label(label)
             self._learner.learn([x], [y], np.array([w]))
         except BaseException:
             self._columns, self._learner = before
@@ -158,6 +199,20 @@ class NamedLearner(Mergeable):
         """Add the examples that were learned to the tally, if classes are balanced."""
         if class_weight == "balanced":
             class_weights.add(self._tally, y, weight, self._steps - steps)
+
+    def _is_bag(self, x: dict[Hashable, Any]) -> bool:
+        """Whether numbers are counts of many names, such as words, of which a record has few."""
+        learner, known = self._learner, self._columns
+        if learner is None or not learner.has_labels or learner.forecaster.steps > EARLY:
+            return False
+        absent = len([name for name in known if name not in x])
+        if not self._takes_new_columns or len(known) < FEW or 2 * absent < len(known):
+            return False
+        return bool(known.new(x)) and takes_records(self._design())
+
+    @property
+    def _takes_new_columns(self) -> bool:
+        return True
 
     def _learn_many(self, X: pd.DataFrame, y: Any, class_weight: ClassWeight = None) -> None:
         if not len(X):

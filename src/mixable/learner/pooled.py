@@ -158,7 +158,7 @@ def design_of_records(
         sparse.append(grids.CROSSES)
     if isinstance(design, PooledDesign):
         dense = [part for part in design.parts if part != grids.BINS]
-    elif design.kind is AutoGAF and design.kernel is None:
+    elif takes_records(design):
         dense = [design]
     elif design.kind in (AutoRidge, CurvedRidge):
         raise TypeError(
@@ -171,6 +171,12 @@ def design_of_records(
             "forecaster and without lam, beta, alpha and drift all given"
         )
     return PooledDesign([*sparse, *(dense if numbers else [])], standardize=design.standardize)
+
+
+def takes_records(design: Design) -> bool:
+    """Whether there is such a design."""
+    is_linear = design.kind is AutoGAF and design.kernel is None
+    return isinstance(design, PooledDesign) or is_linear
 
 
 def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) -> list[Design]:

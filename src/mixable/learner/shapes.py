@@ -18,7 +18,8 @@ class ShapeDesign:
     """Which sparse features an expert sees; see core/shapes.hpp.
 
     Numbers are standardised, and logarithmic beyond one deviation. `bins` says how many bins there
-    are to a deviation. Trees ask random questions of the numbers that were there at first.
+    are to a deviation. Trees ask random questions of the numbers that were there at first. With
+    `whole`, whole numbers below 100,000 are bins of their own in place of the last set of bins.
     """
 
     takes_features: bool = False
@@ -27,9 +28,10 @@ class ShapeDesign:
     bins: tuple[float, ...] = ()
     trees: int = 0
     depth: int = 0
+    whole: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("takes_features", "takes_crosses", "linear"):
+        for name in ("takes_features", "takes_crosses", "linear", "whole"):
             _validate.flag(getattr(self, name), name)
         if not isinstance(self.bins, tuple) or len(self.bins) > 8:
             raise TypeError(f"bins must be a tuple of at most 8 numbers, got {self.bins!r:.80}")
@@ -71,6 +73,7 @@ class ShapedInputs(ScaledInputs):
             design.trees,
             design.depth,
             first,
+            design.whole,
         )
 
     def with_features(self, n_features: int) -> ShapedInputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixable.records.category import Category
 from mixable.records.cells import ABSENT
@@ -12,6 +12,9 @@ from mixable.records.column import Column, Draft
 from mixable.records.crosses import Cross, crossed
 from mixable.records.declaration import Name
 from mixable.records.loose import loose_keys
+
+if TYPE_CHECKING:
+    from mixable.records.state import State
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,4 +72,18 @@ def pieces(
             values = tuple(record[name] for name in names)
             keys = range(begin, end)
             out.append(Piece(column=names, value=values, places=[], keys=keys, is_cross=True))
+    return out
+
+
+def owners(state: State) -> dict[int, Name]:
+    """The column of each key that is remembered; keys of values and words, not of crosses."""
+    columns = state.registry.columns
+    by_text = {str(name): name for name in columns}
+    out: dict[int, Name] = {}
+    for key, label in state.names.items():
+        # A word of a text or a number's column is remembered with its column, a count as it is.
+        heads = (label.partition(mark)[0] for mark in (": ", "="))
+        out[key] = next((by_text[head] for head in heads if head in by_text), label)
+    for column in columns.values():
+        out.update(dict.fromkeys(column.key_names(), column.name))
     return out

@@ -17,6 +17,8 @@ from mixable.records.time import Time
 RECONSIDERED = (16, 128, 1024)
 """Records after which a kind that was guessed is guessed again."""
 
+FEW = 6  # names of numbers: with fewer, dictionaries of numbers are not taken for bags of counts
+
 EARLY = 100  # records within which a number may turn out to be one count of many
 
 
@@ -200,3 +202,20 @@ def second_guess(column: Column) -> str:
     if seen and looks_like_text(*zip(*seen, strict=True)):
         return "text"
     return "category"
+
+
+def has_bags(records: Iterable[Mapping[Name, Any]]) -> bool:
+    """Whether some first records are bags: numbers that are counts of many names.
+
+    >>> has_bags([{"a": 1, "red": 1, "hat": 1}, {"the": 2, "blue": 1, "coat": 1}, {"new": 1}])
+    True
+    >>> has_bags([{"x": 1.0, "y": 0.5}, {"x": 0.3}])
+    False
+    """
+    known: set[Name] = set()
+    for record in records:
+        names = {name for name, cell in record.items() if cell is not None}
+        if len(known) >= FEW and names - known and 2 * len(known - names) >= len(known):
+            return True
+        known |= names
+    return False

@@ -124,7 +124,7 @@ class _Routes:
         answer = await answered(self._service, _name(request), "/predict", body)
         if explain:
             held, event = await self._held(request), read(body, self._service.limits.model)
-            answer = {**answer, "without": explained(held.model, event.features or {})}
+            answer = {**answer, **explained(held.model, event.features or {})}
         return _json(answer)
 
     async def learn(self, request: Request) -> Response:

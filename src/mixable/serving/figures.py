@@ -6,11 +6,8 @@ import math
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from mixable.forecasters.ensemble import Ensemble
 from mixable.learner import Blend
-from mixable.learner.coefficients import coefficients
 from mixable.mixture import Mixture
 from mixable.plots.trusted import shares
 from mixable.pool import Pool
@@ -84,29 +81,27 @@ def drifting(model: ServedModel) -> float | None:
 
 
 def matter(model: ServedModel) -> dict[str, float]:
-    """How far a usual change of each column moves the forecast: of linear models, the most first.
+    """How far a usual change of each column moves the forecast, the most first."""
+    return {str(name): size for name, size in model.important(MOST_COLUMNS).items()}
 
-    That is the standard deviation of the column times the spread of its weights over the classes.
+
+def explained(model: ServedModel, features: Features) -> dict[str, Any]:
+    """What each feature does to the forecast: what that would be without it, by how much the
+    feature raises the log-odds of each class, and how uncertain that is.
     """
-    learner = model.learner
-    if not learner.design.is_linear or not hasattr(learner.forecaster, "coef"):
-        return {}
-    slopes = coefficients(learner)[0]
-    sizes = np.ptp(slopes, axis=0) * learner.inputs.moments()[1]
-    order = np.argsort(-sizes, kind="stable")[:MOST_COLUMNS]
-    names = list(model.columns)
-    return {str(names[i]): float(sizes[i]) for i in order if math.isfinite(sizes[i])}
-
-
-def explained(model: ServedModel, features: Features) -> dict[str, dict[str, float]]:
-    """What the forecast would be without each feature, as if its value were missing."""
     if len(features) > MOST_EXPLAINED:
         raise RefusedError(422, f"a forecast is explained for up to {MOST_EXPLAINED} features")
-    known = set(model.feature_names)
+    try:
+        parts = model.explain(features)
+    except (ValueError, TypeError) as error:
+        raise RefusedError(422, str(error)) from None
     return {
-        str(name): model.predict({other: v for other, v in features.items() if other != name})
-        for name in features
-        if name in known
+        "without": {str(part.column): part.without for part in parts},
+        "log_odds": {str(part.column): part.log_odds for part in parts},
+        "deviation": {
+            str(part.column): {label: _or_none(v) for label, v in part.deviation.items()}
+            for part in parts
+        },
     }
 
 

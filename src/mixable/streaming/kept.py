@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mixable import _validate, records
 from mixable.learner import Design, Learner, NamedLearner, label
 from mixable.learner.columns import Columns, is_record
+from mixable.learner.explaining import Contribution
 from mixable.metrics import Scores
 
 Identifier = str | int | float | None
@@ -55,6 +56,10 @@ class KeptModel(NamedLearner):
     def closed_features(self) -> bool:
         """Whether there are no features but those that were named."""
         return self.features is not None
+
+    @property
+    def _takes_new_columns(self) -> bool:
+        return not self.closed_features
 
     @property
     def _is_new(self) -> bool:
@@ -105,6 +110,10 @@ class KeptModel(NamedLearner):
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class."""
         return self._probabilities(x)
+
+    def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
+        """What each column of a record does to the log-odds of each class, the most first."""
+        return super().explain(self.restricted(x))
 
     def _check_parts(self, state: dict[str, Any]) -> Learner:
         """Refuse a saved state whose parts do not go together; return its learner."""

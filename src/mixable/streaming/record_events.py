@@ -12,6 +12,7 @@ from mixable import _core
 from mixable.learner.columns import is_record
 from mixable.records import Encoder
 from mixable.records.cells import WORD
+from mixable.records.registry import has_bags
 from mixable.streaming.errors import StreamError
 from mixable.streaming.events import LONGEST_NAME, Batch, CsvEvents, JsonEvents
 from mixable.streaming.lines import Lines
@@ -167,7 +168,8 @@ def begun_with(
     events = reader(header, model, options, is_record=True)
     assert isinstance(events, CsvRecords | JsonRecords)
     first = events.parse(lines.buffer, lines.at, lines.whole, MOST_LOOKED_AT).X
-    if model.declared is None and not (model.takes_records and any(map(events.has_words, first))):
+    is_other = any(map(events.has_words, first)) or (header is None and has_bags(first))
+    if model.declared is None and not (model.takes_records and is_other):
         return None
     encoder = Encoder(model.declared)
     try:
