@@ -24,7 +24,7 @@ from mixable.engines.rounds import PartitionError
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore")]
 HAS_JAVA = shutil.which("java") or os.environ.get("JAVA_HOME")
 EVENTS = FRAME.assign(key=[f"k{i % 3}" for i in range(len(FRAME))], i=np.arange(len(FRAME)))[:60]
-FILES = 6
+FILES = 4
 
 
 @pytest.fixture(scope="module")
