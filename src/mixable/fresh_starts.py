@@ -70,13 +70,13 @@ class FreshStarts(Mergeable):
     Examples
     --------
     >>> from mixable import Folklore
-    >>> X, y = np.ones((40, 1)), np.repeat([0, 1], 20)      # the truth changes in the middle
+    >>> X, y = np.ones((200, 1)), np.repeat([0, 1], 100)    # the truth changes in the middle
     >>> f, alone = FreshStarts(Folklore(1, 2)), Folklore(1, 2)
-    >>> loss = [-np.log(each.run(X, y)[np.arange(40), y]).sum() for each in (f, alone)]
+    >>> loss = [-np.log(each.run(X, y)[np.arange(200), y]).sum() for each in (f, alone)]
     >>> [round(float(value)) for value in loss]
-    [20, 24]
+    [41, 87]
     >>> f.births
-    [0, 32, 40]
+    [0, 128, 192, 200]
     """
 
     def __init__(self, expert: Any) -> None:

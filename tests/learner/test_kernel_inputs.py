@@ -207,7 +207,7 @@ def test_a_crafted_state_is_refused(method):
 @pytest.mark.parametrize("change", [{"linear": False}, {"n_components": 9}])
 def test_a_plan_that_is_not_the_forecasters_is_refused(change):
     X, y = rings(40)
-    model = small("nystroem").fit(X[:3], y[:3])
+    model = small("nystroem").fit(X[:12], y[:12])
     learner = copy.copy(model.learner_)
     learner.design = copy.copy(learner.design)
     learner.design.kernel = replace(learner.design.kernel, **change)

@@ -39,8 +39,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
     lam, beta, alpha, drift
         As in `mixable.GAF`; with all four given it is GAF, else the mixture over the rest.
     structure
-        What posteriors keep, as in `mixable.GAF`. None chooses by size what pays: mostly blocks, a
-        shared block where there are many features.
+        What posteriors keep, as in `mixable.GAF`. None chooses by size; see docs/no-tuning.md.
     effort
         How much time a forecast may take: "low" is one posterior with a shared block, "high" is the
         whole mixture with full posteriors, all awake; see docs/performance.md.

@@ -65,7 +65,7 @@ class ScaleFree(MulticlassForecaster):
     >>> bool(np.allclose(f.run(X, y), g.run(1e9 * X, y)))
     True
     >>> f.products
-    [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]
+    [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
     """
 
     def __init__(self, n_features: int, n_classes: int) -> None:
