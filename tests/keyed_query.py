@@ -27,6 +27,8 @@ def session():
     """A Spark of two threads in this process, or the one that there is."""
     from pyspark.sql import SparkSession
 
+    # Else its workers are of the first python3 on the path, which may lack this package.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").config(engine.PROVIDER, engine.STORE)
     for name, value in OPTIONS.items():
         builder = builder.config(name, value)

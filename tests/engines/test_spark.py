@@ -90,10 +90,11 @@ def test_a_query_that_is_killed_goes_on_and_counts_each_event_once(spark, tmp_pa
     for number, part in enumerate(np.array_split(np.arange(60), FILES)):
         EVENTS.iloc[part].to_parquet(tmp_path / "in" / f"{number}.parquet")
     command = [sys.executable, keyed_query.__file__, os.fspath(tmp_path)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    query = subprocess.Popen(command, start_new_session=True, **quiet)
+    said = tmp_path / "said"
+    with said.open("w") as file:
+        query = subprocess.Popen(command, start_new_session=True, stdout=file, stderr=file)
     try:
-        done = _wait_for_batches(tmp_path / "state" / "commits", query)
+        done = _wait_for_batches(tmp_path / "state" / "commits", query, said)
     finally:
         os.killpg(query.pid, signal.SIGKILL)
         query.wait()
@@ -109,7 +110,7 @@ def test_a_query_that_is_killed_goes_on_and_counts_each_event_once(spark, tmp_pa
         model.learn(X[i], int(Y[i]))
 
 
-def _wait_for_batches(commits, query, patience=600):
+def _wait_for_batches(commits, query, said, patience=300):
     """How many batches a query has done when it has done one or more."""
     end = time.monotonic() + patience
     while time.monotonic() < end and query.poll() is None:
@@ -117,7 +118,7 @@ def _wait_for_batches(commits, query, patience=600):
         if done:
             return done
         time.sleep(0.02)
-    raise AssertionError(f"no batch after {patience} s; the query returned {query.poll()}")
+    raise AssertionError(f"no batch; the query returned {query.poll()}: {said.read_text()}")
 
 
 def test_events_without_a_label_are_predicted_and_not_learned():
