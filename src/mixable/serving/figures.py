@@ -23,7 +23,8 @@ MOST_EXPLAINED = 200  # features of a record whose forecast is explained
 def figures(held: Held) -> dict[str, Any]:
     """Counts, scores, history, calibration, trust, columns and settings."""
     model = held.model
-    by_weights = matter(model)
+    # Of a pool, the weights are those of one expert only.
+    by_weights = matter(model) if model.learner.design.is_linear else {}
     if not by_weights:
         with suppress(RefusedError):  # the last record may have been a bad one
             held.importance.add(model, held.last)
