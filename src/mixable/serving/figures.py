@@ -93,9 +93,11 @@ def explained(model: ServedModel, features: Features) -> dict[str, Any]:
     if len(features) > MOST_EXPLAINED:
         raise RefusedError(422, f"a forecast is explained for up to {MOST_EXPLAINED} features")
     try:
-        parts = model.explain(features)
+        every = model.explain(features)
     except (ValueError, TypeError) as error:
         raise RefusedError(422, str(error)) from None
+    known = set(model.feature_names)
+    parts = [part for part in every if part.column in known]
     return {
         "without": {str(part.column): part.without for part in parts},
         "log_odds": {str(part.column): part.log_odds for part in parts},
