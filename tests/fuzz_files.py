@@ -294,6 +294,11 @@ def use(model: Any) -> None:
         use_estimator(model)
     elif isinstance(model, mx.SparseGAF):
         fuzz_sparse.use(model, attempt)
+    elif isinstance(model, mx.records.Encoder):
+        record = {"price": 1.5, "at": "2024-05-06T07:08:09", "a new one": "two words"}
+        for _ in range(3):
+            attempt(lambda: model.commit(model.encode(record)), "encode")
+        attempt(lambda: model.describe() and None, "describe")
     else:
         use_forecaster(model)
 
