@@ -85,3 +85,12 @@ def test_saved_states_that_make_no_sense_are_refused():
     ):
         with pytest.raises(error):
             ScaleFree(3, 3).__setstate__({**state, **change})
+
+
+def test_growth_beyond_the_memory_is_refused_also_before_an_expert_is_born():
+    f = ScaleFree(2, 2)
+    with pytest.raises(MemoryError, match="would need"):
+        f.add_features(2**40)
+    assert f.n_features == 2
+    f.add_features(1)
+    assert f.predict([0.0, 1.0, 2.0]).shape == (2,)

@@ -174,11 +174,11 @@ class ScaleFree(MulticlassForecaster):
         return LONGEST**2
 
     def _grow(self, **sizes: int) -> None:
+        larger = type(self)(**{**self._parameters, **sizes})  # refused if it is too large
         grown = [_shallow(expert) for expert in self._now.experts]
         for expert in grown:
             expert._grow(**sizes)
-        refuse_if_too_large(self, sizes.get("n_classes", self.n_classes), [("full", 0.0)])
-        self._parameters = {**self._parameters, **sizes}
+        self._parameters = larger._parameters
         self._now = self._now._replace(experts=grown)
 
     def __copy__(self) -> Self:
