@@ -13,8 +13,13 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", OMP_NUM_THREADS
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from mixable._core import _cpu, isa
+
+# A busy machine must not turn a test red.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 def runnable_builds() -> list[str]:
