@@ -108,8 +108,9 @@ def test_structured_widths_after_a_million_steps_are_those_of_the_sum(kind, stru
     assert structured_error(S[:D_FEATURES], A, X[::50_000]) < 2e-7
 
 
-@pytest.mark.parametrize("kind", ["rotated", "duplicated"])
-def test_so_are_those_of_posteriors_in_lanes(core, kind):
+@pytest.mark.parametrize(("kind", "most"), [("rotated", 2e-7), ("duplicated", 4e-8)])
+def test_so_are_those_of_posteriors_in_lanes(core, kind, most):
+    """The errors are at most 6e-8 and 1.1e-8. Without the refresh the second would be 1.5e-7."""
     X, y = ill_conditioned(kind, 300_000)
     grid = [(LAM, 1.0, 0.0, 0, False, True, "blocks")] * 5
     f = core.AutoGAF(D_FEATURES, K, grid, [np.inf], (), 0.0, 1.0, 0.0, False, 1, [], 1)
@@ -117,7 +118,7 @@ def test_so_are_those_of_posteriors_in_lanes(core, kind):
     state = f.state()
     S, A = state["0.S"][:D_FEATURES], np.tril(state["0.A"][:D_FEATURES])
     assert np.linalg.eigvalsh(S).min() > 0
-    assert structured_error(S, A + np.tril(A, -1).T, X[::20_000]) < 5e-8
+    assert structured_error(S, A + np.tril(A, -1).T, X[::20_000]) < most
 
 
 def structured_error(S, A, inputs):
