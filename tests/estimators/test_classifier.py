@@ -1,7 +1,12 @@
-"""Labels of every kind; coefficients in the caller's units."""
+"""Labels of every kind; the order of rows; coefficients in the caller's units."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from pyarrow import table
+from scipy.sparse import csr_array
+from sklearn.metrics import log_loss
 from streams import logistic_stream
 
 from mixable import FTRL, OGD, Folklore, GAFClassifier
@@ -96,3 +101,39 @@ def test_coefficients_are_in_the_callers_units():
     assert many.coef_.shape == many.coef_std_.shape == (4, 2)
     np.testing.assert_allclose(many.coef_.sum(axis=0), 0, atol=1e-9)
     assert (many.coef_std_ > 0).all()
+
+
+def frame_of(library):
+    def make(X):
+        columns = {"a": X[:, 0], "b": np.where(X[:, 1] > 0, "up", "down"), "c": X[:, 2]}
+        return library(columns)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "kind", [np.asarray, csr_array, frame_of(pd.DataFrame), frame_of(pl.DataFrame), frame_of(table)]
+)
+def test_a_table_sorted_by_label_is_fitted_in_another_order(kind):
+    X, y = logistic_stream(240, 3, 3)
+    order = np.argsort(y, kind="stable")
+    X, y, weight = X[order], y[order], np.linspace(0.5, 1.5, 240)
+    model = GAFClassifier(kernel=None).fit(kind(X), y, sample_weight=weight)
+    in_turn = GAFClassifier(kernel=None).partial_fit(
+        kind(X), y, classes=range(3), sample_weight=weight
+    )
+    losses = [log_loss(y, each.predict_proba(kind(X))) for each in (model, in_turn)]
+    assert losses[0] < 0.8 * losses[1]
+    again = GAFClassifier(kernel=None).fit(kind(X), y, sample_weight=weight)
+    assert np.array_equal(model.predict_proba(kind(X)), again.predict_proba(kind(X)))
+
+
+def test_other_tables_are_fitted_in_turn():
+    X, y = logistic_stream(240, 3, 2)
+    for rows in (slice(None), np.argsort(y, kind="stable")[:19], np.flatnonzero(y == 1)):
+        part, labels = X[rows], y[rows].copy()
+        labels[-1] = 1 - labels[-1] if len(set(labels)) == 1 else labels[-1]
+        labels[0] = labels[-1]  # no longer sorted, unless there are few rows
+        model = GAFClassifier(kernel=None).fit(part, labels)
+        in_turn = GAFClassifier(kernel=None).partial_fit(part, labels, classes=np.unique(labels))
+        assert np.array_equal(model.predict_proba(X), in_turn.predict_proba(X))

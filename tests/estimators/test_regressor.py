@@ -78,3 +78,17 @@ def test_intervals_are_honest_from_the_beginning(d):
             model.partial_fit(X[t : t + 1], y[t : t + 1])
     assert (hits[:, 2:].mean(axis=0) >= 0.8).all()
     assert hits[:, 2:].mean() <= 0.99
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_table_sorted_by_target_is_fitted_in_another_order(line, sign):
+    X, y = line
+    order = np.argsort(sign * y)
+    X, y = X[order], y[order]
+    model, in_turn = GAFRegressor(kernel=None).fit(X, y), GAFRegressor(kernel=None)
+    in_turn.partial_fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert not np.array_equal(model.predict(X), in_turn.predict(X))
+    y[[0, -1]] = y[[-1, 0]]  # no longer sorted
+    model, in_turn = GAFRegressor(kernel=None).fit(X, y), GAFRegressor(kernel=None)
+    assert np.array_equal(model.predict(X), in_turn.partial_fit(X, y).predict(X))

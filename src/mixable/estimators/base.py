@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, estimator_html_repr
+from sklearn.utils import check_array, estimator_html_repr, shuffle
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mixable import _validate
@@ -21,6 +22,7 @@ from mixable.learner.coefficients import kernel_widths
 from mixable.learner.saved import with_defaults
 
 NAN = "allow-nan"  # what is missing; infinite numbers are refused
+FEW = 20  # rows of a table that may be sorted by chance
 
 
 class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -128,6 +130,21 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
             if whole or self.learner_.forecaster.steps == 0:
                 self._forget()
             raise
+
+    def _fit_rows(
+        self, X: Any, examples: tuple[Any, NDArray[Any], Array | None], *, is_sorted: bool
+    ) -> None:
+        """Learn a whole table in turn; if it is sorted by its outcomes, in a fixed random order.
+
+        X is what the rows of the examples were made from.
+        """
+        rows, outcomes, weight = examples
+        if is_sorted and len(outcomes) >= FEW:
+            X, order = shuffle(X, np.arange(len(outcomes)), random_state=0)
+            rows, outcomes = self._checked_rows(X), outcomes[order]
+            weight = None if weight is None else weight[order]
+        values = outcomes.tolist() if self.learner_.has_labels else outcomes
+        self._teach(Learner.learn, (rows, values, weight), whole=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

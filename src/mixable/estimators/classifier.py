@@ -17,7 +17,7 @@ from mixable._types import Array
 from mixable.estimators import advice
 from mixable.estimators.any_rows import AnyRows
 from mixable.estimators.explaining import Explains
-from mixable.estimators.labels import ONE_CLASS, check_kinds, checked_labels
+from mixable.estimators.labels import ONE_CLASS, are_sorted, check_kinds, checked_labels
 from mixable.estimators.linear import LinearByClass
 from mixable.learner import Design, Learner, class_weights, design_of_classes
 from mixable.learner.class_weights import ClassWeight
@@ -146,7 +146,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
-        """Forget everything, then learn the rows in turn; all labels are known from the start."""
+        """Forget everything, then learn the rows in turn; in random order if sorted by label."""
         self._forget()
         try:
             rows = self._checked_rows(X, reset=True)
@@ -161,7 +161,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         except BaseException:
             self._forget()
             raise
-        self._teach(Learner.learn, (rows, labels.tolist(), weight), whole=True)
+        self._fit_rows(X, (rows, labels, weight), is_sorted=are_sorted(labels, len(known)))
         return self
 
     def partial_fit(

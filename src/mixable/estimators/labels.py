@@ -60,3 +60,8 @@ def _kind(label: Any) -> type:
 def _called(label: Any) -> str:
     kinds = {bool: "True or False", numbers.Number: "a number", str: "text"}
     return kinds.get(_kind(label), f"a {type(label).__name__}")
+
+
+def are_sorted(labels: NDArray[Any], n_classes: int) -> bool:
+    """Whether the rows of each of several classes stand together."""
+    return 1 < n_classes == 1 + np.count_nonzero(labels[1:] != labels[:-1])

@@ -93,9 +93,11 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
-        """Forget everything, then learn the rows in turn."""
+        """Forget everything, then learn the rows in turn; in random order if sorted by target."""
         self._forget()
-        self._teach(Learner.learn, self._prepare(X, y, sample_weight, fit=True), whole=True)
+        examples = self._prepare(X, y, sample_weight, fit=True)
+        steps = np.diff(examples[1])
+        self._fit_rows(X, examples, is_sorted=bool((steps >= 0).all() or (steps <= 0).all()))
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
