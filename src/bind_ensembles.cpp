@@ -40,7 +40,7 @@ void bind_ensembles(nb::module_& m) {
             [](EnsembleModel<ClassFamily>* self, long d, long K, const nb::list& grid,
                const std::vector<double>& alphas, const nb::tuple& guard_, double mu, double scale,
                double share, std::optional<bool> sleep, long threads, const nb::list& ladder,
-               long views) {
+               long views, bool rates) {
                 std::vector<GafMember> members;
                 for (nb::handle item : grid) {
                     const auto [lam, beta, drift, view, always_awake, awake, structure] =
@@ -57,16 +57,16 @@ void bind_ensembles(nb::module_& m) {
                 }
                 new (self) EnsembleModel<ClassFamily>(make_auto_gaf(
                     d, K, scipy_blas(), members, {alphas, mu, ladder_from(ladder, K - 1)}, guard,
-                    scale, share, sleep, threads, views));
+                    scale, share, sleep, threads, views, rates));
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"),
             nb::arg("guard"), nb::arg("mu"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"),
-            nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
+            nb::arg("threads"), nb::arg("ladder"), nb::arg("views"), nb::arg("rates") = false,
             nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, "
                     "float, float, int, bool, bool, str]], alphas: list[float], "
                     "guard: tuple[str, float, float] | tuple[()], mu: float, scale: float, share: "
-                    "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int) "
-                    "-> None"));
+                    "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int, "
+                    "rates: bool = False) -> None"));
     bind<NormalFamily>(m, "AutoRidge", "See mixable.AutoRidge.")
         .def(
             "__init__",

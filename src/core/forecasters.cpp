@@ -109,10 +109,15 @@ OfLabels make_ogd(long d, long K, double rate, bool fixed, double radius) {
 
 OfLabels make_auto_gaf(long d, long K, const Blas& blas, const std::vector<GafMember>& members,
                        const GafReading& reading, const std::optional<Guard>& guard, double scale,
-                       double share, std::optional<bool> sleep, long threads, long views) {
+                       double share, std::optional<bool> sleep, long threads, long views,
+                       bool rates) {
     std::vector<Plan<long>> plans;
     for (const GafMember& member : members) plans.push_back(plan_of(member, d, K, reading));
     say_who_tires(plans, sleep);
+    if (rates)
+        plans.push_back({{K, d, 0, 1.0, 0.0, 0, 0, Structure::rates},
+                         std::make_unique<RatesReadings>(K),
+                         true});
     if (guard) plans.push_back(plan_of(*guard, d, K));
     const AutoGaf::Options options{scale, share, sleep.value_or(true), threads};
     return std::make_unique<AutoGaf>(d, blas, options, ClassFamily(K), std::move(plans), views);

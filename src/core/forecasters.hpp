@@ -87,7 +87,8 @@ struct GafReading {
 
 OfLabels make_auto_gaf(long d, long K, const Blas& blas, const std::vector<GafMember>& members,
                        const GafReading& reading, const std::optional<Guard>& guard, double scale,
-                       double share, std::optional<bool> sleep, long threads, long views);
+                       double share, std::optional<bool> sleep, long threads, long views,
+                       bool rates);
 OfTargets make_auto_ridge(long d, const Blas& blas, const std::vector<RidgeMember>& members,
                           const std::vector<double>& noises, const std::vector<double>& tails,
                           const AutoRidge::Options& options, long views);

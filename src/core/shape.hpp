@@ -14,8 +14,9 @@ struct Panel {
 };
 
 /// What is kept of A^-1: all of it; a d x d block for each prediction; one such block that serves
-/// them all; its diagonal; nothing, since only the mean is followed, by gradient descent.
-enum class Structure { full, blocks, shared, diagonal, gradient };
+/// them all; its diagonal; nothing, since only the mean is followed, by gradient descent; nothing
+/// of the inputs, since the classes are counted.
+enum class Structure { full, blocks, shared, diagonal, gradient, rates };
 
 struct PosteriorShape {
     long k, d, rank;    // linear predictions, features, columns of F (0 with structure)
@@ -56,12 +57,14 @@ struct PosteriorShape {
     /// Multiplications of a step, roughly.
     double cost() const {
         const double n = double(d), K = double(k), small = K * (n + 100);
+        if (structure == Structure::rates) return K;
         if (structure == Structure::diagonal || structure == Structure::gradient) return 4 * small;
         if (structure != Structure::full) return 4 * (double(matrices()) * n * n + small);
         return double(D()) * double(D()) * double(k + 3);
     }
     double bytes() const {
         const double n = double(pad_to(d, 8)), K = double(k), s = double(matrices());
+        if (structure == Structure::rates) return double(sizeof(double)) * K;
         if (structure == Structure::diagonal || structure == Structure::gradient)
             return double(sizeof(double)) * n * (2 * K + double(diagonal_block));
         if (structure != Structure::full) {

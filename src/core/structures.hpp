@@ -6,6 +6,7 @@
 #include "blocks.hpp"
 #include "diagonal.hpp"
 #include "gradient.hpp"
+#include "rates.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -17,6 +18,8 @@ inline std::unique_ptr<State> make_state(const PosteriorShape& shape, const Blas
             return std::make_unique<Diagonal>(shape);
         case Structure::gradient:
             return std::make_unique<GradientState>(shape.k, shape.d, shape.radius);
+        case Structure::rates:
+            return std::make_unique<RatesState>(shape.k, shape.d);
         default:
             return std::make_unique<Blocks>(shape, blas);
     }

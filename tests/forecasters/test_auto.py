@@ -15,6 +15,27 @@ from mixable.losses import log_loss
 from mixable.regret import best_in_hindsight
 
 
+class ClassRates:
+    """(n_c + 1/2) / (n + K/2), whatever the input."""
+
+    def __init__(self, d, K):
+        self.n_features, self.n_classes, self.counts = d, K, np.full(K, 0.5)
+        self.coef = np.zeros((K, d))
+
+    def predict(self, x):
+        return np.broadcast_to(self.counts / self.counts.sum(), (*np.shape(x)[:-1], self.n_classes))
+
+    def learn(self, x, y, weight=1.0):
+        self.counts[y] += weight
+
+    def run(self, X, y, weight=None):
+        out = []
+        for t, label in enumerate(y):
+            out.append(self.predict(X[t]))
+            self.learn(X[t], label, 1.0 if weight is None else weight[t])
+        return np.array(out)
+
+
 def separate(f, K):
     """AutoGAF's experts as forecasters of their own, for a scale of 1."""
     d, width = f.n_features, len(f.alphas)
@@ -32,6 +53,8 @@ def separate(f, K):
         )
         for e, kind in zip(f.experts, kinds, strict=False)
     ]
+    if f.guard is not None:
+        out.append(ClassRates(d, K))
     if f.guard_kind == "folklore":
         out.append(Folklore(d, K, lam=f.experts[-1].lam, beta=f.experts[-1].beta))
     if f.guard_kind == "gradient":
@@ -71,12 +94,13 @@ def test_multiplying_the_inputs_by_a_constant_changes_nothing(factor):
     )
 
 
-def test_leading_zeros_change_nothing_and_are_predicted_uniformly():
+def test_leading_zeros_say_nothing_but_how_often_classes_come():
     X, y = logistic_stream(100, 4, 3)
     padded = np.vstack([np.zeros((3, 4)), X])
     f = AutoGAF(4, 3)
     p = f.run(padded, np.concatenate([[0, 1, 2], y]))
-    np.testing.assert_allclose(p[:4], 1 / 3, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(p[:4], 1 / 3, rtol=0, atol=0.01)
+    np.testing.assert_allclose(p[[0, 3]], 1 / 3, rtol=0, atol=1e-12)
     np.testing.assert_allclose(
         p[3:], AutoGAF(4, 3).run(X, y), rtol=0, atol=0.02
     )  # three shares of the trust have passed
@@ -325,3 +349,26 @@ def test_bad_parameters(arguments, error, message):
 def test_sizes_that_do_not_fit_in_memory_are_refused():
     with pytest.raises(MemoryError, match="AutoGAF with 100000 features"):
         AutoGAF(100_000, 100, structure="shared")
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.05])
+def test_noise_costs_next_to_nothing_beside_the_class_rates(rate):
+    """At most ln(2 N) nats at every step; without that expert it would be 17 and 25 in the end."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 20)), (rng.random(1000) < rate).astype(int)
+    f = AutoGAF(20, 2)
+    behind = (log_loss(f.run(X, y), y) - log_loss(ClassRates(20, 2).run(X, y), y)).cumsum()
+    assert behind.max() <= np.log(2 * len(f.experts))
+    assert f.trust[-2] > 0.5
+    assert "in the class rates" in f.report()
+
+
+def test_class_rates_are_counted_by_weight_and_in_tables_alike():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(150, 2)), rng.integers(0, 3, 150), rng.random(150) * 2
+    f = AutoGAF(2, 3)
+    f.run(X, y, weight)
+    counts = f._core.state()[f"{len(f.grid)}.counts"]
+    np.testing.assert_allclose(counts[0], [weight[y == c].sum() for c in range(3)])
+    f.add_class()
+    assert f._core.state()[f"{len(f.grid)}.counts"].tolist() == [[*counts[0], 0.0]]

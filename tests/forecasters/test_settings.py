@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from mixable import OGD, AutoGAF, Folklore, bounds, dumps, loads
+from mixable import OGD, AutoGAF, Folklore, bounds, dumps, loads, merge
 from mixable.forecasters import settings
 from mixable.forecasters.settings import (
     FULL,
@@ -14,6 +14,7 @@ from mixable.forecasters.settings import (
     LEADERS,
     MOST_FEATURES_SHARED,
     MOST_GUARDED_WEIGHTS,
+    Choice,
     Expert,
     checked_choice,
     checked_structures,
@@ -61,7 +62,9 @@ def test_a_file_keeps_what_its_mixture_chose_when_the_limits_change(monkeypatch)
 
 
 def test_a_choice_that_is_not_one_is_refused():
-    assert checked_choice(None) is None
+    assert checked_choice(None) == Choice((), None)
+    with pytest.raises(TypeError, match="rates must be True or False"):
+        checked_choice({"structures": ["full"], "guard": None, "rates": 2})
     with pytest.raises(ValueError, match="guard must be 'folklore' or 'gradient'"):
         checked_choice({"structures": ["full"], "guard": "dog"})
     with pytest.raises(TypeError, match="structures must be a list"):
@@ -111,3 +114,32 @@ def test_the_verdict_on_a_stream(drifting, words):
     assert f"{words}" in first
     assert f"{drifting:.0%} of the trust expects drift" in first
     assert f"{0.98 - drifting:.0%} of the trust is in the plain plug-in, 2% in the guard" in second
+
+
+def test_a_mixture_that_does_not_count_classes_never_begins_to():
+    """Files of earlier versions have no such expert."""
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    f = AutoGAF(3, 3)
+    f.run(X[:20], y[:20])
+    state = f.__getstate__()
+    n, guard = len(f.grid), len(f.grid) + 1
+    known = {k: v for k, v in state["state"].items() if not k.startswith((f"{n}.", f"{guard}."))}
+    known |= {
+        k.replace(f"{guard}.", f"{n}.", 1): v
+        for k, v in state["state"].items()
+        if k.startswith(f"{guard}.")
+    }
+    for name in ("weight", "bayes"):
+        weights = np.delete(known[name], -2, axis=1)
+        known[name] = weights / weights.sum()
+    known["active"] = np.delete(known["active"], -2, axis=1)
+    chosen = {name: value for name, value in state["chosen"].items() if name != "rates"}
+    earlier = AutoGAF.__new__(AutoGAF)
+    earlier.__setstate__({**state, "state": known, "chosen": chosen})
+    assert len(earlier.experts) == len(f.experts) - 1
+    with pytest.raises(ValueError, match="has no expert for the class rates"):
+        merge([f, earlier])
+    for grow in (earlier.add_class, lambda: earlier.add_features(1)):
+        grow()
+        assert len(earlier.experts) == len(f.experts) - 1
+    assert loads(dumps(earlier)).run(np.ones((9, 4)), [0] * 9).shape == (9, 4)

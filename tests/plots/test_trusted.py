@@ -55,11 +55,12 @@ def test_trust_is_by_what_a_posterior_sees(stream):
     X, y, model, _ = stream
     ax = plots.trust(model)
     names = [tick.get_text() for tick in ax.get_yticklabels()]
-    assert names == ["linear", "linear, logarithmic in the tails", "guard"]
+    assert names == ["linear", "linear, logarithmic in the tails", "class rates", "guard"]
     f = model.forecaster_
-    squashed = f.trust[3 * f.views.index(1) : -1].sum()
+    squashed = f.trust[3 * f.views.index(1) : -2].sum()
+    rates, guard = f.trust[-2:]
     widths = [bar.get_width() for bar in ax.patches]
-    assert widths == pytest.approx([1 - squashed - f.trust[-1], squashed, f.trust[-1]])
+    assert widths == pytest.approx([1 - squashed - rates - guard, squashed, rates, guard])
 
     kernel = mx.GAFClassifier(kernel="rbf", n_components=10)
     stack = heights(plots.trust(kernel, X[:200], y[:200], pieces=2))

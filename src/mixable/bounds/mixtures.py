@@ -69,7 +69,7 @@ def auto_gaf(
     radius: float,
     bound: float,
     scale: float,
-    experts: int = 28,
+    experts: int = 29,
     guard: float = 10.0,
 ) -> float:
     """Regret of `AutoGAF`, through its "folklore" guard, to comparators of norm at most `radius`.
@@ -95,7 +95,7 @@ def auto_gaf(
 
 
 def auto_gaf_wide(
-    n: int, n_features: int, bound: float, scale: float, experts: int = 28, guard: float = 10.0
+    n: int, n_features: int, bound: float, scale: float, experts: int = 29, guard: float = 10.0
 ) -> float:
     """Regret of `AutoGAF`, through its "gradient" guard, to comparators that the guard knows.
 

@@ -18,6 +18,7 @@ from mixable import metrics
 from mixable._config import __version__, one_blas_thread
 from mixable.experiments import sources
 from mixable.forecasters import AutoGAF, table
+from mixable.forecasters.settings import RATES
 from mixable.learner import Design, KernelPlan, Learner, design_of_classes, design_of_records
 from mixable.learner.record_inputs import records_encoder
 
@@ -216,17 +217,18 @@ def _worst(scores: metrics.Scores, classes: tuple[str, ...]) -> dict[str, Any] |
 
 
 def _trust(forecaster: AutoGAF) -> list[float]:
-    """AutoGAF's trust by drift: none, each drift of the grid, the guard."""
+    """AutoGAF's trust by drift: none, each drift of the grid; then the class rates, the guard."""
     out = dict.fromkeys(trust_groups(), 0.0)
     for expert, trust in zip(forecaster.experts, forecaster.trust, strict=True):
-        out["guard" if expert.kind != "GAF" else f"drift {expert.drift:g}"] += float(trust)
+        other = RATES if expert.kind == RATES else "guard"
+        out[f"drift {expert.drift:g}" if expert.kind == "GAF" else other] += float(trust)
     return list(out.values())
 
 
 def trust_groups() -> list[str]:
     """The groups of `trust`, in order."""
     drifts = sorted({drift for _, _, drift in AutoGAF.GRID})
-    return [*(f"drift {drift:g}" for drift in drifts), "guard"]
+    return [*(f"drift {drift:g}" for drift in drifts), RATES, "guard"]
 
 
 def _records(task: Task) -> Iterator[tuple[list[dict[str, Any]], Any]]:

@@ -51,7 +51,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     guard
         The product B R that the guard stands for: an expert with the constants of theory, always
         awake, which gives AutoGAF its bound. A number is a Folklore expert, "auto" the same for
-        B R = 10, or gradient descent where that would be slow; see `guard_kind`. None: no guard.
+        B R = 10, or gradient descent where that would be slow; see `guard_kind`. Beside it stands
+        an expert that only counts the classes. None: neither.
     share
         The share of the weight that is spread evenly at each step, in the first of the two vectors
         of weights. With 0 they are equal.
@@ -185,11 +186,18 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             self.threads,
             ladder,
             self._n_views,
+            self._choice.rates,
         )
         self._say_if_slow()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "chosen": self._choice._asdict()}
+
+    def _with(self, parameters: dict[str, Any]) -> AutoGAF:
+        larger = type(self).__new__(type(self))
+        larger._saved_choice = settings.Choice((), None, self._choice.rates)
+        larger.__init__(**parameters)  # type: ignore[misc]
+        return larger
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._saved_choice = settings.checked_choice(state.get("chosen"))
@@ -201,9 +209,11 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     def _saved_posteriors(
         self, parameters: dict[str, Any], state: dict[str, Any]
     ) -> dict[str, str]:
-        structures, guard = settings.choose(parameters, self._saved_choice)
+        structures, guard, rates = settings.choose(parameters, self._saved_choice)
         K = parameters["n_classes"]
         kept = {f"{i}.": in_mixture(each, K) for i, each in enumerate(structures)}
+        if rates:
+            kept[f"{len(kept)}."] = "rates"
         kept[f"{len(kept)}."] = "none" if guard == "gradient" else "full"
         members = super()._saved_posteriors(parameters, state)
         return {member: kept[member] for member in members}
@@ -281,18 +291,10 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     @property
     def experts(self) -> list[Expert]:
-        """The experts, in the order of `weights`: each setting at each width, then the guard."""
-        return settings.experts(self.grid, self.alphas, self._guard_plan)
+        """The experts, in the order of `weights`: settings at each width, class rates, guard."""
+        return settings.experts(self.grid, self.alphas, self._guard_plan, rates=self._choice.rates)
 
     def report(self) -> str:
-        """What it has settled on, in words and numbers.
-
-        >>> import numpy as np
-        >>> f = AutoGAF(2, 2)
-        >>> _ = f.run(np.random.default_rng(0).normal(size=(600, 2)), [0, 1] * 300)
-        >>> print(f.report())  # doctest: +ELLIPSIS
-        AutoGAF after 600 examples of 2 features: ... experts are awake.
-        ...
-        """
+        """What it has settled on, in words and numbers."""
         lines = [*self._head_of_report("log"), *settings.verdict(self.experts, self.trust.tolist())]
         return "\n".join(lines)

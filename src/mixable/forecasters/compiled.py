@@ -57,9 +57,13 @@ class CompiledForecaster(Forecaster):
 
     def _grow(self, **sizes: int) -> None:
         """Let a larger core adopt what was learned, then become that forecaster."""
-        larger = type(self)(**{**self._parameters, **sizes})
+        larger = self._with({**self._parameters, **sizes})
         larger._core.adopt(self._core)
         vars(self).update(vars(larger))
+
+    def _with(self, parameters: dict[str, Any]) -> Self:
+        """A new one with these parameters."""
+        return type(self)(**parameters)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"parameters": self._parameters, "state": self._core.state()}

@@ -158,8 +158,9 @@ class Ensemble(CompiledForecaster):
         views = self.views or ()
         if len(set(views)) < 2:
             return ""
-        setting = expert // (len(self.experts) // len(views))
-        # The guard comes after all others.
+        settings = [each for each in self.experts if getattr(each, "kind", "GAF") == "GAF"]
+        setting = expert // (len(settings) // len(views))
+        # Class rates and guard come after all others.
         return f", view {views[setting]}" if setting < len(views) else ""
 
 

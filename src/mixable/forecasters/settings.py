@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from mixable import _validate
 from mixable.forecasters.ensemble import as_list
 from mixable.forecasters.structure import checked_structure
 from mixable.losses import Logistic
@@ -24,6 +25,9 @@ class Expert(NamedTuple):
     drift: float
     alpha: float
 
+
+RATES = "class rates"
+"""What the expert is called that counts the classes, and sees no input."""
 
 GRID = (
     (1e-5, 1.0, 0.0),
@@ -68,19 +72,24 @@ MOST_FEATURES_SHARED = 1000
 
 
 class Choice(NamedTuple):
-    """What a mixture chose by its size. It is saved: the limits above may change, its file not."""
+    """What a mixture chose by its size. It is saved: the limits above may change, its file not.
+
+    Without structures, or without a guard, these are still to be chosen.
+    """
 
     structures: tuple[str, ...]
     guard: str | None
+    rates: bool = False  # whether one expert counts the classes
 
 
-def checked_choice(saved: Any) -> Choice | None:
-    """The choice of a saved mixture; None if its file has none."""
+def checked_choice(saved: Any) -> Choice:
+    """The choice of a saved mixture. Early files have none: then nobody counted the classes."""
     if saved is None:
-        return None
+        return Choice((), None)
     if saved["guard"] not in (None, "folklore", "gradient"):
         raise ValueError(f"guard must be 'folklore' or 'gradient', got {saved['guard']!r:.80}")
-    return Choice(tuple(as_list(saved["structures"], "structures")), saved["guard"])
+    rates = _validate.flag(saved.get("rates", False), "rates")
+    return Choice(tuple(as_list(saved["structures"], "structures")), saved["guard"], rates)
 
 
 def _has_full(n_features: int, n_classes: int, most: int) -> bool:
@@ -165,21 +174,26 @@ def choose(parameters: dict[str, Any], saved: Choice | None = None) -> Choice:
     """What AutoGAF has with these parameters; where they leave it open, as saved or by size."""
     sizes = parameters["n_features"], parameters["n_classes"]
     structure, guard = parameters["structure"], parameters["guard"]
-    if structure is None and saved is not None:
+    if structure is None and saved is not None and saved.structures:
         structure = saved.structures
     kind = None if guard is None else "folklore"
     if guard == "auto":
         kind = saved.guard if saved is not None and saved.guard else guard_kind(*sizes)
-    return Choice(checked_structures(structure, parameters["grid"], *sizes), kind)
+    rates = guard is not None if saved is None else saved.rates
+    return Choice(checked_structures(structure, parameters["grid"], *sizes), kind, rates)
 
 
 def experts(
     grid: Sequence[tuple[float, float, float]],
     alphas: Sequence[float],
     guard: tuple[str, float, float] | tuple[()],
+    *,
+    rates: bool,
 ) -> list[Expert]:
-    """The experts of AutoGAF: each setting at each width, then the guard."""
+    """The experts of AutoGAF: each setting at each width, the class rates, then the guard."""
     out = [Expert("GAF", *setting, alpha) for setting in grid for alpha in alphas]
+    if rates:
+        out.append(Expert(RATES, *4 * [math.nan]))
     if not guard:
         return out
     kind, lam, beta = guard
@@ -192,7 +206,8 @@ def verdict(experts: Sequence[Expert], trust: Sequence[float]) -> list[str]:
     """What the trust in the experts says of a stream, in words."""
     pairs = list(zip(experts, trust, strict=True))
     drifting = sum(w for expert, w in pairs if expert.drift > 0)
-    guard = sum(w for expert, w in pairs if expert.kind != "GAF")
+    guard = sum(w for expert, w in pairs if expert.kind not in ("GAF", RATES))
+    rates = sum(w for expert, w in pairs if expert.kind == RATES)
     bare = sum(w for expert, w in pairs if expert.alpha == math.inf)
     words = "is undecided between standing still and changing"
     if drifting < 0.1:
@@ -202,5 +217,5 @@ def verdict(experts: Sequence[Expert], trust: Sequence[float]) -> list[str]:
     return [
         f"The stream {words}: {drifting:.0%} of the trust expects drift.",
         f"Hedging: {bare:.0%} of the trust is in the plain plug-in, {guard:.0%} in the guard, "
-        "the rest in hedged forecasts.",
+        f"{rates:.0%} in the class rates, the rest in hedged forecasts.",
     ]

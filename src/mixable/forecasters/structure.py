@@ -35,6 +35,8 @@ def shapes(n_features: int, n_classes: int, structure: str) -> dict[str, tuple[i
     d, K = n_features, n_classes
     if structure == "none":
         return {"V": (K - 1, d)}
+    if structure == "rates":
+        return {"counts": (1, K)}
     if structure == "full":
         return {"V": (K - 1, d), "A_inverse": ((K - 1) * d, (K - 1) * d)}
     rows = {"blocks": K * d, "shared": d, "diagonal": K}[structure]

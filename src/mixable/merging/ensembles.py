@@ -39,7 +39,8 @@ class Ensemble:
         kinds, readouts = ("full",) * len(settings), 0
         if isinstance(model, AutoGAF):
             guard = [model.guard_kind] if model.guard_kind else []
-            kinds, readouts = (*model.structures, *guard), len(model.alphas)
+            rates = ["rates"] if model._choice.rates else []
+            kinds, readouts = (*model.structures, *rates, *guard), len(model.alphas)
         else:
             readouts = len(model.noises) * len(model.tails)
         state = model._core.state()
@@ -48,7 +49,7 @@ class Ensemble:
 
     @property
     def members(self) -> range:
-        """The settings and, after them, the guard, if there is one."""
+        """The settings and, after them, the class rates and the guard, if there are any."""
         return range(len(self.kinds))
 
     def setting(self, i: int) -> tuple[float, float]:
@@ -67,8 +68,10 @@ class Ensemble:
         """The weight of a member."""
         judge = self.state["judge"]
         weights = judge * self.state["weight"][0] + (1 - judge) * self.state["bayes"][0]
-        first = i * self.readouts
-        return float(weights[first : first + self.readouts].sum())
+        n = len(self.settings)
+        if i >= n:  # one expert each
+            return float(weights[n * self.readouts + i - n])
+        return float(weights[i * self.readouts : (i + 1) * self.readouts].sum())
 
     def own(self, i: int) -> Gaussian:
         """What a member that is awake knows."""
@@ -96,6 +99,11 @@ def combine(
     onto: Ensemble | None, terms: list[Ensemble], base: Ensemble | None, changes: list[Change]
 ) -> State:
     """onto + the sum of (term - base), as a state; None stands for one without any example."""
+    if any(len(term.kinds) != len(terms[0].kinds) for term in terms):
+        raise ValueError(
+            "a mixture of an earlier version cannot be merged with a new one: it has no expert "
+            "for the class rates"
+        )
     every = [term.state for term in terms]
     before = base.state if base else None
     start = onto.state if onto else None
@@ -142,7 +150,7 @@ def _with_scale(change: Change, own: float, merged: float, like: Ensemble) -> Ch
         constant = math.sqrt(merged) * constant
     rows = change.rows
     if factor != 1.0:
-        member = next(i for i in like.members if like.is_awake(i))
+        member = next(i for i in like.members if like.is_awake(i) and like.kinds[i] != "rates")
         rows = factor * (np.eye(like.own(member).sizes[1]) if rows is None else rows)
     return replace(change, rows=rows, constant=constant)
 
@@ -175,6 +183,8 @@ def _member(
     out.update(_memory(i, states, grown))
     largest = max(states, key=lambda state: (state["steps"], state[f"{i}.unit"]))
     unit = out[f"{i}.unit"] = largest[f"{i}.unit"]
+    if terms[0].kinds[i] == "rates":
+        return {**out, **_counts(i, onto, terms, base, changes)}
     pairs = zip((term.known(i, unit) for term in terms), changes, strict=True)
     known = [(own, change) for own, change in pairs if own is not None]
     out[f"{i}.awake"] = 1 if known else 0
@@ -184,6 +194,24 @@ def _member(
         merged = gaussians.write(gaussians.combine(start, each, before, moves))
         out.update({f"{i}.{name}": value for name, value in merged.items()})
     return out
+
+
+def _counts(
+    i: int,
+    onto: Ensemble | None,
+    terms: list[Ensemble],
+    base: Ensemble | None,
+    changes: list[Change],
+) -> State:
+    """How often each class has come, and the steps: sums."""
+    names = f"{i}.steps", f"{i}.counts"
+    steps, counts = [onto.state[name] for name in names] if onto else (0, 0.0)
+    before = [base.state[name] for name in names] if base else (0, 0.0)
+    for term, change in zip(terms, changes, strict=True):
+        more = change.weight * (term.state[names[1]] - before[1])
+        counts = counts + (more if change.classes is None else more @ change.classes.T)
+        steps += term.state[names[0]] - before[0]
+    return {f"{i}.awake": 1, names[0]: steps, names[1]: np.maximum(counts, 0.0)}
 
 
 def _memory(i: int, states: list[State], grown: list[int]) -> State:

@@ -41,6 +41,8 @@ def fresh(model: Any) -> Any:
     if isinstance(model, Pool):
         flags = {name: getattr(model, name) for name in ("lam", "share", "apart")}
         return Pool([fresh(expert) for expert in model.experts], **flags)
+    if isinstance(model, CompiledForecaster):
+        return model._with(model._parameters)
     return type(model)(**model._parameters)
 
 
@@ -72,7 +74,7 @@ def combine(onto: Any, terms: list[Any], base: Any, changes: list[Change] | None
 
 def _restored(like: Any, state: dict[str, Any]) -> Any:
     made = object.__new__(type(like))
-    made.__setstate__({"parameters": like._parameters, "state": state})
+    made.__setstate__({**like.__getstate__(), "state": state})
     return made
 
 

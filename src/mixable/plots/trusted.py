@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from mixable import _validate
 from mixable._types import Array
 from mixable.forecasters.ensemble import Ensemble
+from mixable.forecasters.settings import RATES
 from mixable.learner import Blend
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.mixture import Mixture
@@ -137,19 +138,19 @@ def shares(forecaster: Any, inputs: Any, by: str | None = None) -> dict[str, flo
 
 
 def _by_field(forecaster: Ensemble, seen: list[str], by: str | None) -> dict[str, float]:
-    """The trust in experts of the same view, or with the same value of a field; then the guard."""
+    """The trust in experts of the same view, or with the same value of a field; then the others."""
     experts = forecaster.experts
     fields = [name for name in experts[0]._fields if name != "kind"]
     views = forecaster.views or (0,) * len(forecaster.grid)  # type: ignore[attr-defined]
     _check_by(forecaster, by, ["view", *fields])
     by = by or ("view" if len(set(views)) > 1 else "drift")
-    is_guard = [getattr(expert, "kind", "GAF") != "GAF" for expert in experts]
-    readouts = is_guard.count(False) // len(views)
+    kinds = [getattr(expert, "kind", "GAF") for expert in experts]
+    readouts = kinds.count("GAF") // len(views)
     out: dict[float, float] = {}
-    guard = 0.0
+    others: dict[str, float] = {}
     for i, (expert, share) in enumerate(zip(experts, forecaster.trust.tolist(), strict=True)):
-        if is_guard[i]:
-            guard += share
+        if kinds[i] != "GAF":
+            others[RATES if kinds[i] == RATES else "guard"] = share
         else:
             value = views[i // readouts] if by == "view" else getattr(expert, by)
             out[value] = out.get(value, 0.0) + share
@@ -158,7 +159,7 @@ def _by_field(forecaster: Ensemble, seen: list[str], by: str | None) -> dict[str
     else:
         names = {value: f"{by} {value:g}" for value in out}
     named = {names[value]: out[value] for value in sorted(out)}
-    return {**named, "guard": guard} if any(is_guard) else named
+    return {**named, **others}
 
 
 def _check_by(forecaster: Any, by: str | None, known: list[str]) -> None:

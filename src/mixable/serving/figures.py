@@ -75,7 +75,9 @@ def drifting(model: ServedModel) -> float | None:
     forecaster = model.learner.forecaster
     if isinstance(forecaster, Ensemble):
         spread = shares(forecaster, model.learner.inputs, "drift")
-        return sum(v for name, v in spread.items() if name not in ("drift 0", "guard"))
+        return sum(
+            v for name, v in spread.items() if name not in ("drift 0", "class rates", "guard")
+        )
     if isinstance(forecaster, Pool | Blend):
         return shares(forecaster, model.learner.inputs).get("pool that forgets")
     return None

@@ -1,0 +1,92 @@
+// How often each class has come, whatever the inputs: an expert of a mixture that no stream of
+// noise can mislead.
+//
+// Krichevsky, R. and Trofimov, V. (1981). The performance of universal encoding. IEEE Transactions
+// on Information Theory 27.
+#pragma once
+
+#include "readings.hpp"
+#include "state.hpp"
+
+namespace MIXABLE_ISA {
+
+/// The weight n_c of the examples of each class. A reading is n_c + 1/2; weights are 0.
+class RatesState final : public State {
+   public:
+    RatesState(long classes, long features) : State(classes, features, 0), counts_(classes) {}
+
+    long steps() const override { return steps_; }
+    double largest_square() const override { return 1e280; }
+    double cost() const override { return double(k); }
+    double bytes() const override { return double(sizeof(double)) * double(k); }
+
+    long room() const override { return 64; }
+    void prepare(const Rows& rows, bool in_turn = true) override {
+        prepared_ = in_turn ? rows.count : 0;
+    }
+    bool is_prepared(const double*) const override { return has_prepared(); }
+    bool has_prepared() const override { return prepared_ > 0; }
+    void forget_prepared() override { prepared_ = 0; }
+    void read(long = 0) override {
+        for (long c = 0; c < k; ++c) m[c] = counts_[c] + 0.5;
+    }
+    /// Adds v to the counts.
+    void push(const double* v, const double*) override {
+        for (long c = 0; c < k; ++c) counts_[c] = std::min(counts_[c] + v[c], most);
+        ++steps_;
+        prepared_ = std::max(prepared_ - 1, 0L);
+    }
+
+    void mean(double* out) const override { set_to_zero(out, k * d); }
+    std::pair<long, long> covariance_size() const override { return {0, 0}; }
+    void covariance(double*) const override {}
+    void feature_covariances(double* out) const override { set_to_zero(out, d * k * k); }
+    void adopt(const Knowledge& other, bool = false) override {
+        const auto& rates = dynamic_cast<const RatesState&>(other);
+        copy(rates.counts_, rates.k, counts_);
+        steps_ = rates.steps_;
+    }
+
+    [[gnu::cold]] void visit(Visitor& visitor) override {
+        visitor("steps", steps_);
+        visitor("counts", counts_, 1L, k, k);
+    }
+    void clear() override { prepared_ = 0; }
+    [[gnu::cold]] bool counters_are_valid() const override {
+        return steps_ >= 0 && steps_ <= most_steps;
+    }
+    [[gnu::cold]] bool contents_are_valid(double) const override {
+        return std::all_of(counts_ + 0, counts_ + k,
+                           [](double count) { return count >= 0 && count <= most; });
+    }
+
+   private:
+    static constexpr double most = 1e300;
+
+    Buffer counts_;
+    long prepared_ = 0, steps_ = 0;
+};
+
+/// Class c has the probability (n_c + 1/2) / (n + K/2).
+class RatesReadings final : public Readings<long> {
+   public:
+    explicit RatesReadings(long classes) : K(classes) {}
+    long count() const override { return 1; }
+    void begin(const double* m, const double*, long) override { m_ = m; }
+    void read(long, double* p) override {
+        double total = 0;
+        for (long c = 0; c < K; ++c) total += m_[c];
+        for (long c = 0; c < K; ++c) p[c] = m_[c] / total;
+    }
+    void learn(long y, double weight, double* v, double*) override {
+        set_to_zero(v, K);
+        v[y] = weight;
+    }
+    double width(long) const override { return 0; }
+
+   private:
+    const long K;
+    const double* m_ = nullptr;
+};
+
+}  // namespace MIXABLE_ISA
