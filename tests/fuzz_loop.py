@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import math
 import mmap
 import os
 import resource
 import signal
 import struct
 import sys
+import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -78,14 +81,17 @@ def _work(
 
     signal.signal(signal.SIGPROF, too_slow)
     passed = found = 0
+    armed = -math.inf
     for case in cases:
         notes[:24] = struct.pack("3q", case, passed, found)
         signal.setitimer(
             signal.ITIMER_PROF, SECONDS
         )  # of this process: the machine may have others to serve
-        faulthandler.dump_traceback_later(
-            10 * SECONDS, exit=True
-        )  # where it waits for ever, or no signal is heard
+        if time.monotonic() > armed + SECONDS:  # it starts a thread: not for each case
+            armed = time.monotonic()
+            faulthandler.dump_traceback_later(
+                10 * SECONDS, exit=True
+            )  # where it waits for ever, or no signal is heard
         try:
             passed += try_case(kind, seed, case)
         except FoundError as finding:
@@ -107,4 +113,5 @@ def main(try_case: Callable[[str, int, int], bool], kinds: list[str]) -> None:
     options = parser.parse_args()
     limit_memory()
     faulthandler.enable()
+    warnings.simplefilter("ignore")
     sys.exit(fuzz(try_case, options.kind or kinds, options.cases, options.seed, options.first) > 0)

@@ -207,7 +207,7 @@ class Blocks final : public State, public InBlocks {
         Buffer now(s * d * d), one(d * d), precision(is_kept() ? d * d : 0);
         covariance(now);
         for (long c = 0; c < s; ++c) {
-            if (!is_symmetric(S + c * d * dp, d, dp)) return false;
+            if (!is_symmetric(S + c * d * dp, d, dp, by_blas_)) return false;
             for (long i = 0; i < d; ++i)
                 if (!(std::fabs(S[(c * d + i) * dp + i]) * square <= limit)) return false;
             copy(now + c * d * d, d * d, one);

@@ -253,7 +253,8 @@ class Posterior final : public State {
         if (!curvature_.contents_are_valid(shown) || !block_is_valid(limit)) return false;
         for (const Panel& p : panels_) {  // the only entries above the diagonal that are used
             const long first = p.j * d + p.l0;
-            if (!is_symmetric(Ainv + first * (ld + 1), p.l1 - p.l0, ld)) return false;
+            if (!is_symmetric(Ainv + first * (ld + 1), p.l1 - p.l0, ld, shape_.by_blas()))
+                return false;
         }
         Buffer S(D * D), A(curvature_.is_kept() ? D * D : 0);
         covariance(S);
