@@ -16,13 +16,12 @@ from mixable.cli.app import app
 
 MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
 
-# Importing takes a second of each command. So a process that has done so begins each one as a
-# child of its own, with files for what it says.
+# Importing takes a second or more of each command. So a process that has done so begins each one
+# as a child of its own, with files for what it says.
 BEGINNER = """
-import json, os, sys, traceback
-import mixable.experiments, mixable.plots, mixable.streaming
-import mixable.cli.app, mixable.cli.race, mixable.cli.stream
-import matplotlib.pyplot, polars, rich.live, sklearn.kernel_approximation
+import json, os, runpy, sys, traceback
+import matplotlib.pyplot, pandas, polars, rich.live, sklearn.kernel_approximation
+import mixable.cli.app, mixable.estimators, mixable.plots, mixable.river, mixable.streaming
 from mixable.cli import main
 
 for line in sys.stdin:
@@ -35,11 +34,16 @@ for line in sys.stdin:
     try:
         os.chdir(order["folder"])
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for number, name in ((1, "out"), (2, "err")):
-            path = os.path.join(order["files"], name)
-            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
-        sys.argv = ["mixable", *map(str, order["arguments"])]
-        main()
+        for number in (1, 2):
+            kind = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            os.dup2(os.open(order["files"][number - 1], kind), number)
+        os.environ.update(order["environment"])
+        sys.argv = order["arguments"]
+        if sys.argv[0] == "mixable":
+            main()
+        else:
+            sys.path[0] = os.path.dirname(sys.argv[0])
+            runpy.run_path(sys.argv[0], run_name="__main__")
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -63,15 +67,21 @@ def _beginner():
     return process
 
 
-def mixable(*arguments, cwd="."):
-    """The command in a process of its own, and what it said."""
+def begun(*arguments, cwd=".", together=False, **environment):
+    """`mixable` or a script, begun in a process of its own, and what it said."""
     with tempfile.TemporaryDirectory() as folder:
-        order = {"folder": os.path.abspath(cwd), "files": folder, "arguments": arguments}
-        _beginner().stdin.write(json.dumps(order, default=str) + "\n")
+        files = [str(Path(folder) / name) for name in ("out", "out" if together else "err")]
+        order = {"folder": os.path.abspath(cwd), "files": files, "environment": environment}
+        order["arguments"] = [str(argument) for argument in arguments]
+        _beginner().stdin.write(json.dumps(order) + "\n")
         _beginner().stdin.flush()
         status = int(_beginner().stdout.readline())
-        out, err = ((Path(folder) / name).read_text() for name in ("out", "err"))
+        out, err = (Path(name).read_text() for name in files)
     return subprocess.CompletedProcess(arguments, status, out, err)
+
+
+def mixable(*arguments, **options):
+    return begun("mixable", *arguments, **options)
 
 
 def in_process(*arguments):

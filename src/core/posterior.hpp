@@ -228,10 +228,11 @@ class Posterior final : public State {
         visitor("regulariser", regulariser_);
         visitor("A_inverse", Ainv, D, D, ld);
         visitor("V", V, k, d, dp);
-        visitor("X", X, n_, d, dp);
-        visitor("P", P, n_ * k, D, ld);
-        visitor("T", T, n_ * rank, n_ * k, lt);
-        visitor("h", h, 1L, n_ * k, lt);
+        const long n = std::clamp(n_, 0L, r);  // as read from a file, it may be anything
+        visitor("X", X, n, d, dp);
+        visitor("P", P, n * k, D, ld);
+        visitor("T", T, n * rank, n * k, lt);
+        visitor("h", h, 1L, n * k, lt);
         curvature_.visit_arrays(visitor);
     }
     void clear() override {

@@ -103,6 +103,8 @@ FORGED = {
     "2^63 - 1 steps": ("GAF", set_entry("steps", {"int": hex(2**63 - 1)})),
     "2^63 - 1 steps of gradients": ("OGD", set_entry("steps", {"int": hex(2**63 - 1)})),
     "2^63 - 1 steps of an ensemble": ("AutoGAF", set_entry("steps", {"int": hex(2**63 - 1)})),
+    "-2^63 steps that are pending": ("GAF", set_entry("pending", {"int": hex(-(2**63))})),
+    "-2^63 steps of blocks": ("GAF-blocks", set_entry("pending", {"int": hex(-(2**63))})),
     "2^63 - 1 inputs": ("AutoGAF", set_entry("inputs", {"int": hex(2**63 - 1)})),
     "2^63 - 1 steps to wait": ("AutoGAF", set_entry("muster", {"int": hex(2**63 - 1)})),
     "a size of misses of 1e308": ("AutoRidge", set_entry("0.memory1", 1e308)),
