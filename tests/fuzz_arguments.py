@@ -209,6 +209,8 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "AutoGAF-structures": lambda rng, d, K: structured_mixture(rng, d, K),
 }
 KINDS = list(MAKERS)
+SLOW = (mx.FTRL, mx.SMP, mx.Foster, mx.GenericGAF, mx.KernelGAF)
+"""They are written in Python, and some fit all of the past at each step: fewer rows for them."""
 
 
 def kernel(rng: Rng) -> dict[str, Any]:

@@ -16,13 +16,16 @@ use the network. Of commands with a comment such as `# 8 minutes` only the optio
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
 import textwrap
+from functools import cache
 from pathlib import Path
 
 import pytest
+from command_line import begun
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
@@ -70,6 +73,9 @@ def run_console(text, where):
 
 def shell(command, **environment):
     """What a terminal would show of a command, standard error included."""
+    if command.startswith("mixable ") and not re.search("[|&;<>$`]", command):
+        words = shlex.split(command.replace("\\\n", " "))
+        return begun(*words, together=True, **environment)
     path = os.pathsep.join(
         [sysconfig.get_path("scripts"), str(Path(sys.executable).parent), os.environ["PATH"]]
     )
@@ -102,14 +108,20 @@ def test_code_blocks(document, tmp_path, monkeypatch):
             assert language == "text", f"{where}: no rule for blocks of {language!r}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_tests_that_are_named_are_there(document):
+@cache
+def files_and_tests():
     files = {path.relative_to(ROOT / "tests").as_posix() for path in ROOT.glob("tests/**/*.py")}
     functions = {
         name
         for path in ROOT.glob("tests/**/test_*.py")
         for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
+    return files, functions
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_tests_that_are_named_are_there(document):
+    files, functions = files_and_tests()
     named = {name + suffix for name, suffix in TEST.findall(document.read_text(encoding="utf-8"))}
     assert not {name for name in named if not name.endswith(".py")} - functions
     assert not {
@@ -128,6 +140,6 @@ def test_examples_print_what_they_say(example, tmp_path, monkeypatch):
     lines = example.read_text(encoding="utf-8").splitlines()
     assert len(lines) < 85
     expected = "".join(line[2:] + "\n" for line in lines[lines.index("# Output:") + 1 :])
-    done = shell(f"{sys.executable} {example}")
+    done = begun(example, together=True)
     assert done.returncode == 0, done.stdout
     assert same(expected, done.stdout), done.stdout

@@ -117,3 +117,10 @@ def test_the_exact_forecaster_refuses_what_double_precision_or_memory_cannot_hol
         KernelGAF(Logistic(2), 2, beta=1e308)
     with pytest.raises(MemoryError, match="KernelGAF with 3000000 examples"):
         KernelGAF(Logistic(2), 1).run(np.zeros((3_000_000, 1)), np.zeros(3_000_000, dtype=int))
+
+
+@pytest.mark.parametrize("beta", [1.0, 1e12, 2.0**53])
+def test_however_steep_it_was_learned_what_was_saved_is_loaded(beta, rng):
+    f, X = KernelGAF(Logistic(3), 3, beta=beta), rng.normal(size=(21, 3))
+    f.run(X[:20], np.arange(20) % 3)
+    assert np.array_equal(mx.loads(mx.dumps(f)).predict(X[20]), f.predict(X[20]))

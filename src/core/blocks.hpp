@@ -22,7 +22,7 @@ class Blocks final : public State, public InBlocks {
           s(shape.matrices()),
           dp(pad_to(shape.d, 8)),
           by_blas_(shape.d >= least_for_blas),
-          r(shape.block > 0 ? shape.block : (by_blas_ ? 32 : 8)),
+          r(shape.block > 0 ? shape.block : usual_block()),
           regulariser_(shape.drift == 0 ? shape.lam : 0.0),
           S(s * d * dp),
           A(is_kept() ? s * d * dp : 0),
@@ -179,9 +179,10 @@ class Blocks final : public State, public InBlocks {
         visitor("regulariser", regulariser_);
         visitor("S", S, s * d, d, dp);
         visitor("V", V, k, d, dp);
-        visitor("X", X, n_, d, dp);
-        visitor("P", P, n_ * s, d, dp);
-        visitor("roots", roots_, n_, s, s);
+        const long n = std::clamp(n_, 0L, r);  // as read from a file, it may be anything
+        visitor("X", X, n, d, dp);
+        visitor("P", P, n * s, d, dp);
+        visitor("roots", roots_, n, s, s);
         if (is_kept()) visitor("A", A, s * d, d, dp);
     }
     void clear() override {
@@ -207,7 +208,7 @@ class Blocks final : public State, public InBlocks {
         Buffer now(s * d * d), one(d * d), precision(is_kept() ? d * d : 0);
         covariance(now);
         for (long c = 0; c < s; ++c) {
-            if (!is_symmetric(S + c * d * dp, d, dp)) return false;
+            if (!is_symmetric(S + c * d * dp, d, dp, by_blas_)) return false;
             for (long i = 0; i < d; ++i)
                 if (!(std::fabs(S[(c * d + i) * dp + i]) * square <= limit)) return false;
             copy(now + c * d * d, d * d, one);
@@ -230,6 +231,7 @@ class Blocks final : public State, public InBlocks {
     static constexpr long least_for_blas = 256;
     static constexpr long panel = 256;  // rows of A that BLAS updates together
 
+    long usual_block() const { return by_blas_ ? 32 : 8; }
     bool is_kept() const { return shape_.drift == 0; }
     double added_drift() const { return double(n_) * shape_.drift; }
     long period() const { return shape_.block_refresh_period(); }

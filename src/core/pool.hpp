@@ -133,7 +133,7 @@ class SharedGaf {
         Buffer one(N * N);
         for (const Buffer* M : {&A, &S}) {
             copy(*M, N * N, one);
-            if (!is_symmetric(one, N, N) || !invert_small(N, one, N)) return false;
+            if (!is_symmetric(one, N, N, true) || !invert_small(N, one, N)) return false;
         }
         return can_be_inverse(N, A, S);
     }

@@ -228,10 +228,11 @@ class Posterior final : public State {
         visitor("regulariser", regulariser_);
         visitor("A_inverse", Ainv, D, D, ld);
         visitor("V", V, k, d, dp);
-        visitor("X", X, n_, d, dp);
-        visitor("P", P, n_ * k, D, ld);
-        visitor("T", T, n_ * rank, n_ * k, lt);
-        visitor("h", h, 1L, n_ * k, lt);
+        const long n = std::clamp(n_, 0L, r);  // as read from a file, it may be anything
+        visitor("X", X, n, d, dp);
+        visitor("P", P, n * k, D, ld);
+        visitor("T", T, n * rank, n * k, lt);
+        visitor("h", h, 1L, n * k, lt);
         curvature_.visit_arrays(visitor);
     }
     void clear() override {
@@ -253,7 +254,8 @@ class Posterior final : public State {
         if (!curvature_.contents_are_valid(shown) || !block_is_valid(limit)) return false;
         for (const Panel& p : panels_) {  // the only entries above the diagonal that are used
             const long first = p.j * d + p.l0;
-            if (!is_symmetric(Ainv + first * (ld + 1), p.l1 - p.l0, ld)) return false;
+            if (!is_symmetric(Ainv + first * (ld + 1), p.l1 - p.l0, ld, shape_.by_blas()))
+                return false;
         }
         Buffer S(D * D), A(curvature_.is_kept() ? D * D : 0);
         covariance(S);

@@ -85,7 +85,8 @@ class KernelGAF(SurrogateForecaster):
         wide = F.transpose(0, 2, 1).reshape(t * p, p)
         B = self.lam * np.eye(t * p) + np.kron(self.kernel(X, X), np.ones((p, p))) * (wide @ wide.T)
         is_factor = (np.diag(L) > 0).all() and not np.triu(L, 1).any()
-        if not is_factor or not np.allclose(L @ L.T, B, rtol=1e-6, atol=1e-6 * self.lam):
+        rounding = 1e-6 * np.sqrt(np.outer(np.diag(B), np.diag(B)))  # as it is of a factor
+        if not is_factor or not (np.abs(L @ L.T - B) <= rounding).all():
             raise ValueError("the saved L is not the factor of lam I + F^T K F")
         self._X, self._F, self._L, self._dual = X, F, L, dual
 

@@ -5,13 +5,13 @@ import sys
 from importlib.metadata import version
 
 import pytest
-from command_line import mixable
+from command_line import MIXABLE, mixable
 
 from mixable import bounds
 
 
 def test_version_is_the_packages():
-    done = mixable("--version")
+    done = subprocess.run([MIXABLE, "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"mixable {version('mixable')}\n", "")
 
 

@@ -34,11 +34,11 @@ def test_a_bank_is_its_members(core, d, classes, views, mu):
     weight = np.random.default_rng(1).choice([0.5, 1.0, 1.0, 3.0], size=len(y))
     f, members = mixture(core, d, classes, views=views, mu=mu), alone(core, d, classes, mu=mu)
     for t in range(len(y)):
-        readings = f.components(X[t])[:, 1:]
-        for i, (reading, member) in enumerate(zip(readings, members, strict=True)):
-            view = i // len(ALPHAS) % views
-            x = np.ascontiguousarray(X[t, view * d : (view + 1) * d])
-            np.testing.assert_allclose(reading, member.predict(x), rtol=0, atol=1e-9)
+        rows = [np.ascontiguousarray(X[t, v * d : (v + 1) * d]) for v in range(views)]
+        seen = [rows[i // len(ALPHAS) % views] for i in range(len(members))]
+        expected = [member.predict(x) for member, x in zip(members, seen, strict=True)]
+        np.testing.assert_allclose(f.components(X[t])[:, 1:], expected, rtol=0, atol=1e-9)
+        for member, x in zip(members, seen, strict=True):
             member.learn(x, int(y[t]), float(weight[t]))
         f.learn(X[t], int(y[t]), float(weight[t]))
     saved = f.state()

@@ -46,13 +46,13 @@ def test_lines_come_as_time_goes_by(capsys, monkeypatch):
 
 
 def test_an_error_ends_with_how_far_it_was(capsys, monkeypatch):
-    told = progress.Lines.told
+    advance = progress.Lines.advance
 
     def interrupted(self, rows):
-        told(self, rows)
+        advance(self, rows)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(progress.Lines, "told", interrupted)
+    monkeypatch.setattr(progress.Lines, "advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
         GAFClassifier(verbose=1, **QUICK).fit(X, Y)
     assert "256 of 600 rows" in capsys.readouterr().err

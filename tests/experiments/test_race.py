@@ -47,7 +47,7 @@ def test_the_table_and_the_files(small):
     for name in ("AutoGAF", "GAF", "OGD"):
         assert name in done.stdout
     assert "\x1b" not in done.stderr  # no bars where there is no terminal, but a line now and then
-    first, last = done.stderr.splitlines()
+    first, *_, last = done.stderr.splitlines()  # a slow machine says more in between
     assert first == "mixable: 0 of 9 runs"
     assert last.startswith("mixable: 9 of 9 runs, ")
     for name in ("loss", "reliability", "trust"):
@@ -189,7 +189,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
     command = [
         MIXABLE,
         "race",
-        "shuttle",
+        "segment",
         "--forecasters",
         "gaf,ogd",
         "--grid",
@@ -213,20 +213,20 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert "the same command goes on" in errors
-    layout = sources.survey("shuttle", None)
+    layout = sources.survey("segment", None)
     tasks = [
         runs.Task(
-            data="shuttle", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
+            data="segment", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
         )
         for seed in range(2)
-        for name in ("folklore", "ogd")
+        for name in ("gaf", "ogd")
     ]
     store = race.Store(tmp_path)
-    for task in tasks:
-        known = store.get(task.key)
-        if known is not None:
-            again = runs.run(task)
-            assert again["log_loss"] == known["log_loss"]
+    known = {task: store.get(task.key) for task in tasks}
+    finished = [task for task in tasks if known[task] is not None]
+    assert len(finished) >= 3
+    for task in finished:
+        assert runs.run(task)["log_loss"] == known[task]["log_loss"]
 
 
 def test_parts_that_a_kill_has_left_are_removed_on_the_next_start(tmp_path, monkeypatch):

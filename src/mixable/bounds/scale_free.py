@@ -87,6 +87,6 @@ def _of_expert(n: int, plan: Plan, D: int, n_classes: int, product: float, sprea
     if missed == n:
         return before
     Kd = D * n_classes / (n_classes - 1)
-    told = math.log1p((n - missed) * plan.beta / (4 * factor * Kd)) + 2 * math.log(spread)
-    curved = (1 / (2 * plan.beta) + 1 / (16 * factor)) * D * told
+    learned = math.log1p((n - missed) * plan.beta / (4 * factor * Kd)) + 2 * math.log(spread)
+    curved = (1 / (2 * plan.beta) + 1 / (16 * factor)) * D * learned
     return before - math.log(plan.prior) + 2 * factor * product**2 + curved

@@ -124,8 +124,8 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         If that fails and nothing (or, of a `whole`, not everything) was learned, forget all.
         """
         try:
-            with progress.shown(self, len(examples[0])) as told:
-                return teach(self.learner_, *examples, told)
+            with progress.shown(self, len(examples[0])) as advance:
+                return teach(self.learner_, *examples, advance)
         except BaseException:
             if whole or self.learner_.forecaster.steps == 0:
                 self._forget()

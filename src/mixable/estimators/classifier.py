@@ -236,12 +236,12 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
     ) -> Any:
         """Let the learner learn, each example weighed by its class."""
 
-        def weighing(learner: Learner, rows: Any, labels: Any, weight: Any, told: Any) -> Any:
+        def weighing(learner: Learner, rows: Any, labels: Any, weight: Any, advance: Any) -> Any:
             assert isinstance(learner.outcomes, Labels)
             tally, steps = learner.outcomes.tally, learner.forecaster.steps
             own = class_weights.weighted(self.class_weight, labels, weight, tally, whole=whole)
             try:
-                return teach(learner, rows, labels, own, told)
+                return teach(learner, rows, labels, own, advance)
             finally:  # also Ctrl-C, when some have been learned
                 if self.class_weight == "balanced":
                     class_weights.add(tally, labels, weight, learner.forecaster.steps - steps)

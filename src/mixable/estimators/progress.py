@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from mixable.learner.parts import Told
+from mixable.learner.parts import Advance
 
 EVERY = 2.0
 """Seconds between two lines, at least."""
 
 
 @contextmanager
-def shown(model: Any, n: int) -> Iterator[Told | None]:
+def shown(model: Any, n: int) -> Iterator[Advance]:
     """What is to be told of rows that were learned; None if nobody wants to know.
 
     A bar if rich is installed and standard error is a terminal or a notebook, else lines.
@@ -30,7 +30,7 @@ def shown(model: Any, n: int) -> Iterator[Told | None]:
     if console is None:
         lines = Lines(name, n)
         try:
-            yield lines.told
+            yield lines.advance
         finally:
             lines.end()
     else:
@@ -77,7 +77,7 @@ class Lines:
         self.name, self.n, self.done = name, n, 0
         self.began = self.wrote = time.monotonic()
 
-    def told(self, rows: int) -> None:
+    def advance(self, rows: int) -> None:
         """Count the rows, and write a line if the last one is old."""
         self.done += rows
         if self.done < self.n and time.monotonic() - self.wrote >= EVERY:

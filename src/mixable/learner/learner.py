@@ -21,7 +21,7 @@ from mixable.learner.blend import Blend
 from mixable.learner.design import Design
 from mixable.learner.inputs import Inputs, Pending, ScaledInputs, ScaledRows
 from mixable.learner.outcomes import Labels, Outcomes, Targets
-from mixable.learner.parts import Told, largest_row, parts_of, small
+from mixable.learner.parts import Advance, largest_row, parts_of, small
 from mixable.learner.pooled import PooledDesign
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
@@ -118,12 +118,12 @@ class Learner:
         """The standard deviation of the forecast of each row's number."""
         return self._in_parts(self.forecaster.std, X)
 
-    def learn(self, X: Any, y: Any, weight: Array | None = None, told: Told | None = None) -> None:
+    def learn(self, X: Any, y: Any, weight: Array | None = None, advance: Advance = None) -> None:
         """Learn the rows of a table."""
         if len(X) == 1 and isinstance(X, np.ndarray | list):
             self.learn_one(X[0], y[0], 1.0 if weight is None else float(weight[0]))
         else:
-            self.run(X, y, weight, told)
+            self.run(X, y, weight, advance)
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> None:
         """Learn one row; of one of weight 0, no more than that there is such a label."""
@@ -168,13 +168,13 @@ class Learner:
             return staged[1], staged[2]
         return self.inputs.stage(x)
 
-    def run(self, X: Any, y: Any, weight: Array | None, told: Told | None = None) -> Any:
+    def run(self, X: Any, y: Any, weight: Array | None, advance: Advance = None) -> Any:
         """Learn the rows of a table; return the forecasts made before each.
 
         Those are probabilities, 0 for labels that had not been met yet; for numbers, means and
-        standard deviations. After every few rows, it is `told` how many more have been learned.
+        standard deviations. After every few rows, `advance` is called with how many more.
         """
-        parts = self._parts(X) if told is None else small(self._parts(X))
+        parts = self._parts(X) if advance is None else small(self._parts(X))
         self._staged = None
         if len(parts) > 1:
             self._refuse_too_large(X)
@@ -191,8 +191,8 @@ class Learner:
             finally:  # also Ctrl-C, between two rows
                 self.inputs.commit(pending, self.forecaster.steps - steps)
             pieces.append(piece)
-            if told is not None:
-                told(part.stop - part.start)
+            if advance is not None:
+                advance(part.stop - part.start)
         return self.outcomes.stacked(pieces)
 
     def follow(self, X: Array, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:

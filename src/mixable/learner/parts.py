@@ -15,7 +15,7 @@ MOST_NUMBERS = 2**21
 TOLD_ROWS = 256
 """After so many rows at most, whoever waits is told; they take some hundredths of a second."""
 
-Told: TypeAlias = Callable[[int], None]
+Advance: TypeAlias = Callable[[int], None] | None
 """What is called with the number of rows that have been learned since the last time."""
 
 
