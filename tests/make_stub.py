@@ -27,6 +27,7 @@ from typing_extensions import Self
 from mixable.integrals import Rung
 
 SparseRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]
+Features = tuple[SparseRows, SparseRows, bytes]
 PoolExpert = tuple[Scaler, Landmarks | None, float, AutoGAF] | tuple[Scaler, Shapes, Sparse]
 '''
 

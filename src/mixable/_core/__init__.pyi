@@ -10,6 +10,7 @@ from typing_extensions import Self
 from mixable.integrals import Rung
 
 SparseRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]
+Features = tuple[SparseRows, SparseRows, bytes]
 PoolExpert = tuple[Scaler, Landmarks | None, float, AutoGAF] | tuple[Scaler, Shapes, Sparse]
 isa: str = ...
 
@@ -288,28 +289,19 @@ PERIOD: int = ...
 
 class Pooled:
     def __init__(self, experts: list[PoolExpert], judge: Judge) -> None: ...
-    def predict(
-        self, X: NDArray[np.float64], features: tuple[SparseRows, SparseRows] | None
-    ) -> NDArray[np.float64]: ...
+    def predict(self, X: NDArray[np.float64], features: Features | None) -> NDArray[np.float64]: ...
     def learn(
-        self,
-        X: NDArray[np.float64],
-        features: tuple[SparseRows, SparseRows] | None,
-        y: int,
-        weight: float,
+        self, X: NDArray[np.float64], features: Features | None, y: int, weight: float
     ) -> None: ...
     def run(
         self,
         X: NDArray[np.float64],
-        features: tuple[SparseRows, SparseRows] | None,
+        features: Features | None,
         y: NDArray[np.int_],
         weight: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]: ...
     def follow(
-        self,
-        X: NDArray[np.float64],
-        features: tuple[SparseRows, SparseRows] | None,
-        y: NDArray[np.int_],
+        self, X: NDArray[np.float64], features: Features | None, y: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], int, str | None]: ...
 
 class CsvParser:

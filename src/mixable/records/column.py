@@ -18,6 +18,9 @@ Keys = NDArray[np.uint64]
 Values = NDArray[np.float32]
 Ends = NDArray[np.int64]
 
+ALL, WITHOUT_BINS, NOTHING = 0, 1, 2
+"""What experts on keys see of a place in the dense part: Shown of core/shapes.hpp."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -90,6 +93,7 @@ class Column:
         self.n = 0  # records learned that had the column
         self.missing = 0  # of them, without a value
         self.places: list[int] = []
+        self.shown = (ALL,) * len(self.dense_parts)  # of each of those
         self._seeds()
 
     def _seeds(self) -> None:

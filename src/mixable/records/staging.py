@@ -151,6 +151,7 @@ def stage(state: State, source: Any) -> tuple[Rows, Pending]:
         cross_indptr=cross_indptr,
         cross_keys=cross_keys,
         cross_values=cross_values,
+        shown=registry.shown,
     )
     pending = Pending(
         n=table.n,
