@@ -1,6 +1,6 @@
 """The compiled core of mixable. tests/make_stub.py writes this from src/bind_*.cpp."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -341,3 +341,22 @@ def read_numbers(cells: list[object]) -> tuple[NDArray[np.float64], NDArray[np.i
 def read_number(cell: object) -> tuple[float, int]: ...
 def read_times(texts: list[str]) -> NDArray[np.float64]: ...
 def read_time(text: str) -> tuple[float, float] | None: ...
+def read_grid(
+    block: bytes,
+    begin: int,
+    end: int,
+    most: int,
+    roles: str,
+    longest_id: int,
+    slowly: Callable[[bytes], list[str]],
+) -> tuple[
+    list[Any],
+    list[str | None] | None,
+    list[str | None] | None,
+    NDArray[np.bool_],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    list[tuple[int, int, str]],
+    int,
+    int,
+]: ...

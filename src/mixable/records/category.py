@@ -115,6 +115,9 @@ class Category(Column):
             rank[order] = np.arange(len(order))
             values = [as_text(plain(value, self.name)) for value in raw[order]]
             return ones(n), rank[codes], values
+        if cells.factors is not None:
+            codes, texts = cells.factors
+            return ones(len(codes)), codes, list(texts)
         items: list[Any] = [
             cell if (type(cell) is str and cell) or cell is ABSENT else self.plain(cell)
             for cell in cells.items

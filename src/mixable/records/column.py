@@ -58,10 +58,20 @@ class Part:
 class Cells:
     """One column of a table: `items` as Python has them, and as arrays where there are some."""
 
-    def __init__(self, items: Any, numbers: Any = None, times: Any = None) -> None:
+    def __init__(
+        self,
+        items: Any,
+        numbers: Any = None,
+        times: Any = None,
+        read: tuple[Array, NDArray[np.int8], dict[int, str]] | None = None,
+        factors: tuple[NDArray[np.int64], list[str | None]] | None = None,
+    ) -> None:
         self._items = items  # a list, or what makes one
         self.numbers: NDArray[Any] | None = numbers  # of integers or floats; NaN is missing
         self.times: tuple[Array, Array] | None = times  # seconds on the wall and in UTC
+        # Text that was read as numbers: what each is (_core.read_numbers), those that are none.
+        self.read = read
+        self.factors = factors  # text as codes, and the text of each code, by first appearance
 
     @property
     def items(self) -> list[Any]:
