@@ -157,7 +157,72 @@ nb::tuple read_grid(const nb::bytes& block, long begin, long end, long most,
                           rejects, begin, line);
 }
 
+/// See the stub: (counts, codes, values), or None.
+nb::object factors(const nb::list& cells, nb::handle absent, std::size_t longest) {
+    std::vector<std::int64_t> counts(cells.size()), codes;
+    nb::dict known;
+    nb::list values;
+    const auto put = [&](nb::handle value) {
+        PyObject* found = PyDict_GetItemWithError(known.ptr(), value.ptr());
+        if (!found && PyErr_Occurred()) throw nb::python_error();
+        if (found) return codes.push_back(PyLong_AsLong(found));
+        known[value] = nb::int_(values.size());
+        codes.push_back(std::int64_t(values.size()));
+        values.append(value);
+    };
+    const auto is_text = [](nb::handle cell) { return PyUnicode_CheckExact(cell.ptr()); };
+    const auto is_empty = [](nb::handle text) { return PyUnicode_GET_LENGTH(text.ptr()) == 0; };
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const nb::object cell = cells[i];
+        const std::size_t before = codes.size();
+        if (cell.is_none() || is_text(cell)) {
+            put(cell.is_none() || is_empty(cell) ? nb::none() : cell);
+        } else if (PyList_CheckExact(cell.ptr())) {
+            const nb::list tags = nb::borrow<nb::list>(cell);
+            if (tags.size() > longest) return nb::none();
+            for (nb::handle tag : tags) {
+                if (!is_text(tag)) return nb::none();
+                if (is_empty(tag)) continue;
+                put(tag);  // once in a list
+                const auto first = codes.begin() + std::ptrdiff_t(before);
+                if (std::find(first, codes.end() - 1, codes.back()) != codes.end() - 1)
+                    codes.pop_back();
+            }
+        } else if (!cell.is(absent)) {
+            return nb::none();
+        }
+        counts[i] = std::int64_t(codes.size() - before);
+    }
+    return nb::make_tuple(array_of(counts, NPY_INT64, {npy_intp(counts.size())}),
+                          array_of(codes, NPY_INT64, {npy_intp(codes.size())}), values);
+}
+
+/// See the stub.
+std::size_t first_other(const nb::list& records, const nb::dict& known) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const nb::object record = records[i];
+        if (!PyDict_CheckExact(record.ptr())) return i;
+        PyObject *name = nullptr, *cell = nullptr;
+        for (Py_ssize_t at = 0; PyDict_Next(record.ptr(), &at, &name, &cell);) {
+            const int is_known = PyDict_Contains(known.ptr(), name);
+            if (is_known < 0) throw nb::python_error();
+            if (!is_known) return i;
+        }
+    }
+    return records.size();
+}
+
 void bind_grid(nb::module_& m) {
+    m.def("factors", &factors, nb::arg("cells"), nb::arg("absent"), nb::arg("longest"),
+          nb::sig("def factors(cells: list[Any], absent: object, longest: int) -> "
+                  "tuple[NDArray[np.int64], NDArray[np.int64], list[str | None]] | None"),
+          "Cells as codes: how many each has, the codes, and the value of each, by first "
+          "appearance. A cell is text, None, a list of at most `longest` texts, or `absent`; None "
+          "if one is something else.");
+    m.def("first_other", &first_other, nb::arg("records"), nb::arg("known"),
+          nb::sig("def first_other(records: list[Any], known: dict[Any, Any]) -> int"),
+          "The place of the first record that is no dictionary, or has a name that is not known; "
+          "the number of records if there is none.");
     m.def("read_grid", &read_grid, nb::arg("block"), nb::arg("begin"), nb::arg("end"),
           nb::arg("most"), nb::arg("roles"), nb::arg("longest_id"), nb::arg("slowly"),
           nb::sig("def read_grid(block: bytes, begin: int, end: int, most: int, roles: str, "

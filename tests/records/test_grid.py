@@ -109,3 +109,22 @@ def test_a_registry_is_settled_once_no_kind_is_guessed_again():
         assert t == 0 or not is_settled(guessing.registry)
         guessing.learn({"x": str(t)})
     assert is_settled(guessing.registry)
+
+
+def test_cells_as_codes():
+    absent = object()
+    cells = ["b", None, "", ["a", "b", "", "a"], absent, [], "é", "b"]
+    counts, codes, values = _core.factors(cells, absent, 4)
+    assert counts.tolist() == [1, 1, 1, 2, 0, 0, 1, 1]
+    assert [values[code] for code in codes] == ["b", None, None, "a", "b", "é", "b"]
+    assert values == ["b", None, "a", "é"]
+    for other in (1.0, True, ["a"] * 5, [None], ("a",)):
+        assert _core.factors([*cells, other], absent, 4) is None
+
+
+def test_the_first_record_with_a_name_that_is_not_known():
+    known = {"a": 0, "b": 1}
+    records = [{"a": 1}, {}, {"b": 2, "a": 3}]
+    assert _core.first_other(records, known) == 3
+    assert _core.first_other([*records, {"a": 1, "c": 2}, {}], known) == 3
+    assert _core.first_other([{}, "text"], known) == 1

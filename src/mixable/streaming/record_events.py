@@ -181,11 +181,13 @@ class JsonRecords(JsonEvents):
     """Events in JSON lines; values may be text, truth values, lists of texts."""
 
     has_words = staticmethod(is_record)
+    _names: frozenset[Hashable] = frozenset()  # of the latest event
 
     def _row(self, values: Record) -> Any:
-        for name in values:
-            if len(str(name)) > LONGEST_NAME:
+        if values.keys() != self._names:
+            if any(len(str(name)) > LONGEST_NAME for name in values):
                 raise ValueError(f"a feature's name of more than {LONGEST_NAME:,} characters")
+            self._names = frozenset(values)
         return self._model.restricted(values)
 
     def _is_new(self, values: Record) -> bool:
