@@ -106,7 +106,7 @@ void bind_shapes(nb::module_& m) {
                 if (length(x) != length(z)) throw nb::value_error("x and z do not go together");
                 std::vector<std::uint64_t> keys;
                 std::vector<double> values;
-                self.add(raw, scaled, length(x), keys, values);
+                self.add(raw, scaled, length(x), nullptr, keys, values);
                 return nb::make_tuple(keys, values);
             },
             nb::arg("x"), nb::arg("z"),

@@ -102,25 +102,24 @@ void bind_pooled(nb::module_& m) {
         .def(nb::init<const nb::list&, const nb::object&>(), nb::arg("experts"), nb::arg("judge"),
              nb::sig("def __init__(self, experts: list[PoolExpert], judge: Judge) -> None"))
         .def("predict", &PooledModel::predict, nb::arg("X"), nb::arg("features").none(),
-             nb::sig("def predict(self, X: NDArray[np.float64], features: tuple[SparseRows, "
-                     "SparseRows] | None) -> NDArray[np.float64]"),
-             "The forecasts of records: raw numbers, sparse features and their crosses.")
+             nb::sig("def predict(self, X: NDArray[np.float64], features: Features | None) -> "
+                     "NDArray[np.float64]"),
+             "The forecasts of records: raw numbers; sparse features, their crosses, and a byte "
+             "for each number: what those who take sparse features see of it (core/shapes.hpp).")
         .def("learn", &PooledModel::learn, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
              nb::arg("weight"),
-             nb::sig("def learn(self, X: NDArray[np.float64], features: tuple[SparseRows, "
-                     "SparseRows] | None, y: int, weight: float) -> None"),
+             nb::sig("def learn(self, X: NDArray[np.float64], features: Features | None, y: "
+                     "int, weight: float) -> None"),
              "Learns one record.")
-        .def(
-            "run", &PooledModel::run, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
-            nb::arg("weight").none(),
-            nb::sig("def run(self, X: NDArray[np.float64], features: tuple[SparseRows, SparseRows] "
-                    "| None, y: NDArray[np.int_], weight: NDArray[np.float64] | None) -> "
-                    "NDArray[np.float64]"),
-            "Predicts records and learns them.")
+        .def("run", &PooledModel::run, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
+             nb::arg("weight").none(),
+             nb::sig("def run(self, X: NDArray[np.float64], features: Features | None, y: "
+                     "NDArray[np.int_], weight: NDArray[np.float64] | None) -> "
+                     "NDArray[np.float64]"),
+             "Predicts records and learns them.")
         .def("follow", &PooledModel::follow, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
-             nb::sig("def follow(self, X: NDArray[np.float64], features: tuple[SparseRows, "
-                     "SparseRows] | None, y: NDArray[np.int_]) -> tuple[NDArray[np.float64], int, "
-                     "str | None]"),
+             nb::sig("def follow(self, X: NDArray[np.float64], features: Features | None, y: "
+                     "NDArray[np.int_]) -> tuple[NDArray[np.float64], int, str | None]"),
              "Predicts records one after the other, and learns those with a label >= 0; returns "
              "forecasts, records done, why it stopped before the end.");
 }

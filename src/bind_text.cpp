@@ -1,6 +1,6 @@
 // Text as Python objects: lines of CSV, and cells of records.
 #include "bindings.hpp"
-#include "records.hpp"
+#include "grid.hpp"
 
 namespace MIXABLE_ISA {
 namespace {
@@ -32,4 +32,5 @@ void bind_events(nb::module_& m) {
 void bind_text(nb::module_& m) {
     MIXABLE_ISA::bind_events(m);
     MIXABLE_ISA::bind_records(m);
+    MIXABLE_ISA::bind_grid(m);
 }

@@ -47,8 +47,8 @@ class PooledModel {
         pooled_ = std::make_unique<Pooled>(d, std::move(parts), judge_.core());
     }
 
-    /// The forecasts (n, K) of records: numbers X (n, d), sparse features and their crosses, or
-    /// None.
+    /// The forecasts (n, K) of records: numbers X (n, d), sparse features, their crosses and
+    /// what is shown of the numbers (a byte each, those at the end may lack), or None.
     nb::object predict(nb::handle X, const nb::object& features) {
         const Records records(*this, X, features);
         const Uses uses(*this, Job::predict);
@@ -137,16 +137,21 @@ class PooledModel {
                 if (sparse[i]->n != n)
                     throw nb::value_error("numbers and features do not go together");
             }
+            const nb::bytes given = nb::cast<nb::bytes>(features[2]);
+            if (!given.size()) return;
+            shown.assign(std::size_t(d), shown_all);
+            std::copy_n(given.c_str(), std::min(given.size(), shown.size()), shown.begin());
         }
         Record operator[](long t) const {
             const auto row = [&](std::size_t i) {
                 return sparse[i] ? (*sparse[i])[t] : SparseRow{nullptr, nullptr, 0};
             };
-            return {x + t * d, row(0), row(1)};
+            return {x + t * d, row(0), row(1), shown.empty() ? nullptr : shown.data()};
         }
         long n, d;
         const double* x;
         std::unique_ptr<SparseRows> sparse[2];
+        std::vector<char> shown;  // empty: all
     };
 
     /// All models are in use, for one call.

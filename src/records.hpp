@@ -118,6 +118,13 @@ nb::dict text_names(nb::handle text, Key seed, std::size_t most) {
 // What a cell is, where a number is wanted.
 enum Cell : char { number_cell, missing_cell, word_cell, infinite_cell, other_cell };
 
+Cell text_cell(std::string_view text, double& value) {
+    if (CsvParser::number(text, value)) return std::isnan(value) ? missing_cell : number_cell;
+    const bool infinite = std::isinf(value);
+    value = infinite ? value : std::nan("");
+    return infinite ? infinite_cell : word_cell;
+}
+
 Cell read_cell(PyObject* cell, double& value) {
     value = std::nan("");
     if (cell == Py_None) return missing_cell;
@@ -132,12 +139,7 @@ Cell read_cell(PyObject* cell, double& value) {
     } else if (PyBool_Check(cell)) {
         value = cell == Py_True ? 1 : 0;
     } else if (PyUnicode_CheckExact(cell)) {
-        const Utf8 utf8(cell);
-        if (!CsvParser::number(utf8.view, value)) {
-            if (std::isinf(value)) return infinite_cell;
-            value = std::nan("");
-            return word_cell;
-        }
+        return text_cell(Utf8(cell).view, value);
     } else {
         return other_cell;
     }

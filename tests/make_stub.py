@@ -17,7 +17,7 @@ STUB = Path(__file__).parent.parent / "src/mixable/_core/__init__.pyi"
 HEADER = '''\
 """The compiled core of mixable. tests/make_stub.py writes this from src/bind_*.cpp."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -27,6 +27,7 @@ from typing_extensions import Self
 from mixable.integrals import Rung
 
 SparseRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]
+Features = tuple[SparseRows, SparseRows, bytes]
 PoolExpert = tuple[Scaler, Landmarks | None, float, AutoGAF] | tuple[Scaler, Shapes, Sparse]
 '''
 

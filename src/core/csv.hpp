@@ -15,7 +15,8 @@
 namespace MIXABLE_ISA {
 
 /// Reads one line at a time. A field may be quoted, quotes in it are doubled, and it ends on its
-/// line. A number is decimal, with or without an exponent; an empty field and "nan" are missing.
+/// line. A number is decimal, with or without an exponent; an empty field, "nan", "NA" and "?" are
+/// missing.
 class CsvParser {
    public:
     static constexpr long ignored = -1, label_field = -2, id_field = -3;
@@ -68,7 +69,7 @@ class CsvParser {
             text.remove_prefix(1);
         while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
         value = std::numeric_limits<double>::quiet_NaN();
-        if (text.empty()) return true;
+        if (text.empty() || text == "?" || text == "NA") return true;
         if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         // Nan(...), -nan.

@@ -14,10 +14,12 @@
 
 namespace MIXABLE_ISA {
 
-/// What is known of one example: numbers (NaN for what is missing), and sparse features.
+/// What is known of one example: numbers (NaN for what is missing), and sparse features. What is
+/// `shown` of each number to those who take sparse features is a Shown; null: all.
 struct Record {
     const double* x;
     SparseRow features, crosses;
+    const char* shown = nullptr;
 };
 
 /// A record that is kept, to be compared with another, bit by bit.
@@ -159,7 +161,9 @@ class SparseExpert final : public PoolExpert {
         if (shapes_.takes_features) take(record.features);
         if (shapes_.takes_crosses) take(record.crosses);
         scaler_.transform(record.x, scaled_);
-        shapes_.add(record.x, scaled_ + (scaled_.size() - scaler_.d), scaler_.d, keys_, values_);
+        const char* shown = shapes_.takes_features ? record.shown : nullptr;
+        const double* z = scaled_ + (scaled_.size() - scaler_.d);
+        shapes_.add(record.x, z, scaler_.d, shown, keys_, values_);
     }
     void predict(double* p) override { forecaster_.predict(row(), p); }
     void learn(const Record& record, long y, double weight) override {

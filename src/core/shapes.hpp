@@ -21,6 +21,10 @@ inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
     return h;
 }
 
+/// What of a number is shown to those who also take sparse features: its column may have some that
+/// say the same.
+enum Shown : char { shown_all, shown_without_bins, not_shown };
+
 /// Which features. The numbers are scaled, and logarithmic in their tails.
 class Shapes {
    public:
@@ -50,16 +54,18 @@ class Shapes {
     // Whether the sparse features that a record has are among them, and their crosses.
     bool takes_features, takes_crosses;
 
-    /// Adds those of d numbers z; where x is NaN nothing is known.
-    void add(const double* x, const double* z, long d, std::vector<std::uint64_t>& keys,
-             std::vector<double>& values) const {
+    /// Adds those of d numbers z; where x is NaN nothing is known. Without `shown` all are.
+    void add(const double* x, const double* z, long d, const char* shown,
+             std::vector<std::uint64_t>& keys, std::vector<double>& values) const {
         const auto put = [&](std::uint64_t key, double value) {
             keys.push_back(key);
             values.push_back(value);
         };
         for (long i = 0; i < d; ++i) {
-            if (std::isnan(x[i])) continue;
+            const char what = shown ? shown[i] : shown_all;
+            if (std::isnan(x[i]) || what == not_shown) continue;
             if (linear_ && z[i] != 0) put(mixed(3, std::uint64_t(i), 0), z[i]);
+            if (what == shown_without_bins) continue;
             const bool is_whole = whole_ && std::abs(x[i]) < most_whole && x[i] == std::floor(x[i]);
             for (std::size_t b = 0; b < bins_.size(); ++b) {
                 const bool by_itself = is_whole && b + 1 == bins_.size();

@@ -85,6 +85,13 @@ class PerClass:
             self.sums = np.pad(self.sums, ((0, 0), (0, new), (0, 0)))
         return np.array([self.places.get(label, -1) for label in labels], np.int_)
 
+    def _place_many(self, y: Sequence[Hashable]) -> Labels:
+        """The same of labels that come again."""
+        own = as_names(y)
+        codes: dict[Hashable, int] = {}
+        code = [codes.setdefault(label, len(codes)) for label in own]
+        return self._place(list(codes))[np.array(code, np.int_)] if code else self._place([])
+
     def include(self, other: PerClass, sign: int = 1) -> None:
         """Add what another has counted, or take it away with a sign of -1."""
         at = self._place(list(other.places))
@@ -99,8 +106,8 @@ class PerClass:
         self, p: Array, weight: Array, *, columns: Sequence[Hashable], y: Sequence[Hashable]
     ) -> None:
         """Count forecasts (n, K), whose columns and outcomes are named."""
-        column, own = self._place([as_name(each) for each in columns]), as_names(y)
-        outcome = self._place(own)
+        column = self._place([as_name(each) for each in columns])
+        outcome = self._place_many(y)
         self.weight = float(np.cumsum(np.concatenate([[self.weight], weight]))[-1])
         bins = np.minimum((p * self.bins).astype(np.int_), self.bins - 1)
         # Who knew no class, or not this one yet, forecast nothing of it.
@@ -109,9 +116,10 @@ class PerClass:
         np.add.at(self.count, at, 1)
         np.add.at(self.sums[0], at, weight[row])
         np.add.at(self.sums[1], at, weight[row] * p[row, k])
-        place = {code: k for k, code in enumerate(column.tolist()) if code >= 0}
+        place = np.full(len(self.places), -1)  # the column of each class that has one
+        place[column[column >= 0]] = np.flatnonzero(column >= 0)
         known = np.flatnonzero(outcome >= 0)
-        k_own = np.array([place.get(code, -1) for code in outcome[known].tolist()], np.int_)
+        k_own = place[outcome[known]]
         own_bin = (
             np.where(k_own >= 0, bins[known, k_own], 0) if p.shape[1] else np.zeros_like(known)
         )

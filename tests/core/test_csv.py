@@ -2,12 +2,14 @@
 
 import csv
 import io
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mixable as mx
+from mixable import _core
 
 TEXTS = st.text(st.characters(exclude_characters="\n\r\0", exclude_categories=["Cs"]), min_size=1)
 
@@ -74,3 +76,10 @@ def test_a_parser_that_cannot_be():
     for roles, names in (([10_000_000], ["a"]), ([0, 1], []), ([-4], ["a"])):
         with pytest.raises(ValueError, match="do not go together"):
             mx._core.CsvParser(roles, names)
+
+
+@pytest.mark.parametrize("text", ["", "NA", "?", " ? ", "nan", "NaN"])
+def test_what_stands_for_a_missing_number(text):
+    value, what = _core.read_number(text)
+    assert (math.isnan(value), what) == (True, 1)
+    assert _core.read_number(text.strip() + "x")[1] == 2

@@ -9,9 +9,11 @@ from streams import logistic_stream
 
 import mixable as mx
 from mixable import _core
-from mixable.learner import Blend, ShapeDesign, design_of_classes, design_of_records
+from mixable.learner import Blend, ShapeDesign, design_of_classes, design_of_records, grids
+from mixable.learner.pooled import PooledDesign
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records import Rows
+from mixable.records.column import ALL, NOTHING, WITHOUT_BINS
 
 FREE = {"lam": None}
 
@@ -101,6 +103,28 @@ def test_predict_is_pure_and_weight_0_leaves_no_trace():
     np.testing.assert_array_equal(blend.predict(rows), p)
     assert pickle.dumps(blend.__getstate__()["inputs"]) == before
     assert blend.steps == 61
+
+
+def test_experts_on_keys_see_of_a_number_what_is_shown():
+    rows, y = some_records(60)
+    plan = PooledDesign([grids.SPARSE])
+    hidden, absent, unbinned = (copy.deepcopy(rows) for _ in range(3))
+    hidden.shown, unbinned.shown = bytes([NOTHING]), bytes([ALL, WITHOUT_BINS])
+    absent.dense[:, 0] = np.nan
+    p, q, _, _ = said = [
+        Blend(plan, 3, 3).run(each, y) for each in (hidden, absent, unbinned, rows)
+    ]
+    np.testing.assert_array_equal(p, q)
+    assert len({each.tobytes() for each in said}) == 3
+    trees = PooledDesign([grids.LEAVES])  # which take no keys: all is shown
+    np.testing.assert_array_equal(
+        Blend(trees, 3, 3).run(hidden, y), Blend(trees, 3, 3).run(rows, y)
+    )
+    blend = Blend(plan, 3, 3)
+    blend.run(unbinned, y)
+    binned = Blend(plan, 3, 3)
+    binned.run(rows, y)
+    assert len(blend.experts[0].keys) < len(binned.experts[0].keys)
 
 
 def test_sparse_features_are_seen_and_crosses_where_they_are_asked_for():

@@ -21,7 +21,7 @@ def kept(columns=None, features=None):
     return KeptModel(design_of_classes(None, {"lam": None}), columns=columns, features=features)
 
 
-def learned(model, n=200, seed=0):
+def learned(model, n=300, seed=0):
     for t, record in enumerate(events(n, seed)):
         device = str(record.get("device"))
         model.learn_one(record, "xyz"[len(device) % 3 if t % 5 else t % 3])

@@ -71,7 +71,9 @@ def test_values_claim_places_of_zero_up_to_both_limits():
     ("name", "values", "kind"),
     [
         ("x", ["NA", "1", "2"], "number"),
-        ("x", ["NA", "NA", "1", "2"], "category"),
+        ("x", ["NA", "?", "1", "2"], "number"),
+        ("x", ["no", "no", "1", "2"], "category"),
+        ("x", ["NA", "?", "NA"], "category"),
         ("user_id", ["NA", "1", "2"], "category"),
         ("x", ["x", "2024-01-01", "2024-01-02"], "time"),
         ("x", ["some words here", "and others there"], "text"),
@@ -83,3 +85,15 @@ def test_categories_are_guessed_again_by_most_of_their_values(name, values, kind
     for value in values:
         column.learn(value, LIMITS)
     assert second_guess(column) == kind
+
+
+def test_new_columns_and_copies_know_what_is_shown():
+    kept = registry({"a": 1.0})
+    assert kept.shown == b""
+    copy = kept.copy()
+    copy.add(copy.make({"at": "time", "b": "number"}))
+    assert (len(copy.shown), copy.shown[0]) == (6, 0)  # b, at the end, is shown
+    assert any(copy.shown)
+    assert kept.shown == b""
+    kept.adopt(copy)
+    assert kept.shown == copy.shown

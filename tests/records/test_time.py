@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixable.records.cells import ABSENT
-from mixable.records.column import Cells, Draft, Limits
+from mixable.records.column import ALL, NOTHING, Cells, Draft, Limits
 from mixable.records.time import Time
 
 LIMITS = Limits(values=8, indicators=3, places=9, numbers=9, columns=9)
@@ -69,3 +69,16 @@ def test_times_beyond_any_calendar_are_refused():
     state = new().state()
     with pytest.raises(ValueError, match="latest"):
         new().restore({**state, "latest": 1e16})
+
+
+def test_what_experts_on_keys_see_is_saved_and_older_files_show_all():
+    column, state = new(), new().state()
+    assert column.shown.count(NOTHING) == 2  # of the week, whose days have keys
+    column.restore({**state, "shown": [ALL, ALL, NOTHING, ALL, ALL]})
+    assert column.state()["shown"] == [ALL, ALL, NOTHING, ALL, ALL]
+    del state["shown"]
+    column.restore(state)
+    assert column.shown == (ALL,) * 5
+    for bad in ([ALL] * 4, [3] * 5, [ALL, ALL, ALL, ALL, -1], "11111"):
+        with pytest.raises((ValueError, TypeError)):
+            new().restore({**state, "shown": bad})

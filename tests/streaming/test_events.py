@@ -3,9 +3,13 @@
 A word is bad where the model takes numbers: here, because it has one GAF.
 """
 
+import json
+
+import pytest
 from stream_command import GAF, balanced, counts, rejects, run, small
 
 import mixable as mx
+from mixable.streaming.events import loaded
 
 BAD_LINES = [
     ("1,2", "2 fields, and the header has 3"),
@@ -137,3 +141,32 @@ def test_a_strict_stream_adds_nothing_after_the_bad_line(tmp_path):
     (tmp_path / "in.jsonl").write_text("\n".join(lines))
     run(tmp_path, "--target", "y", "--strict", *GAF, source="in.jsonl", status=2)
     assert list(mx.load(tmp_path / "model").columns) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "b": "x"}',
+        '{"a":1,"b":":"}',
+        '{"a": "\\":", "b": 2}',
+        '{"a" : 1, "b": 2}',
+        '{"a": {"b": 1}}',
+        "[1]",
+        '{"a": NaN}',
+        "3",
+    ],
+)
+def test_json_is_read_as_python_reads_it(text):
+    assert repr(loaded(text)) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize("text", ['{"a":1,"a":2}', '{"a" :1,"a":2}', '{"a":{"b":1,"b":2}}'])
+def test_a_name_that_stands_twice_is_refused(text):
+    with pytest.raises(ValueError, match="twice"):
+        loaded(text)
+
+
+@pytest.mark.parametrize("text", ['{"a":1} x', "{", "", '{"a":}'])
+def test_what_is_not_json_is_refused_with_its_place(text):
+    with pytest.raises(json.JSONDecodeError):
+        loaded(text)

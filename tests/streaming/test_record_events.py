@@ -272,3 +272,19 @@ def test_a_stream_of_records_that_is_killed_resumes_to_the_same_bytes(tmp_path):
             assert same, f"{file} in {folder.name} differs"
     assert mx.load(alone / "model").encoder.kinds["query"] == "text"
     assert counts(alone)["late"] > 10
+
+
+def test_numbers_of_which_some_are_marked_as_missing_are_numbers(tmp_path):
+    """As in a race: a file with ? and NA is read as with empty fields."""
+    rows = [f"{t % 5},{-t},{'xy'[t % 2]}\n" for t in range(20)]
+    rows[3], rows[7] = "{0},-3,y\n", "{1},-7,y\n"
+    outputs = []
+    for one, other in (("?", "NA"), ("", "")):
+        text = "a,b,label\n" + "".join(rows)
+        (tmp_path / "in.csv").write_text(text.format(one, other))
+        options = ("--target", "label", "--out", tmp_path / f"out{one}")
+        run(tmp_path, *options, source="in.csv", model=f"model{one}")
+        assert mx.load(tmp_path / f"model{one}").encoder is None
+        outputs.append((tmp_path / f"out{one}").read_bytes())
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0].splitlines()) > 20

@@ -1,6 +1,6 @@
 """The compiled core of mixable. tests/make_stub.py writes this from src/bind_*.cpp."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -10,6 +10,7 @@ from typing_extensions import Self
 from mixable.integrals import Rung
 
 SparseRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]
+Features = tuple[SparseRows, SparseRows, bytes]
 PoolExpert = tuple[Scaler, Landmarks | None, float, AutoGAF] | tuple[Scaler, Shapes, Sparse]
 isa: str = ...
 
@@ -289,28 +290,19 @@ PERIOD: int = ...
 
 class Pooled:
     def __init__(self, experts: list[PoolExpert], judge: Judge) -> None: ...
-    def predict(
-        self, X: NDArray[np.float64], features: tuple[SparseRows, SparseRows] | None
-    ) -> NDArray[np.float64]: ...
+    def predict(self, X: NDArray[np.float64], features: Features | None) -> NDArray[np.float64]: ...
     def learn(
-        self,
-        X: NDArray[np.float64],
-        features: tuple[SparseRows, SparseRows] | None,
-        y: int,
-        weight: float,
+        self, X: NDArray[np.float64], features: Features | None, y: int, weight: float
     ) -> None: ...
     def run(
         self,
         X: NDArray[np.float64],
-        features: tuple[SparseRows, SparseRows] | None,
+        features: Features | None,
         y: NDArray[np.int_],
         weight: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]: ...
     def follow(
-        self,
-        X: NDArray[np.float64],
-        features: tuple[SparseRows, SparseRows] | None,
-        y: NDArray[np.int_],
+        self, X: NDArray[np.float64], features: Features | None, y: NDArray[np.int_]
     ) -> tuple[NDArray[np.float64], int, str | None]: ...
 
 class CsvParser:
@@ -350,3 +342,26 @@ def read_numbers(cells: list[object]) -> tuple[NDArray[np.float64], NDArray[np.i
 def read_number(cell: object) -> tuple[float, int]: ...
 def read_times(texts: list[str]) -> NDArray[np.float64]: ...
 def read_time(text: str) -> tuple[float, float] | None: ...
+def factors(
+    cells: list[Any], absent: object, longest: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str | None]] | None: ...
+def first_other(records: list[Any], known: dict[Any, Any]) -> int: ...
+def read_grid(
+    block: bytes,
+    begin: int,
+    end: int,
+    most: int,
+    roles: str,
+    longest_id: int,
+    slowly: Callable[[bytes], list[str]],
+) -> tuple[
+    list[Any],
+    list[str | None] | None,
+    list[str | None] | None,
+    NDArray[np.bool_],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    list[tuple[int, int, str]],
+    int,
+    int,
+]: ...

@@ -254,8 +254,8 @@ def _numbers(x: Records) -> Array:
 
 
 def _sparse(x: Records) -> Any:
-    """The sparse features of records and their crosses, None if there are none."""
+    """The sparse features of records, crosses, and what is shown of numbers; None without any."""
     if not isinstance(x, Rows):
         return None
     values, crossed = (np.asarray(v, np.float64) for v in (x.values, x.cross_values))
-    return (x.indptr, x.keys, values), (x.cross_indptr, x.cross_keys, crossed)
+    return (x.indptr, x.keys, values), (x.cross_indptr, x.cross_keys, crossed), x.shown

@@ -12,6 +12,7 @@ from mixable.learner.blend import RawInputs
 from mixable.learner.inputs import Pending
 from mixable.records import Encoder, Row
 from mixable.records.cutting import alike
+from mixable.records.grid import Grid
 from mixable.records.registry import RECONSIDERED
 
 
@@ -79,9 +80,13 @@ class RecordInputs(RawInputs):
         cuts = [at - known for at in RECONSIDERED if 0 < at - known < n]
         return [slice(*pair) for pair in pairwise([0, *cuts, n])]
 
-    def alike(self, X: list[Any], learned: list[bool]) -> int:
+    def alike(self, X: list[Any] | Grid, learned: list[bool]) -> int:
         """How many of the first records `follow` may take together, 1 or more."""
         encoder = self.encoder
+        if isinstance(X, Grid):
+            if all(learned):
+                return len(X)
+            X = X.records()
         if any(kind == "time" for kind in encoder.kinds.values()):
             # The time since the latest record goes by those that were learned.
             other = not learned[0]
@@ -89,18 +94,21 @@ class RecordInputs(RawInputs):
             X = X[: end if learned[0] else 1]
         return alike(encoder.registry, X, learned)
 
-    def follow(self, X: list[Any], learned: list[bool]) -> tuple[Any, Pending]:
+    def follow(self, X: list[Any] | Grid, learned: list[bool]) -> tuple[Any, Pending]:
         """The rows of records that are alike, of which some are learned; stage and transform."""
-        if all(learned):
+        if isinstance(X, Grid) and len(X) > 1 and all(learned):
             return self.stage(X)
-        known = [record for record, is_learned in zip(X, learned, strict=True) if is_learned]
-        rows = self.transform(X)
+        records = X.records() if isinstance(X, Grid) else X
+        if all(learned):
+            return self.stage(records)
+        known = [record for record, is_learned in zip(records, learned, strict=True) if is_learned]
+        rows = self.transform(records)
         later = self.encoder.stage(known)[1] if known else None
         return rows, Pending(np.empty(0), None, later)
 
-    def first_refused(self, X: list[Any]) -> int:
+    def first_refused(self, X: list[Any] | Grid) -> int:
         """The place of the first record that the encoder refuses; 0 if it refuses none."""
-        for row, record in enumerate(X):
+        for row, record in enumerate(X.records() if isinstance(X, Grid) else X):
             try:
                 self.encoder.encode(record)
             except (ValueError, TypeError):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core, _validate
-from mixable.records.cells import ABSENT, as_text, plain
+from mixable.records.cells import ABSENT, LONGEST_LIST, as_text, plain, tags
 from mixable.records.column import Cells, Column, Draft, Keys, Limits, Part, ones
 from mixable.records.sketch import Sketch
 
@@ -46,6 +46,8 @@ class Category(Column):
     def plain(self, cell: Any) -> Value | list[str]:
         if type(cell) is str:
             return cell or None
+        if type(cell) is list:
+            return tags(cell, self.name)
         cell = plain(cell, self.name)
         return cell if isinstance(cell, list) else as_text(cell)
 
@@ -115,6 +117,12 @@ class Category(Column):
             rank[order] = np.arange(len(order))
             values = [as_text(plain(value, self.name)) for value in raw[order]]
             return ones(n), rank[codes], values
+        if cells.factors is not None:
+            codes, texts = cells.factors
+            return ones(len(codes)), codes, list(texts)
+        found = _core.factors(cells.items, ABSENT, LONGEST_LIST)
+        if found is not None:
+            return found
         items: list[Any] = [
             cell if (type(cell) is str and cell) or cell is ABSENT else self.plain(cell)
             for cell in cells.items

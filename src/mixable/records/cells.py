@@ -45,7 +45,7 @@ def plain(cell: Any, name: Name) -> Any:
         base = next(each for each in (str, bool, int, float) if isinstance(cell, each))
         return base.__str__(cell) if base is str else base(cell)
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
-        return _list(cell, name)
+        return tags(cell, name)
     if isinstance(cell, Mapping):
         raise refusal(name, cell, "a record within a record; flatten it first")
     if isinstance(cell, (bytes, bytearray, memoryview)):
@@ -68,7 +68,7 @@ def _moment(cell: np.datetime64) -> datetime | float:
     return moment if isinstance(moment, datetime) else float(moment) / 1e6
 
 
-def _list(cell: Any, name: Name) -> list[str]:
+def tags(cell: Any, name: Name) -> list[str]:
     """A list of tags, each as text; a set is sorted, since its order is random."""
     if type(cell) is list and len(cell) <= LONGEST_LIST and all(type(tag) is str for tag in cell):
         return [tag for tag in dict.fromkeys(cell) if tag]
@@ -77,15 +77,15 @@ def _list(cell: Any, name: Name) -> list[str]:
         raise refusal(name, cell, "an array without a length")
     if len(items) > LONGEST_LIST:
         raise refusal(name, cell, f"a list of more than {LONGEST_LIST:,} tags")
-    tags = []
+    found = []
     for item in items:
         if isinstance(item, (list, tuple, set, frozenset, np.ndarray, Mapping)):
             raise refusal(name, cell, "a list within a list; flatten it first")
         tag = as_text(plain(item, name))
         if tag is not None:
-            tags.append(tag)
-    tags = list(dict.fromkeys(tags))
-    return sorted(tags) if isinstance(cell, (set, frozenset)) else tags
+            found.append(tag)
+    found = list(dict.fromkeys(found))
+    return sorted(found) if isinstance(cell, (set, frozenset)) else found
 
 
 def is_missing(cell: Any) -> bool:

@@ -18,6 +18,9 @@ Keys = NDArray[np.uint64]
 Values = NDArray[np.float32]
 Ends = NDArray[np.int64]
 
+ALL, WITHOUT_BINS, NOTHING = 0, 1, 2
+"""What experts on keys see of a place in the dense part: Shown of core/shapes.hpp."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -55,10 +58,20 @@ class Part:
 class Cells:
     """One column of a table: `items` as Python has them, and as arrays where there are some."""
 
-    def __init__(self, items: Any, numbers: Any = None, times: Any = None) -> None:
+    def __init__(
+        self,
+        items: Any,
+        numbers: Any = None,
+        times: Any = None,
+        read: tuple[Array, NDArray[np.int8], dict[int, str]] | None = None,
+        factors: tuple[NDArray[np.int64], list[str | None]] | None = None,
+    ) -> None:
         self._items = items  # a list, or what makes one
         self.numbers: NDArray[Any] | None = numbers  # of integers or floats; NaN is missing
         self.times: tuple[Array, Array] | None = times  # seconds on the wall and in UTC
+        # Text that was read as numbers: what each is (_core.read_numbers), those that are none.
+        self.read = read
+        self.factors = factors  # text as codes, and the text of each code, by first appearance
 
     @property
     def items(self) -> list[Any]:
@@ -90,6 +103,7 @@ class Column:
         self.n = 0  # records learned that had the column
         self.missing = 0  # of them, without a value
         self.places: list[int] = []
+        self.shown = (ALL,) * len(self.dense_parts)  # of each of those
         self._seeds()
 
     def _seeds(self) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mixable import _core
 from mixable.records.cells import is_missing
 from mixable.records.declaration import Name
 from mixable.records.number import Number
 from mixable.records.registry import RECONSIDERED, Registry
 
 
-def alike(
-    registry: Registry, records: Sequence[Mapping[Name, Any]], learned: Sequence[bool]
-) -> int:
+def alike(registry: Registry, records: list[Any], learned: Sequence[bool]) -> int:
     """How many of the first records can be one table, 1 or more; `learned` says which count.
 
     A record that brings a new column is alone: the kind of the column goes by its value, not by
@@ -22,7 +21,8 @@ def alike(
     """
     known = registry.columns.keys()
     end = len(records)
-    for row, record in enumerate(records):
+    first = _core.first_other(records, registry.columns)
+    for row, record in enumerate(records[first:], first):
         if not record.keys() <= known and brings_columns(registry, record):
             end = max(row, 1)
             break

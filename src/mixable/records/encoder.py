@@ -18,7 +18,7 @@ from mixable.records.crosses import crossed
 from mixable.records.declaration import Columns, Name
 from mixable.records.explaining import Piece, pieces
 from mixable.records.loose import loose_keys
-from mixable.records.registry import RECONSIDERED
+from mixable.records.registry import RECONSIDERED, with_shown
 from mixable.records.rows import Row, Rows
 from mixable.records.saved import restore, saved
 from mixable.records.staging import Pending
@@ -124,8 +124,9 @@ class Encoder(State):
             if name in marked:
                 parts[name] = crossed(column, draft, begin)
         learned: dict[str, Any] = {"cells": cells}
+        shown = self.registry.shown
         if len(cells) < len(record):
-            self._encode_new(record, draft, parts, learned)
+            shown = self._encode_new(record, draft, parts, learned)
         keys = []
         for cross in self.crosses:
             if cross.left in parts and cross.right in parts:
@@ -136,6 +137,7 @@ class Encoder(State):
             values=np.array(draft.values, np.float32),
             cross_keys=_as_keys(keys),
             cross_values=np.ones(len(keys), np.float32) if keys else _NO_VALUES,
+            shown=shown,
             learned=learned,
         )
 
@@ -145,12 +147,14 @@ class Encoder(State):
         draft: Draft,
         parts: dict[Name, list[int]],
         learned: dict[str, Any],
-    ) -> None:
-        """Write the cells of a record whose names are not known yet."""
+    ) -> bytes:
+        """Write the cells of a record whose names are not known yet; what is shown of them."""
         kinds, bag = self.registry.scan(record)
+        shown = self.registry.shown
         cells, names = learned["cells"], {}
         for column in self.registry.make(kinds):
             draft.dense += [float("nan")] * len(column.places)
+            shown = with_shown(shown, column)
             begin = len(draft.keys)
             cells[column.name] = column.plain(record[column.name])
             column.put(cells[column.name], draft)
@@ -163,6 +167,7 @@ class Encoder(State):
                     draft.values.append(value)
                     names[key] = f"{name}"
         learned.update(new=kinds, bag=bag, names=names)
+        return shown
 
     def commit(self, staged: Row | Pending, rows: int | None = None) -> None:
         """Learn a row of `encode`, or the first `rows` rows (all, if None) of `stage`.

@@ -13,6 +13,9 @@ from mixable.records.declaration import Name
 SAMPLE = 100
 """Values that a kind is guessed from."""
 
+MARKS = ("?", "NA")
+"""What stands for a number that is missing (core/csv.hpp); among words, a word."""
+
 LONG_TEXT = 100  # characters; names of categories are shorter
 
 
@@ -20,6 +23,8 @@ def guess(name: Name, cells: Iterable[Any]) -> str | None:
     """The kind of a column by its values; None if all are missing.
 
     >>> guess("price", ["9.5", "", "12"]), guess("colour", ["red", "blue"])
+    ('number', 'category')
+    >>> guess("size", ["?", "?", "4"]), guess("answer", ["?", "yes", "no"])
     ('number', 'category')
     >>> guess("query", ["red shoes for men"]), guess("at", ["2024-02-29T13:05"])
     ('text', 'time')
@@ -36,6 +41,7 @@ def guess(name: Name, cells: Iterable[Any]) -> str | None:
                 break
     if not sample:
         return None
+    sample = [cell for cell in sample if cell not in MARKS] or sample
     found = [_kind(cell) for cell in sample]
     kind = max(dict.fromkeys(found), key=found.count)  # the first of those that are most frequent
     if kind == "number" and is_identifier(name) and all(map(_is_whole, sample)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,13 +42,14 @@ def loose_keys(name: Name, cell: Any) -> list[tuple[int, float]]:
     return [(_core.join_keys(seed, 3), math.copysign(math.log2(1 + abs(value)), value))]
 
 
-def loose_part(records: Sequence[Mapping[Name, Any]], known: Mapping[Name, Any]) -> Part:
+def loose_part(records: list[Mapping[Name, Any]], known: dict[Name, Any]) -> Part:
     """The cells of some records under names that are not known."""
     counts = np.zeros(len(records), np.int64)
     keys: list[int] = []
     values: list[float] = []
     names: dict[int, list[tuple[int, str]]] = {}  # by row
-    for row, record in enumerate(records):
+    first = _core.first_other(records, known)
+    for row, record in enumerate(records[first:], first):
         if record.keys() <= known.keys():
             continue
         called = []

@@ -82,11 +82,13 @@ class Number(Column):
             kinds = np.where(np.isinf(values), read.INFINITE, read.NUMBER)
         elif cells.times is not None:
             return cells.times[1], {}
+        elif cells.read is not None:
+            values, kinds, _ = cells.read
         else:
             values, kinds = _core.read_numbers(cells.items)
         words = {}
         for row in np.flatnonzero(kinds > read.MISSING).tolist():
-            cell = cells.items[row]
+            cell = cells.items[row] if cells.read is None else cells.read[2][row]
             value = None if cell is ABSENT else self.plain(cell)  # refuses what is infinite
             if isinstance(value, str):
                 words[row] = value
@@ -110,7 +112,7 @@ class Number(Column):
 
     def _absent(self, cells: Cells, n: int) -> Truths:
         """Rows whose record does not have the column."""
-        if cells.numbers is not None or cells.times is not None:
+        if not (cells.numbers is None and cells.times is None and cells.read is None):
             return np.zeros(n, bool)
         return np.array([cell is ABSENT for cell in cells.items], bool)
 

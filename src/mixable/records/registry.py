@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mixable.records.category import Category, Tags
-from mixable.records.column import Cells, Column, Draft, Limits, Part
+from mixable.records.column import ALL, Cells, Column, Draft, Limits, Part
 from mixable.records.declaration import Columns, Name, checked_name
-from mixable.records.kinds import guess, is_identifier, kind_of_text, looks_like_text
+from mixable.records.kinds import MARKS, guess, is_identifier, kind_of_text, looks_like_text
 from mixable.records.number import Number
 from mixable.records.text import Text
 from mixable.records.time import Time
@@ -56,6 +56,7 @@ class Registry:
         self.columns: dict[Name, Column] = {}
         self.places: list[str] = []  # what each place of the dense part holds
         self.blank: list[float] = []  # the dense part of a record that has nothing
+        self.shown = b""  # what experts on keys see of each place; those at the end may lack
         self.indicators = 0  # places of categories
         self.bag = False  # numbers under new names are counts
 
@@ -63,14 +64,14 @@ class Registry:
         """The same columns, to which others can be added."""
         out = Registry(self.declared, self.limits)
         out.columns, out.places = dict(self.columns), list(self.places)
-        out.blank = list(self.blank)
+        out.blank, out.shown = list(self.blank), self.shown
         out.indicators, out.bag = self.indicators, self.bag
         return out
 
     def adopt(self, other: Registry) -> None:
         """Take over the columns of a copy."""
         self.columns, self.bag = other.columns, other.bag
-        self.places, self.blank = other.places, other.blank
+        self.places, self.blank, self.shown = other.places, other.blank, other.shown
 
     def scan(self, record: Mapping[Name, Any]) -> tuple[dict[Name, str], bool]:
         """The kinds of names that are new, as far as their values tell; whether this is a bag.
@@ -132,10 +133,15 @@ class Registry:
         """Keep columns that `make` has made, unless they came in the meantime."""
         for column in columns:
             if column.name not in self.columns:
-                column.places = [
-                    self._new_place(column, part and f": {part}") for part in column.dense_parts
-                ]
+                self._place(column)
                 self.columns[column.name] = column
+
+    def _place(self, column: Column) -> None:
+        """Give a column the places that it has from the beginning."""
+        column.places = [
+            self._new_place(column, part and f": {part}") for part in column.dense_parts
+        ]
+        self.shown = with_shown(self.shown, column)
 
     def _new_place(self, column: Column, what: str) -> int:
         self.places.append(f"{column.name}{what}")
@@ -171,7 +177,7 @@ class Registry:
         if kind != column.kind and self._has_place(kind):
             new = CLASSES[kind](column.name, guessed=True)
             new.n, new.missing, new.was = column.n, column.missing, (column.kind, column.n)
-            new.places = [self._new_place(new, part and f": {part}") for part in new.dense_parts]
+            self._place(new)
             self.columns[column.name] = new
             for place in column.places:
                 self.blank[place] = math.nan
@@ -180,6 +186,16 @@ class Registry:
         """Whether there is room for another column of a kind in the dense part."""
         dense = len([c for c in self.columns.values() if c.dense_parts])
         return not CLASSES[kind].dense_parts or dense < self.limits.numbers
+
+
+def with_shown(shown: bytes, column: Column) -> bytes:
+    """What experts on keys see of each place, with those of one more column."""
+    if not any(column.shown):
+        return shown
+    out = bytearray(shown.ljust(max(column.places) + 1, bytes([ALL])))
+    for place, what in zip(column.places, column.shown, strict=True):
+        out[place] = what
+    return bytes(out)
 
 
 def second_guess(column: Column) -> str:
@@ -192,7 +208,7 @@ def second_guess(column: Column) -> str:
     seen = [
         (value, count)
         for value, count in zip(column.known, column.counts, strict=True)
-        if value is not None
+        if value is not None and value not in MARKS
     ]
     n = sum(count for _, count in seen)
     for kind in ("number", "time"):

@@ -20,6 +20,7 @@ class Row:
     values: Values  # (m,)
     cross_keys: Keys
     cross_values: Values
+    shown: bytes = b""  # what experts on keys see of the dense part; see records/column.py
     learned: dict[str, Any]
 
     def dense_at(self, width: int) -> Array:
@@ -36,6 +37,7 @@ class Row:
             cross_indptr=np.array([0, len(self.cross_keys)]),
             cross_keys=self.cross_keys,
             cross_values=self.cross_values,
+            shown=self.shown,
         )
 
 
@@ -50,6 +52,7 @@ class Rows:
     cross_indptr: Ends
     cross_keys: Keys
     cross_values: Values
+    shown: bytes = b""
 
     ndim: ClassVar[int] = 2
 
@@ -82,6 +85,7 @@ class Rows:
             cross_indptr=cross_at - cross_at[0],
             cross_keys=self.cross_keys[crossed],
             cross_values=self.cross_values[crossed],
+            shown=self.shown,
         )
 
     def dense_at(self, width: int) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 from mixable import _validate
 from mixable.records.category import Category
 from mixable.records.declaration import checked_name
-from mixable.records.registry import CLASSES
+from mixable.records.registry import CLASSES, with_shown
 from mixable.records.state import State
 
 
@@ -54,6 +54,7 @@ def restore(state: State, saved: dict[str, Any]) -> None:
     for column in registry.columns.values():
         for place in column.places if isinstance(column, Category) else ():
             registry.blank[place] = 0.0
+        registry.shown = with_shown(registry.shown, column)
     if len(registry.columns) > state.limits.columns:
         raise ValueError("the saved encoder has more columns than its limit")
     registry.indicators = _validate.count(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixable import _core
 from mixable._types import Array
 from mixable.records.category import Category
 from mixable.records.cells import ABSENT
@@ -92,6 +93,8 @@ def with_new_columns(registry: Registry, table: Table) -> Registry:
         kinds = trial.guessed(new)
         trial.add(trial.make(trial.admitted(kinds, bag=False)))
         return trial
+    if _core.first_other(table.records, registry.columns) == len(table.records):
+        return trial
     samples: dict[Name, list[Any]] = {}
     first: dict[int, list[Name]] = {}  # the names that are new in a row
     known = registry.columns.keys()
@@ -151,6 +154,7 @@ def stage(state: State, source: Any) -> tuple[Rows, Pending]:
         cross_indptr=cross_indptr,
         cross_keys=cross_keys,
         cross_values=cross_values,
+        shown=registry.shown,
     )
     pending = Pending(
         n=table.n,
@@ -255,8 +259,12 @@ def _remember(state: State, pending: Pending, rows: int) -> None:
     ]
     for order, (name, column) in enumerate(columns.items()):
         if name in pending.parts and column.kind != "category":
-            for row, text in column.texts(pending.parts[name], rows):
-                said.append((row, order, partial(column.labels, text)))
+            part = pending.parts[name]
+            texts = list(column.texts(part, rows))
+            new = _with_new_keys(part, state.names) if texts else set()
+            for row, text in texts:
+                if row in new:
+                    said.append((row, order, partial(column.labels, text)))
     for order, (cross, part) in enumerate(pending.crosses, last):
         row_of = np.repeat(np.arange(len(part.counts)), part.counts)
         first = np.unique(part.keys, return_index=True)[1]
@@ -267,6 +275,13 @@ def _remember(state: State, pending: Pending, rows: int) -> None:
         if not state.has_room:
             return
         state.remember(names())
+
+
+def _with_new_keys(part: Part, known: Mapping[int, str]) -> set[int]:
+    """The rows that have a key which has no name yet."""
+    keys, code = np.unique(part.keys, return_inverse=True)
+    is_new = np.array([key not in known for key in keys.tolist()], bool)
+    return set(np.repeat(np.arange(len(part.counts)), part.counts)[is_new[code]].tolist())
 
 
 def _cross_names(

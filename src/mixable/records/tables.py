@@ -15,6 +15,7 @@ from mixable._types import Array
 from mixable.records.cells import ABSENT
 from mixable.records.column import Cells
 from mixable.records.declaration import Name, checked_name
+from mixable.records.grid import Grid
 
 
 def is_records(table: Any) -> bool:
@@ -39,7 +40,9 @@ def column_of(records: Sequence[Mapping[Name, Any]], name: Name) -> Cells:
 
 
 def frame_columns(table: Any) -> dict[Name, Cells]:
-    """The columns of a frame, or of a dictionary of lists, by name."""
+    """The columns of a frame, of a grid, or of a dictionary of lists, by name."""
+    if isinstance(table, Grid):
+        return table.columns
     if isinstance(table, Mapping):
         columns = {checked_name(name): list(cells) for name, cells in table.items()}
         if len({len(cells) for cells in columns.values()}) > 1:

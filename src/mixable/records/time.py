@@ -10,7 +10,17 @@ import numpy as np
 from mixable import _core, _validate
 from mixable._types import Array
 from mixable.records.cells import ABSENT, instant, saved_count
-from mixable.records.column import Cells, Column, Draft, Keys, Limits, Part
+from mixable.records.column import (
+    ALL,
+    NOTHING,
+    WITHOUT_BINS,
+    Cells,
+    Column,
+    Draft,
+    Keys,
+    Limits,
+    Part,
+)
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 FARTHEST = 1e15  # seconds: beyond, a double does not know the hour
@@ -20,7 +30,8 @@ class Time(Column):
     """Cycles and the time since the latest record that was learned, dense; indicators, sparse.
 
     The hour and the day are those on the wall, as the record has them; the time since is in UTC, as
-    log(1 + seconds), negative for a record that is older than the latest.
+    log(1 + seconds), negative for a record that is older than the latest. Experts on keys have the
+    indicators: they see the numbers without bins, and nothing of the cycle of the week.
     """
 
     kind = "time"
@@ -31,6 +42,7 @@ class Time(Column):
         super().__init__(name, guessed=guessed)
         self.words = 0  # cells learned that were no times
         self.latest: float | None = None
+        self.shown = (WITHOUT_BINS, WITHOUT_BINS, NOTHING, NOTHING, WITHOUT_BINS)
 
     def _seeds(self) -> None:
         super()._seeds()
@@ -149,7 +161,8 @@ class Time(Column):
         return f"no time in {self.words:,}" if self.words else ""
 
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "words": self.words, "latest": self.latest}
+        own = {"words": self.words, "latest": self.latest, "shown": list(self.shown)}
+        return {**super().state(), **own}
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
@@ -158,6 +171,10 @@ class Time(Column):
         if latest is not None:
             latest = _validate.real(latest, "latest", least=-2 * FARTHEST, most=2 * FARTHEST)
         self.latest = latest
+        shown = state.get("shown", [ALL] * len(self.dense_parts))  # all, in older files
+        if not isinstance(shown, list) or len(shown) != len(self.dense_parts):
+            raise ValueError("a saved time says of other numbers what is seen")
+        self.shown = tuple(_validate.count(what, "shown", least=0, most=2) for what in shown)
 
 
 MONDAY = 2 * math.pi * 3 / 7  # 1970 began on a Thursday

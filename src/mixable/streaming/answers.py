@@ -52,5 +52,9 @@ class JsonAnswers:
     def lines(self, keys: Sequence[Identifier], P: Array, labels: list[str]) -> bytes:
         """The lines for some events."""
         names = [json.dumps(label) + ":" for label in labels]
-        heads = [f'{self._key}{json.dumps(key)},"p":{{'.encode() for key in keys]
+        heads = [f'{self._key}{_json(key)},"p":{{'.encode() for key in keys]
         return _core.format_rows(P, heads, names[:1] + ["," + name for name in names[1:]], "}}\n")
+
+
+def _json(key: Identifier) -> str:
+    return str(key) if type(key) is int else json.dumps(key)

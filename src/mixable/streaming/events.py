@@ -187,10 +187,12 @@ class JsonEvents:
         self._model.add_features(values)
 
     def _read(self, text: bytes) -> tuple[dict[Hashable, Any], str | None, Identifier]:
-        values = json.loads(text.decode(), object_pairs_hook=without_doubles)
+        values = loaded(text.decode())
         if not isinstance(values, dict):
             raise ValueError("not a JSON object")
         label = text_or_none(values.pop(self._options.target, None), "label")
+        if self._options.identifier is None:
+            return values, label, None
         key = values.pop(self._options.identifier, None)
         if len(text_or_none(key, "identifier") or "") > LONGEST_NAME:
             raise ValueError("an identifier that is too long")
@@ -203,6 +205,24 @@ def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(out) < len(pairs):
         raise ValueError("a name stands twice in the object")
     return out
+
+
+_PLAIN = json.JSONDecoder()
+_STRICT = json.JSONDecoder(object_pairs_hook=without_doubles)
+
+
+def loaded(text: str) -> Any:
+    """What a line of JSON says; without spaces around it."""
+    # Where no space stands before a colon, as nearly always, each name ends in `":`. If there are
+    # as many of those as names in the object, none stands twice.
+    if not any(space in text for space in (" :", "\t:", "\r:")):
+        try:
+            values, end = _PLAIN.raw_decode(text)
+        except ValueError:
+            end = -1  # and the other says why
+        if end == len(text) and type(values) is dict and len(values) == text.count('":'):
+            return values
+    return _STRICT.decode(text)
 
 
 def text_or_none(value: Any, what: str) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixable._types import Array
 from mixable.records.cells import is_missing
+from mixable.records.grid import Grid
 from mixable.streaming.events import Batch
 from mixable.streaming.model import Kept, StreamModel, as_text
 from mixable.streaming.options import Options
@@ -58,7 +59,9 @@ class Follower:
         """Whether each row has an identifier, a label and no values: a late label or an event."""
         if self._remember is None:
             return [False] * len(batch.labels)
-        if isinstance(batch.X, list):
+        if isinstance(batch.X, Grid):
+            is_empty = batch.X.empty
+        elif isinstance(batch.X, list):
             is_empty = [all(map(is_missing, record.values())) for record in batch.X]
         else:
             is_empty = np.all(np.isnan(batch.X), axis=1).tolist()

@@ -12,6 +12,7 @@ from mixable import _core
 from mixable.learner.columns import is_record
 from mixable.records import Encoder
 from mixable.records.cells import WORD
+from mixable.records.grid import Grid, is_settled, role_of
 from mixable.records.registry import has_bags
 from mixable.streaming.errors import StreamError
 from mixable.streaming.events import LONGEST_NAME, Batch, CsvEvents, JsonEvents
@@ -40,12 +41,20 @@ class CsvRecords(CsvEvents):
         places = [place for place, name in enumerate(names) if name in taken]
         self._names = [names[place] for place in places]
         self._pick = _picker(places)
-        self._width = len(names)
+        self._all, self._width = names, len(names)
         special = (self._options.target, self._options.identifier)
         self._label, self._key = (names.index(name) if name in names else None for name in special)
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
-        """At most `most` events of some whole lines."""
+        """At most `most` events of some whole lines; column by column once kinds are settled."""
+        encoder = self._model.encoder
+        known = {} if encoder is None else encoder.registry.columns
+        if (
+            encoder is not None
+            and known.keys() >= set(self._names)
+            and is_settled(encoder.registry)
+        ):
+            return self._parse_grid(block, begin, end, most)
         records: list[Record] = []
         labels: list[str | None] = []
         ids: list[Identifier] = []
@@ -81,7 +90,45 @@ class CsvRecords(CsvEvents):
             fieldless=[self._fieldless] * len(records),
         )
 
+    def _parse_grid(self, block: bytes, begin: int, end: int, most: int) -> Batch:
+        assert self._model.encoder is not None
+        kinds, used = self._model.encoder.kinds, set(self._names)
+        roles = [role_of(kinds[name]) if name in used else "-" for name in self._all]
+        for place, role in ((self._label, "l"), (self._key, "i")):
+            if place is not None:
+                roles[place] = role
+        columns, labels, ids, empty, begins, lines, rejects, stop, passed = _core.read_grid(
+            block, begin, end, most, "".join(roles), LONGEST_NAME, self._fields
+        )
+
+        def record(row: int) -> Record:
+            at = int(begins[row])
+            line = block[at : block.find(b"\n", at, end) + 1 or end].rstrip(b"\n")
+            return self._read(line[:-1] if line.endswith(b"\r") else line)[0]
+
+        n = len(begins)
+        none: list[str | None] = [None] * n
+        return Batch(
+            X=Grid.read(self._all, columns, empty.tolist(), record),
+            labels=none if labels is None else labels,
+            ids=none if ids is None else ids,
+            begins=begins,
+            lines=lines,
+            rejects=rejects,
+            end=stop,
+            passed=passed,
+            fieldless=[self._fieldless] * n,
+        )
+
     def _read(self, line: bytes) -> tuple[Record, str | None, str | None]:
+        fields = self._fields(line)
+        label = None if self._label is None else fields[self._label] or None
+        key = None if self._key is None else fields[self._key] or None
+        if key is not None and len(key.encode()) > LONGEST_NAME:
+            raise ValueError("an identifier that is too long")
+        return dict(zip(self._names, self._pick(fields), strict=True)), label, key
+
+    def _fields(self, line: bytes) -> list[str]:
         if b"\0" in line:
             raise ValueError("a NUL byte")
         try:
@@ -91,11 +138,7 @@ class CsvRecords(CsvEvents):
         fields = text.split(",") if '"' not in text else _fields(text)
         if len(fields) != self._width:
             raise ValueError(f"{len(fields)} fields, and the header has {self._width}")
-        label = None if self._label is None else fields[self._label] or None
-        key = None if self._key is None else fields[self._key] or None
-        if key is not None and len(key.encode()) > LONGEST_NAME:
-            raise ValueError("an identifier that is too long")
-        return dict(zip(self._names, self._pick(fields), strict=True)), label, key
+        return fields
 
 
 def _picker(places: list[int]) -> Callable[[list[str]], Sequence[str]]:
@@ -138,11 +181,13 @@ class JsonRecords(JsonEvents):
     """Events in JSON lines; values may be text, truth values, lists of texts."""
 
     has_words = staticmethod(is_record)
+    _names: frozenset[Hashable] = frozenset()  # of the latest event
 
     def _row(self, values: Record) -> Any:
-        for name in values:
-            if len(str(name)) > LONGEST_NAME:
+        if values.keys() != self._names:
+            if any(len(str(name)) > LONGEST_NAME for name in values):
                 raise ValueError(f"a feature's name of more than {LONGEST_NAME:,} characters")
+            self._names = frozenset(values)
         return self._model.restricted(values)
 
     def _is_new(self, values: Record) -> bool:

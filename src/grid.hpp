@@ -1,0 +1,241 @@
+// Lines of CSV as Python objects, column by column: for records, whose columns are of several
+// kinds.
+#pragma once
+
+#include <unordered_map>
+
+#include "records.hpp"
+
+namespace MIXABLE_ISA {
+namespace {  // one translation unit includes this
+
+struct HashOfText {
+    std::size_t operator()(std::string_view text) const {
+        return hashed(text.data(), text.size(), 0);
+    }
+};
+
+/// The texts of a column, each once, in the order in which they came.
+class Distinct {
+   public:
+    long code(std::string_view text) {
+        const auto [at, is_new] = codes_.try_emplace(text, long(codes_.size()));
+        if (is_new) texts.append(text_or_none(text));
+        return at->second;
+    }
+    nb::list texts;  // None for the empty one
+
+   private:
+    std::unordered_map<std::string_view, long, HashOfText> codes_;
+};
+
+/// One column of some lines.
+class GridColumn {
+   public:
+    /// 'n': numbers, 'c': categories, 't': texts, 'l': labels, 'i': identifiers, '-': nothing.
+    explicit GridColumn(char role) : role_(role) {
+        if (!std::strchr("nctli-", role) || !role) throw nb::value_error("no such role");
+    }
+
+    void add(std::string_view field, long row) {
+        if (role_ == 'n') {
+            double value = 0;
+            const Cell cell = text_cell(field, value);
+            values_.push_back(value);
+            cells_.push_back(cell);
+            if (cell > missing_cell) words_[nb::int_(row)] = nb::str(field.data(), field.size());
+        } else if (role_ == 'c') {
+            codes_.push_back(distinct_.code(field));
+        } else if (role_ == 't') {
+            list_.append(nb::str(field.data(), field.size()));
+        } else if (role_ == 'l') {
+            list_.append(distinct_.texts[std::size_t(distinct_.code(field))]);
+        } else if (role_ == 'i') {
+            list_.append(text_or_none(field));
+        }
+    }
+    bool is_label() const { return role_ == 'l'; }
+    bool is_id() const { return role_ == 'i'; }
+    bool is_feature() const { return !is_label() && !is_id() && role_ != '-'; }
+    const nb::list& list() const { return list_; }
+    nb::object result() const {
+        const auto n = npy_intp(role_ == 'n' ? values_.size() : codes_.size());
+        if (role_ == 'n')
+            return nb::make_tuple(array_of(values_, NPY_DOUBLE, {n}),
+                                  array_of(cells_, NPY_INT8, {n}), words_);
+        if (role_ == 'c') return nb::make_tuple(array_of(codes_, NPY_INT64, {n}), distinct_.texts);
+        return role_ == 't' ? nb::object(list_) : nb::none();
+    }
+
+   private:
+    char role_;
+    std::vector<double> values_;
+    std::vector<char> cells_;
+    std::vector<std::int64_t> codes_;
+    nb::dict words_;
+    nb::list list_;
+    Distinct distinct_;
+};
+
+/// The fields of a line that has no quotes; false if there are not that many.
+inline bool split(std::string_view line, std::vector<std::string_view>& fields) {
+    std::size_t i = 0, begin = 0;
+    for (; i < fields.size(); ++i) {
+        const std::size_t comma = std::min(line.find(',', begin), line.size());
+        fields[i] = line.substr(begin, comma - begin);
+        begin = comma + 1;
+        if (comma == line.size()) break;
+    }
+    return i + 1 == fields.size();
+}
+
+/// See the stub: (columns, labels, ids, empty, begins, lines, rejects, next, count).
+nb::tuple read_grid(const nb::bytes& block, long begin, long end, long most,
+                    const std::string& roles, long longest_id, const nb::callable& slowly) {
+    if (begin < 0 || end < begin || end > long(block.size()))
+        throw nb::value_error("the block ends before that");
+    std::vector<GridColumn> columns;
+    for (const char role : roles) columns.emplace_back(role);
+    const char* text = block.c_str();
+    std::vector<std::string_view> fields(columns.size());
+    std::vector<nb::object> kept;  // what fields are views of
+    std::vector<std::int64_t> begins, lines;
+    std::vector<char> empty;
+    nb::list rejects;
+    long line = 0;
+    for (; begin < end && line < most; ++line) {
+        const void* newline = std::memchr(text + begin, '\n', std::size_t(end - begin));
+        const long stop = newline ? static_cast<const char*>(newline) - text : end,
+                   next = newline ? stop + 1 : end;
+        std::string_view view(text + begin, std::size_t(stop - begin));
+        if (!view.empty() && view.back() == '\r') view.remove_suffix(1);
+        if (!view.empty()) {
+            nb::object reason;
+            const bool is_plain = view.find('"') == view.npos && !not_text(view);
+            if (!is_plain || !split(view, fields)) {
+                try {
+                    kept.push_back(slowly(nb::bytes(view.data(), view.size())));
+                    const nb::list parts = nb::cast<nb::list>(kept.back());
+                    if (parts.size() != fields.size()) throw nb::value_error("other fields");
+                    for (std::size_t i = 0; i < fields.size(); ++i) {
+                        kept.push_back(parts[i]);
+                        fields[i] = Utf8(kept.back().ptr()).view;
+                    }
+                } catch (nb::python_error& error) {
+                    if (!error.matches(PyExc_ValueError)) throw;
+                    reason = nb::str(error.value());
+                }
+            }
+            for (std::size_t i = 0; i < fields.size() && !reason.is_valid(); ++i)
+                if (columns[i].is_id() && long(fields[i].size()) > longest_id)
+                    reason = nb::str("an identifier that is too long");
+            if (reason.is_valid()) {
+                rejects.append(nb::make_tuple(line, begin, reason));
+            } else {
+                bool is_empty = true;
+                for (std::size_t i = 0; i < fields.size(); ++i) {
+                    columns[i].add(fields[i], long(begins.size()));
+                    if (columns[i].is_feature()) is_empty = is_empty && fields[i].empty();
+                }
+                empty.push_back(is_empty);
+                begins.push_back(begin);
+                lines.push_back(line);
+            }
+        }
+        begin = next;
+    }
+    nb::list results;
+    nb::object labels = nb::none(), ids = nb::none();
+    for (const GridColumn& column : columns) {
+        results.append(column.result());
+        if (column.is_label()) labels = column.list();
+        if (column.is_id()) ids = column.list();
+    }
+    const auto n = npy_intp(begins.size());
+    return nb::make_tuple(results, labels, ids, array_of(empty, NPY_BOOL, {n}),
+                          array_of(begins, NPY_INT64, {n}), array_of(lines, NPY_INT64, {n}),
+                          rejects, begin, line);
+}
+
+/// See the stub: (counts, codes, values), or None.
+nb::object factors(const nb::list& cells, nb::handle absent, std::size_t longest) {
+    std::vector<std::int64_t> counts(cells.size()), codes;
+    nb::dict known;
+    nb::list values;
+    const auto put = [&](nb::handle value) {
+        PyObject* found = PyDict_GetItemWithError(known.ptr(), value.ptr());
+        if (!found && PyErr_Occurred()) throw nb::python_error();
+        if (found) return codes.push_back(PyLong_AsLong(found));
+        known[value] = nb::int_(values.size());
+        codes.push_back(std::int64_t(values.size()));
+        values.append(value);
+    };
+    const auto is_text = [](nb::handle cell) { return PyUnicode_CheckExact(cell.ptr()); };
+    const auto is_empty = [](nb::handle text) { return PyUnicode_GET_LENGTH(text.ptr()) == 0; };
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const nb::object cell = cells[i];
+        const std::size_t before = codes.size();
+        if (cell.is_none() || is_text(cell)) {
+            put(cell.is_none() || is_empty(cell) ? nb::none() : cell);
+        } else if (PyList_CheckExact(cell.ptr())) {
+            const nb::list tags = nb::borrow<nb::list>(cell);
+            if (tags.size() > longest) return nb::none();
+            for (nb::handle tag : tags) {
+                if (!is_text(tag)) return nb::none();
+                if (is_empty(tag)) continue;
+                put(tag);  // once in a list
+                const auto first = codes.begin() + std::ptrdiff_t(before);
+                if (std::find(first, codes.end() - 1, codes.back()) != codes.end() - 1)
+                    codes.pop_back();
+            }
+        } else if (!cell.is(absent)) {
+            return nb::none();
+        }
+        counts[i] = std::int64_t(codes.size() - before);
+    }
+    return nb::make_tuple(array_of(counts, NPY_INT64, {npy_intp(counts.size())}),
+                          array_of(codes, NPY_INT64, {npy_intp(codes.size())}), values);
+}
+
+/// See the stub.
+std::size_t first_other(const nb::list& records, const nb::dict& known) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const nb::object record = records[i];
+        if (!PyDict_CheckExact(record.ptr())) return i;
+        PyObject *name = nullptr, *cell = nullptr;
+        for (Py_ssize_t at = 0; PyDict_Next(record.ptr(), &at, &name, &cell);) {
+            const int is_known = PyDict_Contains(known.ptr(), name);
+            if (is_known < 0) throw nb::python_error();
+            if (!is_known) return i;
+        }
+    }
+    return records.size();
+}
+
+void bind_grid(nb::module_& m) {
+    m.def("factors", &factors, nb::arg("cells"), nb::arg("absent"), nb::arg("longest"),
+          nb::sig("def factors(cells: list[Any], absent: object, longest: int) -> "
+                  "tuple[NDArray[np.int64], NDArray[np.int64], list[str | None]] | None"),
+          "Cells as codes: how many each has, the codes, and the value of each, by first "
+          "appearance. A cell is text, None, a list of at most `longest` texts, or `absent`; None "
+          "if one is something else.");
+    m.def("first_other", &first_other, nb::arg("records"), nb::arg("known"),
+          nb::sig("def first_other(records: list[Any], known: dict[Any, Any]) -> int"),
+          "The place of the first record that is no dictionary, or has a name that is not known; "
+          "the number of records if there is none.");
+    m.def("read_grid", &read_grid, nb::arg("block"), nb::arg("begin"), nb::arg("end"),
+          nb::arg("most"), nb::arg("roles"), nb::arg("longest_id"), nb::arg("slowly"),
+          nb::sig("def read_grid(block: bytes, begin: int, end: int, most: int, roles: str, "
+                  "longest_id: int, slowly: Callable[[bytes], list[str]]) -> tuple[list[Any], "
+                  "list[str | None] | None, list[str | None] | None, NDArray[np.bool_], "
+                  "NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, str]], int, int]"),
+          "At most `most` lines of CSV, column by column. Roles, a character for each column: n "
+          "(values, what each is as in read_numbers, {row: text} of what is no number), c (codes, "
+          "texts by code, None for an empty one), t (texts), l (labels), i (identifiers), - "
+          "(nothing). Then labels, identifiers, whether all features are empty, where each line "
+          "begins, its number from 0; (number, begin, reason) of those refused; where to go on, "
+          "how many lines were passed. What is no plain line is given to `slowly`.");
+}
+
+}  // namespace
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,130 @@
+"""Grids: what a file of CSV has, column by column, is what its records are."""
+
+import numpy as np
+import pytest
+
+from mixable import _core
+from mixable.records import Columns, Encoder
+from mixable.records.grid import Grid, is_settled, role_of
+
+NAMES = ["size", "colour", "note", "at"]
+KINDS = ["number", "category", "text", "time"]
+
+
+def cells(n, seed=0):
+    """Rows of text: numbers and words among them, missing cells, categories."""
+    rng = np.random.default_rng(seed)
+    sizes = ["1.5", "-2", "", "?", "unknown", "1e3"]
+    words = ["red hat", "blue", "", "a b c"]
+    times = ["2024-01-01T10:00", "2024-01-02", "soon", ""]
+    picks = (sizes, ["red", "", "blue", "übel"], words, times)
+    return [[each[rng.integers(len(each))] for each in picks] for _ in range(n)]
+
+
+def grid_of(rows):
+    records = [dict(zip(NAMES, row, strict=True)) for row in rows]
+    block = "".join(",".join(row) + "\n" for row in rows).encode()
+    roles = "".join(map(role_of, KINDS))
+    columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 1000, roles, 10, refuse)
+    return Grid.read(NAMES, columns, empty.tolist(), records.__getitem__), records
+
+
+def refuse(line):
+    raise AssertionError(line)
+
+
+def encoder():
+    declared = dict(zip(KINDS, ([name] for name in NAMES), strict=True))
+    return Encoder(Columns(**declared), max_indicators=0, max_places=0)
+
+
+def same(one, other):
+    for name in ("dense", "indptr", "keys", "values"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_a_grid_has_the_rows_of_its_records_and_teaches_the_same():
+    grid, records = grid_of(cells(60))
+    one, other = encoder(), encoder()
+    for begin, end in ((0, 60), (0, 25), (25, 60)):
+        rows, pending = one.stage(grid[begin:end])
+        expected, later = other.stage(records[begin:end])
+        same(rows, expected)
+        one.commit(pending)
+        other.commit(later)
+        assert one.describe() == other.describe()
+    states = one.__getstate__(), other.__getstate__()
+    for a, b in zip(*(state["columns"] for state in states), strict=True):
+        np.testing.assert_equal(a, b)
+    assert states[0]["names"] == states[1]["names"]
+
+
+def test_rows_of_a_grid_are_records():
+    rows = cells(10)
+    rows[4] = [""] * 4
+    grid, records = grid_of(rows)
+    assert len(grid) == 10
+    assert grid[2:7].records() == records[2:7]
+    assert grid[2:7][1] == records[3]
+    assert grid.empty == [row == [""] * 4 for row in rows]
+    assert grid[3:6].columns["colour"].items == [record["colour"] for record in records[3:6]]
+
+
+def test_a_number_that_is_infinite_is_refused_with_its_row():
+    rows = cells(5)
+    rows[3][0] = "inf"
+    with pytest.raises(ValueError, match=r"row 3: column 'size' is 'inf'"):
+        encoder().stage(grid_of(rows)[0])
+
+
+def test_lines_that_are_not_plain_are_read_slowly_or_refused():
+    def slowly(line):
+        if line == b"bad":
+            raise ValueError("why")
+        return line.decode().replace('"', "").split(";")
+
+    block = b'x,1,i\nbad\n\n"y;2;long\r\nz,,\ncut,3'
+    columns, labels, ids, empty, begins, lines, rejects, end, passed = _core.read_grid(
+        block, 0, 26, 100, "lni", 3, slowly
+    )
+    assert labels == ["x", "z"]
+    assert ids == ["i", None]
+    assert columns[1][0][0] == 1
+    assert np.isnan(columns[1][0][1])
+    assert (empty.tolist(), begins.tolist(), lines.tolist()) == ([False, True], [0, 22], [0, 4])
+    assert rejects == [(1, 6, "why"), (3, 11, "an identifier that is too long")]
+    assert (end, passed) == (26, 5)
+    with pytest.raises(ValueError, match="role"):
+        _core.read_grid(block, 0, 5, 1, "x", 3, slowly)
+    with pytest.raises(ValueError, match="fields"):
+        _core.read_grid(b"a,b\n", 0, 4, 1, "t", 3, lambda line: [])
+    with pytest.raises(ZeroDivisionError):
+        _core.read_grid(b"a,b\n", 0, 4, 1, "t", 3, lambda line: 1 / 0)
+
+
+def test_a_registry_is_settled_once_no_kind_is_guessed_again():
+    assert is_settled(encoder().registry)
+    guessing = Encoder()
+    for t in range(1024):
+        assert t == 0 or not is_settled(guessing.registry)
+        guessing.learn({"x": str(t)})
+    assert is_settled(guessing.registry)
+
+
+def test_cells_as_codes():
+    absent = object()
+    cells = ["b", None, "", ["a", "b", "", "a"], absent, [], "é", "b"]
+    counts, codes, values = _core.factors(cells, absent, 4)
+    assert counts.tolist() == [1, 1, 1, 2, 0, 0, 1, 1]
+    assert [values[code] for code in codes] == ["b", None, None, "a", "b", "é", "b"]
+    assert values == ["b", None, "a", "é"]
+    for other in (1.0, True, ["a"] * 5, [None], ("a",)):
+        assert _core.factors([*cells, other], absent, 4) is None
+
+
+def test_the_first_record_with_a_name_that_is_not_known():
+    known = {"a": 0, "b": 1}
+    records = [{"a": 1}, {}, {"b": 2, "a": 3}]
+    assert _core.first_other(records, known) == 3
+    assert _core.first_other([*records, {"a": 1, "c": 2}, {}], known) == 3
+    assert _core.first_other([{}, "text"], known) == 1
