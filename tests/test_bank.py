@@ -1,6 +1,8 @@
 """A model for each key: the same forecasts wherever the models are."""
 
 import copy
+import ctypes
+import gc
 import pickle
 import sqlite3
 
@@ -209,3 +211,26 @@ def test_banks_are_not_copied():
 def test_what_cannot_be_merged_cannot_be_in_a_bank():
     with pytest.raises(TypeError, match="cannot be merged"):
         mx.Bank(object())
+
+
+class Heap(ctypes.Structure):
+    """What glibc says of its heap; `used` is in use."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "o", "s", "h", "mapped", "us", "fs", "used", "free", "keep")
+    ]
+
+
+def test_a_small_model_takes_little_memory():
+    """Models share the points of their integrals, which would take 20 kB of each."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
+        pytest.skip("only glibc 2.33 and later say how much of the heap is in use")
+    libc.mallinfo2.restype = Heap
+    gc.collect()
+    before = libc.mallinfo2().used
+    models = [mx.GAF(20, 2) for _ in range(100)]
+    each = (libc.mallinfo2().used - before) / len(models)
+    assert 8_000 < each < 32_000
+    assert models[0].predict(np.zeros(20)).tolist() == [0.5, 0.5]
