@@ -52,9 +52,9 @@ class Slots:
     settings: tuple[Array, Array]  # lam and b of each lane
 
     @classmethod
-    def of(cls, model: SparseGAF, state: State | None = None) -> Slots:
-        """What a forecaster knows; `state` is its state, if that is at hand."""
-        state = model._core.state() if state is None else state
+    def of(cls, model: SparseGAF, known: State | None = None) -> Slots:
+        """What a forecaster knows; `known` is its state, if that is at hand."""
+        state: State = model._core.state() if known is None else known
         slots = rounding.exact_slots(state)
         K = model.n_classes
         with_weights = 1 if K == 2 else K
