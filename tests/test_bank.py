@@ -52,10 +52,25 @@ def test_models_on_disk_go_on_with_the_same_bits():
     size = len(mx.dumps(small()))
     bank, twin = mx.Bank(small(), memory=10 * size), mx.Bank(small())
     np.testing.assert_array_equal(fill(bank), fill(twin))
-    assert len(bank._live) < 4
+    assert len(bank._young) + len(bank._old) < 4
     assert len(bank) == 12
     for key in bank:
         assert distance(bank[key], twin[key]) == 0
+
+
+def test_what_is_used_stays_in_memory():
+    size = len(mx.dumps(small()))
+    bank = mx.Bank(small(), memory=3.5 * 20.5 * size)  # for 20 models
+    for i in range(200):
+        bank.learn("often", X[i], int(Y[i]))
+        bank.learn(i, X[i], int(Y[i]))
+        live = {**bank._young, **bank._old}
+        assert "often" in live or i == 0
+        assert i in live
+        assert len(live) <= 21
+    assert 100 not in live
+    assert bank["often"].steps == 200
+    assert [bank[i].steps for i in range(200)] == [1] * 200
 
 
 def test_a_folder_survives(tmp_path):
@@ -146,7 +161,7 @@ def test_a_text_is_not_a_number():
     bank.learn(1, X[0], 1)
     bank.learn("1", X[1], 2)
     bank.flush()
-    bank._live.clear()
+    bank._young.clear()
     assert bank[1].predict(X[2]).tolist() != bank["1"].predict(X[2]).tolist()
 
 
