@@ -1,6 +1,10 @@
 // What the core is given from Python: SciPy's BLAS, and the points of an integrator.
 #pragma once
 
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 #include "arrays.hpp"
 #include "core/blas.hpp"
 #include "core/expectation.hpp"
@@ -61,10 +65,26 @@ inline Rung rung_from(nb::handle h, long k) {
     return rung;
 }
 
+/// The ladder that stands for these rungs. Models with the same points share them: those of two
+/// classes take 20 kB, more than a small posterior. To be called under the GIL.
 inline std::shared_ptr<const std::vector<Rung>> ladder_from(const nb::list& rungs, long k) {
-    std::vector<Rung> ladder;
-    for (nb::handle h : rungs) ladder.push_back(rung_from(h, k));
-    return std::make_shared<const std::vector<Rung>>(std::move(ladder));
+    using Ladder = std::vector<Rung>;
+    static std::vector<std::weak_ptr<const Ladder>> known;
+    Ladder made;
+    for (nb::handle h : rungs) made.push_back(rung_from(h, k));
+    std::shared_ptr<const Ladder> same;
+    const auto is_gone = [&](const std::weak_ptr<const Ladder>& each) {
+        std::shared_ptr<const Ladder> ladder = each.lock();
+        if (ladder && std::equal(ladder->begin(), ladder->end(), made.begin(), made.end()))
+            same = ladder;
+        return !ladder;
+    };
+    known.erase(std::remove_if(known.begin(), known.end(), is_gone), known.end());
+    if (!same) {
+        same = std::make_shared<const Ladder>(std::move(made));
+        known.push_back(same);
+    }
+    return same;
 }
 
 }  // namespace MIXABLE_ISA

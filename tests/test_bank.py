@@ -1,6 +1,8 @@
 """A model for each key: the same forecasts wherever the models are."""
 
 import copy
+import ctypes
+import gc
 import pickle
 import sqlite3
 
@@ -50,10 +52,25 @@ def test_models_on_disk_go_on_with_the_same_bits():
     size = len(mx.dumps(small()))
     bank, twin = mx.Bank(small(), memory=10 * size), mx.Bank(small())
     np.testing.assert_array_equal(fill(bank), fill(twin))
-    assert len(bank._live) < 4
+    assert len(bank._young) + len(bank._old) < 4
     assert len(bank) == 12
     for key in bank:
         assert distance(bank[key], twin[key]) == 0
+
+
+def test_what_is_used_stays_in_memory():
+    size = len(mx.dumps(small()))
+    bank = mx.Bank(small(), memory=3.5 * 20.5 * size)  # for 20 models
+    for i in range(200):
+        bank.learn("often", X[i], int(Y[i]))
+        bank.learn(i, X[i], int(Y[i]))
+        live = {**bank._young, **bank._old}
+        assert "often" in live or i == 0
+        assert i in live
+        assert len(live) <= 21
+    assert 100 not in live
+    assert bank["often"].steps == 200
+    assert [bank[i].steps for i in range(200)] == [1] * 200
 
 
 def test_a_folder_survives(tmp_path):
@@ -144,7 +161,7 @@ def test_a_text_is_not_a_number():
     bank.learn(1, X[0], 1)
     bank.learn("1", X[1], 2)
     bank.flush()
-    bank._live.clear()
+    bank._young.clear()
     assert bank[1].predict(X[2]).tolist() != bank["1"].predict(X[2]).tolist()
 
 
@@ -209,3 +226,26 @@ def test_banks_are_not_copied():
 def test_what_cannot_be_merged_cannot_be_in_a_bank():
     with pytest.raises(TypeError, match="cannot be merged"):
         mx.Bank(object())
+
+
+class Heap(ctypes.Structure):
+    """What glibc says of its heap; `used` is in use."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "o", "s", "h", "mapped", "us", "fs", "used", "free", "keep")
+    ]
+
+
+def test_a_small_model_takes_little_memory():
+    """Models share the points of their integrals, which would take 20 kB of each."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
+        pytest.skip("only glibc 2.33 and later say how much of the heap is in use")
+    libc.mallinfo2.restype = Heap
+    gc.collect()
+    before = libc.mallinfo2().used
+    models = [mx.GAF(20, 2) for _ in range(100)]
+    each = (libc.mallinfo2().used - before) / len(models)
+    assert 8_000 < each < 32_000
+    assert models[0].predict(np.zeros(20)).tolist() == [0.5, 0.5]

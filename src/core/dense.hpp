@@ -49,6 +49,11 @@ class Buffer {
     double& operator[](long i) { return data_[i]; }
     double operator[](long i) const { return data_[i]; }
     long size() const { return size_; }
+    bool operator==(const Buffer& other) const {
+        return size_ == other.size_ &&
+               (size_ == 0 ||
+                std::memcmp(data_, other.data_, std::size_t(size_) * sizeof(double)) == 0);
+    }
     void clear() { std::memset(data_, 0, std::size_t(size_) * sizeof(double)); }
 
    private:

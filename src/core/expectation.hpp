@@ -18,6 +18,12 @@ struct Rung {
     long m;            // points; of a symmetric set, one of each pair +-w
     Buffer w, weight;  // (k x m, padded with zeros to whole vectors), (m)
     std::uint64_t seed = 0;
+
+    /// Whether both are the same to the bit.
+    bool operator==(const Rung& other) const {
+        return kind == other.kind && reach == other.reach && m == other.m && seed == other.seed &&
+               w == other.w && weight == other.weight;
+    }
 };
 
 class Expectation {

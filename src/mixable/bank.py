@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import sqlite3
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,15 @@ PUT_AWAY = 0.1
 FILE = "bank.sqlite"
 
 
+class Entry:
+    """A model in memory, the number of the prior that it began with, whether it is to be saved."""
+
+    __slots__ = ("is_changed", "model", "prior")
+
+    def __init__(self, model: Any, prior: int) -> None:
+        self.model, self.prior, self.is_changed = model, prior, False
+
+
 class Bank:
     """Models by key, each made when its key first learns.
 
@@ -38,7 +47,7 @@ class Bank:
         What the models are to be: a forecaster or an estimator of scikit-learn or river. Each is a
         copy of it.
     memory
-        Bytes that models in memory may take, roughly. Those used least lately go to disk.
+        Bytes that models in memory may take, roughly. Those not used lately go to disk.
     folder
         Where they go; it must be new, or empty. `Bank.open` opens it again. None is a temporary
         file.
@@ -117,9 +126,10 @@ class Bank:
         self._execute("PRAGMA locking_mode = EXCLUSIVE")
         self._execute("PRAGMA journal_mode = WAL")
         self._execute("PRAGMA synchronous = NORMAL")
-        # The key, the model, and the number of the prior that it began with.
-        self._live: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
-        self._changed: set[Key] = set()
+        # Those that are old are put away in turn, unless they are used before: then they are young.
+        # When half are young, all are old. To move a key at each use would take as long as a step.
+        self._young: dict[Key, Entry] = {}
+        self._old: dict[Key, Entry] = {}
 
     def _execute(self, *command: Any) -> sqlite3.Cursor:
         return self._store.execute(*command)
@@ -140,53 +150,57 @@ class Bank:
         return loads(self._newcomer)
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, (str, int)) and (key in self._live or self._stored(key) is not None)
+        if not isinstance(key, (str, int)):
+            return False
+        return key in self._young or key in self._old or self._stored(key) is not None
 
     def __len__(self) -> int:
         (stored,) = self._execute("SELECT COUNT(*) FROM models").fetchone()
-        return int(stored) + len([key for key in self._changed if self._stored(key) is None])
+        return int(stored) + len([key for key in self._changed() if self._stored(key) is None])
 
     def __iter__(self) -> Iterator[Key]:
         stored = [key for (key,) in self._execute("SELECT key FROM models ORDER BY rowid")]
-        return iter(dict.fromkeys([*stored, *self._live]))
+        return iter(dict.fromkeys([*stored, *self._old, *self._young]))
 
     def __getitem__(self, key: Key) -> Any:
         """The model of a key. Change it by `learn` alone, or the change may be lost."""
-        model = self._known(key)
-        if model is None:
+        return self._entry(key).model
+
+    def _entry(self, key: Key) -> Entry:
+        entry = self._young.get(key) or self._known(key)
+        if entry is None:
             raise KeyError(key)
-        return model
+        return entry
 
     def predict(self, key: Key, x: Any) -> Any:
         """The forecast of the key's model for one input; of a new key, that of the prior."""
-        model = self._known(key)
-        return self._verbs[0](self._priors[-1] if model is None else model, x)
+        entry = self._young.get(key) or self._known(key)
+        return self._verbs[0](self._priors[-1] if entry is None else entry.model, x)
 
     def learn(self, key: Key, x: Any, y: Any, weight: float = 1.0) -> None:
         """Let the key's model learn one example; a new key begins with the prior."""
-        model = self._known(key)
-        is_new = model is None
-        if is_new:
-            model = loads(self._newcomer)
-        self._verbs[1](model, x, y, weight)
-        if is_new:
-            self._keep(key, model, len(self._priors) - 1)
-        self._changed.add(key)
-
-    def _known(self, key: Key) -> Any:
-        """The model of a key, in memory from now on; None if the key is new."""
-        entry = self._live.get(key)
+        entry = self._young.get(key) or self._known(key)
         if entry is not None:
-            self._live.move_to_end(key)
-            return entry[0]
-        if isinstance(key, bool) or not isinstance(key, (str, int)):
-            raise TypeError(f"key must be a text or an integer, got {key!r:.80}")
-        row = self._stored(key)
-        if row is None:
-            return None
-        model = loads(row[0])
-        self._keep(key, model, row[1])
-        return model
+            entry.is_changed = True
+            self._verbs[1](entry.model, x, y, weight)
+            return
+        entry = Entry(loads(self._newcomer), len(self._priors) - 1)
+        self._verbs[1](entry.model, x, y, weight)
+        entry.is_changed = True
+        self._keep(key, entry)
+
+    def _known(self, key: Key) -> Entry | None:
+        """What is known of a key that is not young, and is so from now on; None if it is new."""
+        entry = self._old.pop(key, None)
+        if entry is None:
+            if isinstance(key, bool) or not isinstance(key, (str, int)):
+                raise TypeError(f"key must be a text or an integer, got {key!r:.80}")
+            row = self._stored(key)
+            if row is None:
+                return None
+            entry = Entry(loads(row[0]), row[1])
+        self._keep(key, entry)
+        return entry
 
     def _stored(self, key: Key) -> tuple[bytes, int] | None:
         if isinstance(key, int) and abs(key) >= 2**63:
@@ -194,27 +208,40 @@ class Bank:
         found = self._execute("SELECT data, prior FROM models WHERE key = ?", (key,)).fetchone()
         return None if found is None else (found[0], found[1])
 
-    def _keep(self, key: Key, model: Any, prior: int) -> None:
-        self._live[key] = model, prior
-        if len(self._live) > self._room:
-            size = LIVE * len(dumps(model))  # models grow with labels and features
-            self._room = max(int(self._memory / size), 1)
-            oldest = list(self._live)[: max(int(PUT_AWAY * self._room), 1)]
-            self._write([each for each in oldest if each in self._changed])
-            for each in oldest:
-                if len(self._live) > 1:
-                    del self._live[each]
+    def _keep(self, key: Key, entry: Entry) -> None:
+        """Let a model be young. If there is no more room, those not used lately are put away."""
+        self._young[key] = entry
+        live = len(self._young) + len(self._old)
+        if live <= (1 - PUT_AWAY) * self._room:
+            return
+        if 2 * len(self._young) > self._room:  # in time: those that are used will be young again
+            self._old.update(self._young)
+            self._young = {key: self._old.pop(key)}
+        if live <= self._room:
+            return
+        size = LIVE * len(dumps(entry.model))  # models grow with labels and features
+        self._room = max(int(self._memory / size), 1)
+        number = max(int(PUT_AWAY * self._room), 1)
+        oldest = list(islice(self._old, number))
+        self._write([each for each in oldest if self._old[each].is_changed])
+        for each in oldest:
+            del self._old[each]
+
+    def _changed(self) -> list[Key]:
+        return [k for each in (self._old, self._young) for k, e in each.items() if e.is_changed]
 
     def _write(self, keys: Iterable[Key]) -> None:
-        rows = [(key, dumps(self._live[key][0]), self._live[key][1]) for key in keys]
+        chosen = [(key, self._young.get(key) or self._old[key]) for key in keys]
+        rows = [(key, dumps(entry.model), entry.prior) for key, entry in chosen]
         put = "INSERT INTO models VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET data = ?2"
         self._store.executemany(put, rows)
         self._commit()
-        self._changed.difference_update(key for key, *_ in rows)
+        for _, entry in chosen:
+            entry.is_changed = False
 
     def flush(self) -> None:
         """Write all models that have learned since they were last written."""
-        self._write(list(self._changed))
+        self._write(self._changed())
 
     def close(self) -> None:
         """Write everything and leave the folder to others."""
@@ -234,8 +261,8 @@ class Bank:
         """
         groups: dict[int, list[Any]] = {}
         for key in list(self) if keys is None else keys:
-            model = self[key]
-            groups.setdefault(self._live[key][1], []).append(model)
+            entry = self._entry(key)
+            groups.setdefault(entry.prior, []).append(entry.model)
         parts = [self._priors[0]]
         for number, models in groups.items():
             base = self._priors[number]
@@ -267,4 +294,5 @@ class Bank:
         raise TypeError("a bank cannot be pickled: open its folder where it is wanted")
 
     def __repr__(self) -> str:
-        return f"Bank({self._priors[0]!r}) of {len(self)} models, {len(self._live)} in memory"
+        live = len(self._young) + len(self._old)
+        return f"Bank({self._priors[0]!r}) of {len(self)} models, {live} in memory"

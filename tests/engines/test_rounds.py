@@ -159,3 +159,10 @@ def test_what_cannot_be_merged_is_refused_first():
     with pytest.raises(TypeError, match="FTRL cannot be merged"):
         Rounds(mx.FTRL(4, 3), rounds=1, partitions=1, target="label", checkpoint=None)
     np.testing.assert_equal(len(FRAME), 600)
+
+
+def test_what_is_missing_is_named_with_the_extra():
+    assert rounds.need("json", "dask", "Dask").dumps(1) == "1"
+    wanted = r'mixable.engines.dask needs Dask: pip install "mixable\[dask\]"'
+    with pytest.raises(ImportError, match=wanted):
+        rounds.need("no_such_module", "dask", "Dask")

@@ -44,16 +44,18 @@ def distance(a, b):
 
 @pytest.mark.parametrize("begun", [True, False])
 def test_groups_and_order_do_not_matter(begun):
-    """To single precision, which weights are kept in."""
+    """Though weights are kept in single precision: what that lost is known until a model learns."""
     base = taught(mx.SparseGAF(2), slice(900, 1200)) if begun else None
     a, b, c = shards(base)
     flat = merge([a, b, c], base=base)
     assert flat.steps == (1000 if begun else 700)
-    assert distance(flat, merge([c, a, b], base=base)) < 1e-6
-    assert distance(flat, merge([merge([a, b], base=base), c], base=base)) < 1e-6
+    assert distance(flat, merge([c, a, b], base=base)) < 1e-9
+    both = merge([a, b], base=base)
+    assert distance(flat, merge([both, c], base=base)) < 1e-9
+    assert distance(flat, merge([mx.loads(mx.dumps(both)), c], base=base)) < 1e-9
     assert distance(flat, a) > 1e-3
     alone = merging._rule(a)(base, [a], base)
-    assert distance(alone, a) < 1e-6
+    assert distance(alone, a) < 1e-9
     assert distance(merge([a, mx.SparseGAF(2)]), a) == 0
 
 

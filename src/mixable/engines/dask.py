@@ -62,11 +62,8 @@ def fit(
         If the rows of a partition cannot be learned, with its number. The checkpoint is that of the
         round before.
     """
-    try:
-        from distributed import get_client
-    except ImportError:
-        raise ImportError('mixable.engines.dask needs Dask: pip install "mixable[dask]"') from None
-    client = client or get_client()
+    distributed = common.need("distributed", "dask", "Dask")
+    client = client or distributed.get_client()
     parts = list(data.to_delayed()) if hasattr(data, "to_delayed") else list(data)
     state = Rounds(
         model, rounds=rounds, partitions=len(parts), target=target, checkpoint=checkpoint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -23,6 +24,15 @@ WARMUP = 1024
 
 After so many records, kinds of columns that were guessed stay as they are.
 """
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """Import a module of an extra; if it is missing, say how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        how = f'pip install "mixable[{extra}]"'
+        raise ImportError(f"mixable.engines.{extra} needs {what}: {how}") from None
 
 
 class PartitionError(ValueError):

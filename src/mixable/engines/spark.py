@@ -20,15 +20,6 @@ STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 
-def _check_installed() -> None:
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        raise ImportError(
-            'mixable.engines.spark needs PySpark 4 and Java 17: pip install "mixable[spark]"'
-        ) from None
-
-
 def fit(
     model: Any,
     data: Any,
@@ -45,7 +36,7 @@ def fit(
     Spark. Its partitions must be the same rows in the same order each time they are read: read it
     from files, or `persist` it. A partition must fit in the memory of its worker.
     """
-    _check_installed()
+    common.need("pyspark", "spark", "PySpark 4 and Java 17")
     warmup = _validate.count(warmup, "warmup", least=0)
     state = Rounds(
         model,
@@ -164,7 +155,7 @@ def keyed(
         The key, `keep`, and `forecast`: a map from labels, as text, to probabilities, or a number.
         The session must use RocksDB for state (`spark.sql.streaming.stateStore.providerClass`).
     """
-    _check_installed()
+    common.need("pyspark", "spark", "PySpark 4 and Java 17")
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     merge([model])  # refuses what is no model

@@ -237,14 +237,13 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         """Let the learner learn, each example weighed by its class."""
 
         def weighing(learner: Learner, rows: Any, labels: Any, weight: Any, advance: Any) -> Any:
-            assert isinstance(learner.outcomes, Labels)
-            tally, steps = learner.outcomes.tally, learner.forecaster.steps
-            own = class_weights.weighted(self.class_weight, labels, weight, tally, whole=whole)
-            try:
+            def known() -> tuple[class_weights.Tally, int]:
+                assert isinstance(learner.outcomes, Labels)
+                return learner.outcomes.tally, learner.forecaster.steps
+
+            examples = self.class_weight, labels, weight, known
+            with class_weights.weighing(*examples, whole=whole) as own:
                 return teach(learner, rows, labels, own, advance)
-            finally:  # also Ctrl-C, when some have been learned
-                if self.class_weight == "balanced":
-                    class_weights.add(tally, labels, weight, learner.forecaster.steps - steps)
 
         return super()._teach(weighing, examples, whole=whole)
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from mixable import _core, _sparse, _validate
 from mixable._sparse import Keys, SparseRow, SparseTable
 from mixable._types import Array
+from mixable.forecasters import rounding
 from mixable.forecasters.base import MulticlassForecaster, Parameter
 from mixable.forecasters.ensemble import as_list
 
@@ -130,6 +131,7 @@ class SparseGAF(MulticlassForecaster):
     max_features = Parameter(_validate.optional(_validate.count), most=MOST_FEATURES)
 
     _core: _core.Sparse
+    _lost: rounding.Lost | None = None
 
     def __init__(
         self,
@@ -273,23 +275,23 @@ class SparseGAF(MulticlassForecaster):
         self._parameters, self._core = larger._parameters, larger._core
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parameters": self._parameters, "state": self._core.state()}
+        state = rounding.with_lost(self._core.state(), self._lost)
+        return {"parameters": self._parameters, "state": state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parameters, known = state["parameters"], state["state"]
+        parameters = state["parameters"]
+        known, lost = rounding.taken(state["state"])
         K = _validate.count(parameters["n_classes"], "n_classes", least=2)
         with_weights = 1 if K == 2 else K
         width = 1 + with_weights * _lanes(len(checked_grid(parameters["grid"], "grid")))
         if known["slots"].shape != (len(known["keys"]) + 1, width):
             raise ValueError("the saved slots do not go with the saved keys and n_classes")
         self.__init__(**parameters)  # type: ignore[misc]
+        self._lost = lost
         # Plain copies: joblib may have mapped the arrays into memory.
-        self._core.restore(
-            {
-                name: np.array(value) if isinstance(value, np.ndarray) else value
-                for name, value in known.items()
-            }
-        )
+        for name in [name for name, value in known.items() if isinstance(value, np.ndarray)]:
+            known[name] = np.array(known[name])
+        self._core.restore(known)
 
 
 def _lanes(settings: int) -> int:

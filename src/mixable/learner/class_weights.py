@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +16,9 @@ ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 
 Tally: TypeAlias = dict[Hashable, float]
 """The weight of the examples of each label so far."""
+
+Known: TypeAlias = Callable[[], tuple[Tally, int]]
+"""The tally of a learner, and its steps."""
 
 
 def checked(class_weight: Any) -> ClassWeight:
@@ -70,6 +74,26 @@ def weighted(
         out = own * _balanced(labels, own, tally, whole=whole)
     _validate.example_weights(out, "sample_weight times class_weight")
     return out
+
+
+@contextmanager
+def weighing(
+    class_weight: ClassWeight,
+    labels: Sequence[Hashable],
+    weight: Array | None,
+    known: Known,
+    *,
+    whole: bool = False,
+) -> Iterator[Array | None]:
+    """The weights of examples, while they are learned; those that were are counted afterwards."""
+    tally, steps = known()
+    own = weighted(class_weight, labels, weight, tally, whole=whole)
+    try:
+        yield own
+    finally:  # also Ctrl-C, when some have been learned
+        if class_weight == "balanced":
+            tally, now = known()  # the first example may have made the learner
+            add(tally, labels, weight, now - steps)
 
 
 def _balanced(labels: Sequence[Hashable], own: Array, tally: Tally, *, whole: bool) -> Array:

@@ -185,20 +185,13 @@ class NamedLearner(Mergeable):
         """Learn one example, weighed by its class."""
         if class_weight is None:
             return self._learn_one(x, y, w)
-        weight, steps = np.array([_validate.example_weight(w, "w")]), self._steps
-        own = class_weights.weighted(class_weight, [y], weight, self._tally)
-        assert own is not None
-        try:
+        weight = np.array([_validate.example_weight(w, "w")])
+        with class_weights.weighing(class_weight, [y], weight, self._known) as own:
+            assert own is not None
             self._learn_one(x, y, float(own[0]))
-        finally:  # also Ctrl-C
-            self._count([y], weight, steps, class_weight)
 
-    def _count(
-        self, y: list[Any], weight: Array | None, steps: int, class_weight: ClassWeight
-    ) -> None:
-        """Add the examples that were learned to the tally, if classes are balanced."""
-        if class_weight == "balanced":
-            class_weights.add(self._tally, y, weight, self._steps - steps)
+    def _known(self) -> tuple[Tally, int]:
+        return self._tally, self._steps
 
     def _is_bag(self, x: dict[Hashable, Any]) -> bool:
         """Whether numbers are counts of many names, such as words, of which a record has few."""
@@ -221,11 +214,8 @@ class NamedLearner(Mergeable):
             raise ValueError("X has two columns of the same name")
         if len(y) != len(X):
             raise ValueError(f"y must have {len(X)} entries to go with X, got {len(y)}")
-        steps, weight = self._steps, class_weights.weighted(class_weight, y, None, self._tally)
-        try:
+        with class_weights.weighing(class_weight, y, None, self._known) as weight:
             self._learn_table(X, y, weight)
-        finally:  # also Ctrl-C
-            self._count(y, None, steps, class_weight)
 
     def _learn_table(self, X: pd.DataFrame, y: Any, weight: Array | None) -> None:
         has_others = any(kind.kind not in "biuf" for kind in X.dtypes)

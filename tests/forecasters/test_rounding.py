@@ -1,0 +1,59 @@
+"""What merged weights have lost by rounding is known until the model learns."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import mixable as mx
+from mixable.forecasters import rounding
+
+ROWS = [{1: 1.0, 2: 2.0}, {2: 1.0}, {1: 1.0, 3: 1.0}] * 20
+LABELS = [0, 1, 0] * 20
+
+
+def merged():
+    models = [mx.SparseGAF(2) for _ in range(2)]
+    for i, model in enumerate(models):
+        model.run(ROWS[i::2], LABELS[i::2])
+    return mx.merge(models)
+
+
+def lost(model):
+    return model.__getstate__()["state"].get("lost")
+
+
+def test_numbers_are_themselves_with_what_they_lost():
+    exact = np.array([[1 / 3, -1e-30, 7e29, 0.0, 1e-60]])
+    state = rounding.rounded(exact)
+    assert state["slots"].dtype == state["lost"].dtype == np.float32
+    np.testing.assert_allclose(rounding.exact_slots(state), exact, rtol=1e-13, atol=1e-45)
+    assert rounding.taken({**state, "steps": 3})[1][0] == 3
+
+
+def test_it_is_copied_and_saved_and_gone_after_a_step():
+    model = merged()
+    assert np.abs(lost(model)).max() > 0
+    for same in (copy.deepcopy(model), mx.loads(mx.dumps(model))):
+        np.testing.assert_array_equal(lost(same), lost(model))
+        same.learn(ROWS[0], 0)
+        assert lost(same) is None
+    assert lost(mx.SparseGAF(2)) is None
+    model.add_class()
+    assert lost(model) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda lost: lost[1:], "of shape"),
+        (lambda lost: lost.astype(np.float64), "must be float32"),
+        (lambda lost: lost + 1, "cannot have lost so much"),
+        (lambda lost: lost * np.nan, "cannot have lost so much"),
+    ],
+)
+def test_what_cannot_have_been_lost_is_refused(change, reason):
+    state = merged().__getstate__()
+    state["state"]["lost"] = change(state["state"]["lost"])
+    with pytest.raises(ValueError, match=reason):
+        object.__new__(mx.SparseGAF).__setstate__(state)
