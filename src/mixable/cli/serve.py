@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import socket
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from mixable.streaming.errors import StreamError
 from mixable.streaming.files import open_standard_descriptors
 
 if TYPE_CHECKING:
+    from mixable.serving.guard import Guard
     from mixable.serving.service import Service
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -124,9 +126,11 @@ def run_serve(
     raise typer.Exit(2)
 
 
-def _run(app: Any, service: Service, sock: socket.socket) -> None:
+def _run(app: Guard, service: Service, sock: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     import uvicorn
+
+    from mixable.serving.wire import Wire
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: Any) -> None:
@@ -135,6 +139,8 @@ def _run(app: Any, service: Service, sock: socket.socket) -> None:
 
     config = uvicorn.Config(
         app,
+        http=partial(Wire, service, app),  # type: ignore[arg-type]
+        proxy_headers=False,
         access_log=False,
         log_level="warning",
         lifespan="on",

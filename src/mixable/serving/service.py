@@ -133,6 +133,13 @@ class Service:
         """Make a model that no entry of the journal so far is for."""
         self.models.make(name, self.journal.id, self.journal.following - 1)
 
+    def forecast(self, held: Held, event: Event) -> dict[str, Any]:
+        """The answer to an event that changes nothing; what is refused is raised."""
+        (answer,) = self._apply(held, [event], 0)
+        if isinstance(answer, RefusedError):
+            raise answer
+        return answer
+
     async def submit(self, held: Held, events: list[Event]) -> list[Answer]:
         """Bring events to the disk, let the model learn them, and return the answers."""
         if not any(event.changes for event in events):
