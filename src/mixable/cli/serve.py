@@ -44,8 +44,9 @@ def run_serve(
         str | None, typer.Option(help="The features of new models, by commas; otherwise all.")
     ] = None,
     curved: Annotated[
-        bool, typer.Option("--curved/--linear", help="Whether new models learn curves: slower.")
-    ] = False,
+        bool | None,
+        typer.Option("--curved/--linear", help="Whether new models learn curves: they do."),
+    ] = None,
     begin: Annotated[
         Path | None,
         typer.Option(
@@ -81,11 +82,11 @@ def run_serve(
         if host not in LOCAL and secret is None:
             raise StreamError(f"--host {host} needs --token-file or --token: others can reach it")
         known, columns = names_of(classes, "--classes"), names_of(features, "--features")
-        if begin is not None and (known or columns or curved):
+        if begin is not None and (known or columns or curved is not None):
             raise StreamError("--from has classes, features and curves of its own; leave them out")
         if model.is_file():
             raise StreamError(f"{model} is a file; mixable serve FOLDER --from {model} serves it")
-        design = _design(curved)
+        design = _design(curved is not False)
 
         def make() -> ServedModel:
             if begin is not None:
