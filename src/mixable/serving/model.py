@@ -145,7 +145,7 @@ class ServedModel(ScoredModel):
         """Predict and learn rows, up to the first that is refused."""
         learner = self.learner
         codes = [learner.codes[event.label] for event in events]
-        X: Any = rows if self.encoder is not None else np.array(rows)
+        X: Any = rows if self.encoder is not None else np.array(rows, dtype=np.float64)
         P, done, reason = learner.follow(X, np.array(codes))
         answers: list[Answer] = []
         labels = learner.labels
