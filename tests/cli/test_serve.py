@@ -1,8 +1,11 @@
 """`mixable serve` as a user meets it: starting, stopping, being killed."""
 
+import configparser
+import json
 import os
 import random
 import signal
+from pathlib import Path
 
 import pytest
 from command_line import in_process, mixable
@@ -11,6 +14,9 @@ from serve_command import serving
 
 import mixable as mx
 from mixable.cli import serve
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "serve"
+LOCAL = "127.0.0.1"
 
 pytest.importorskip("fastapi", reason='pip install "mixable[serve]"')
 
@@ -63,6 +69,27 @@ def test_it_goes_on_with_a_model_of_a_stream(tmp_path):
         assert call.predict(features={"a": 1})[1]["probabilities"]["up"] > 0.9
         assert call("PUT", "/models/other")[0] == 201
         assert call("GET", "/models/other")[1]["columns"] == ["a"]
+
+
+def test_the_container_and_the_unit_start_it(tmp_path, monkeypatch):
+    container = (EXAMPLES / "Containerfile").read_text()
+    unit = configparser.RawConfigParser(strict=False)
+    unit.read(EXAMPLES / "mixable.service")
+    commands = [json.loads(container.partition("\nCMD ")[2]), unit["Service"]["ExecStart"].split()]
+    (tmp_path / "token").write_text("a-long-token\n")
+    bound, hosts = serve._bound, []
+    monkeypatch.setattr(serve, "_bound", lambda host, _: hosts.append(host) or bound(LOCAL, 0))
+    monkeypatch.setattr(serve, "_run", lambda app, service, sock: service._lock.release())
+    for program, *arguments in commands:
+        assert program.endswith("mixable")
+        here = [
+            str(tmp_path / Path(each).name) if each.startswith(("/", "%d")) else each
+            for each in arguments
+        ]
+        done = in_process(*here)
+        assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "clicks" / "default.model").exists()
+    assert hosts == ["0.0.0.0", LOCAL]
 
 
 @pytest.mark.parametrize(("option", "is_linear"), [((), False), (("--linear",), True)])
