@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import http.client
 import json
 import re
@@ -143,9 +144,12 @@ def in_thread(folder, token=None, **options):
     uvicorn = pytest.importorskip("uvicorn", reason='pip install "mixable[serve]"')
     from mixable.serving.app import make_app
     from mixable.serving.service import Service
+    from mixable.serving.wire import Wire
 
     service = Service(folder, served_model, say=lambda _: None, **options)
-    config = uvicorn.Config(make_app(service, token), port=0, log_level="error", ws="none")
+    app = make_app(service, token)
+    wire = functools.partial(Wire, service, app)
+    config = uvicorn.Config(app, port=0, log_level="error", ws="none", http=wire)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()

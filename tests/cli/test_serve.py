@@ -1,8 +1,11 @@
 """`mixable serve` as a user meets it: starting, stopping, being killed."""
 
+import configparser
+import json
 import os
 import random
 import signal
+from pathlib import Path
 
 import pytest
 from command_line import in_process, mixable
@@ -10,13 +13,18 @@ from kill_serve import Client, run
 from serve_command import serving
 
 import mixable as mx
+from mixable.cli import serve
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "serve"
+LOCAL = "127.0.0.1"
 
 pytest.importorskip("fastapi", reason='pip install "mixable[serve]"')
 
 
 def test_it_serves_until_sigterm_and_goes_on_from_there(tmp_path):
     with serving(tmp_path / "models", "--classes", "no,yes") as (server, call):
-        assert call.predict(features={"a": 1})[1]["probabilities"] == {"no": 0.5, "yes": 0.5}
+        forecast = call.predict(features={"a": 1})[1]["probabilities"]
+        assert forecast == pytest.approx({"no": 0.5, "yes": 0.5})
         assert call.predict(id="1", features={"a": 1})[0] == 200
         watcher = type(call)(server.port)
         watcher._connection.request("GET", "/live")  # would go on for ever
@@ -39,7 +47,7 @@ def test_it_serves_until_sigterm_and_goes_on_from_there(tmp_path):
         (("--token-file", "missing"), "No such file"),
         (("--classes", "a,a"), "--classes must be different names"),
         (("--from", "missing"), "No such file"),
-        (("--from", "x", "--curved"), "leave them out"),
+        (("--from", "x", "--linear"), "leave them out"),
         (("--host", "256.0.0.1", "--token", "long-enough"), "cannot listen at 256.0.0.1"),
     ],
 )
@@ -61,6 +69,35 @@ def test_it_goes_on_with_a_model_of_a_stream(tmp_path):
         assert call.predict(features={"a": 1})[1]["probabilities"]["up"] > 0.9
         assert call("PUT", "/models/other")[0] == 201
         assert call("GET", "/models/other")[1]["columns"] == ["a"]
+
+
+def test_the_container_and_the_unit_start_it(tmp_path, monkeypatch):
+    container = (EXAMPLES / "Containerfile").read_text()
+    unit = configparser.RawConfigParser(strict=False)
+    unit.read(EXAMPLES / "mixable.service")
+    commands = [json.loads(container.partition("\nCMD ")[2]), unit["Service"]["ExecStart"].split()]
+    (tmp_path / "token").write_text("a-long-token\n")
+    bound, hosts = serve._bound, []
+    monkeypatch.setattr(serve, "_bound", lambda host, _: hosts.append(host) or bound(LOCAL, 0))
+    monkeypatch.setattr(serve, "_run", lambda app, service, sock: service._lock.release())
+    for program, *arguments in commands:
+        assert program.endswith("mixable")
+        here = [
+            str(tmp_path / Path(each).name) if each.startswith(("/", "%d")) else each
+            for each in arguments
+        ]
+        done = in_process(*here)
+        assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "clicks" / "default.model").exists()
+    assert hosts == ["0.0.0.0", LOCAL]
+
+
+@pytest.mark.parametrize(("option", "is_linear"), [((), False), (("--linear",), True)])
+def test_new_models_are_curved_unless_told(tmp_path, monkeypatch, option, is_linear):
+    monkeypatch.setattr(serve, "_run", lambda app, service, sock: service._lock.release())
+    done = in_process("serve", tmp_path / "models", "--port", "0", *option)
+    assert done.exit_code == 0, done.stderr
+    assert mx.load(tmp_path / "models" / "default.model").design.is_linear == is_linear
 
 
 def test_a_damaged_journal_is_refused_in_one_line(tmp_path):

@@ -33,14 +33,16 @@ def test_rows_have_what_is_known_and_nan_for_what_is_missing(columns):
     [
         {"a": 1.0, "b": 2.0},
         {"a": 1.0, "b": 2.0, "c": 3.0},
-        {"a": 1.0, "b": 2, 3: 3.0},
+        {"a": 1.0, "b": True, 3: 3.0},
+        {"a": 1.0, "b": 10**400, 3: 3.0},
         {"a": 1.0, "b": math.nan, 3: 3.0},
         [1.0, 2.0, 3.0],
     ],
 )
 def test_a_row_is_plain_only_if_all_is_there_and_finite(columns, x):
     assert columns.plain_row(x) is None
-    assert columns.plain_row({"b": 2.0, 3: 3.0, "a": 1.0}).tolist() == [1.0, 2.0, 3.0]
+    for whole in (2.0, 2):
+        assert columns.plain_row({"b": whole, 3: 3.0, "a": 1.0}).tolist() == [1.0, 2.0, 3.0]
 
 
 def test_tables_by_name(columns):

@@ -191,6 +191,18 @@ def test_the_page_shows_in_a_browser_what_is_learned_meanwhile(start, tmp_path):
             body = {"features": {"a": t % 5}, "label": ["<b>one</b>", "two"][t % 2]}
             call("POST", "/learn", body, {"Authorization": f"Bearer {TOKEN}"})
         page.until(f"/Labels learned\\s+40/.test({text})")
+        assert page.value(f"{text}.includes('40 of 100 labels have come')")
+        assert page.value(f"/What was rejected.\\s+Nothing/.test({text})")
+        for t in range(100):
+            body = {"features": {"a": t % 2}, "label": ["<b>one</b>", "two"][t % 2]}
+            call("POST", "/learn", body, {"Authorization": f"Bearer {TOKEN}"})
+        call("POST", "/learn", {"label": "x"}, {"Authorization": f"Bearer {TOKEN}"})
+        page.until(f"/Is it learning.\\s+Yes. The latest log loss is/.test({text})")
+        page.until(f"/What was rejected.\\s+1. Last: features are missing/.test({text})")
+        assert page.value(f"/Which columns matter.\\s+a/.test({text})")
+        assert page.value(
+            f"/Can I trust.*\\s+(Yes|Roughly|No)\\. Forecasts are off by/.test({text})"
+        )
         assert page.value(f"{text}.includes('<b>one</b>')")
         assert page.value("document.querySelectorAll('svg .ours').length") == 3
         page.value("document.getElementById('features').value = '{\"a\": 2}'")

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from mixable.serving import bulk
 from mixable.serving.bulk import lines_of
 from mixable.serving.limits import Limits, RefusedError
 
@@ -86,3 +87,18 @@ def test_a_body_in_pieces_is_answered_while_it_comes(start):
     answer, text = call.raw("POST", "/events", pieces())
     seen = text.splitlines()
     assert (answer.status, len(seen)) == (200, 3)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"probabilities": {}, "learned": True, "step": 1},
+        {"probabilities": {'a "b" \u00e9': 1e-17, "c": 1.0}, "learned": True, "step": 2},
+        {"probabilities": {"a": 0.1, "b": 0.9}, "learned": False, "step": 3},
+        {"id": "x", "probabilities": {"a": 1.0}, "learned": True, "step": 4},
+        {"probabilities": {"a": 1.0}},
+        {"error": "no"},
+    ],
+)
+def test_lines_are_the_json_of_the_answers(answer):
+    assert bulk._line(7, answer) == json.dumps({"line": 7, **answer}).encode() + b"\n"

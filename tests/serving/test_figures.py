@@ -65,14 +65,15 @@ def test_the_column_that_decides_matters_most():
 def test_columns_of_curved_models_matter_by_forecasts_without_them():
     held = Held("m", filled(curved(), 60))
     assert figures(held)["matter"] == {}
-    held.last = {"strong": 1.0, "weak": 1.0}
+    held.recent.append({"strong": 1.0, "weak": 1.0})
     got = figures(held)
     assert (list(got["matter"]), got["matter_by"]) == (
         ["strong", "weak"],
         "forecasts without the column",
     )
-    held.last = {"strong": "a bad one"}
+    held.recent.append({"strong": "a bad one"})
     assert figures(held)["matter"] == got["matter"]
+    assert not held.recent  # each is tried once
 
 
 def test_a_forecast_is_explained_by_what_it_would_be_without_each_feature():

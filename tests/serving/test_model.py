@@ -72,6 +72,15 @@ def mixture_of_events(seed, n, *, is_record):
             yield event(None, {**features, draw.choice("cd"): draw.choice([1.0, "word", 1e308])})
 
 
+def test_whole_numbers_are_learned_like_others():
+    one, other, limits = served_model(), served_model(), ModelLimits()
+    for model, kind in ((one, int), (other, float)):
+        rows = [({"a": kind(t % 3), "b": kind(2**70)}, "xy"[t % 2]) for t in range(20)]
+        events = [event(None, x, y) for x, y in rows]
+        assert all(isinstance(answer, dict) for answer in model.apply_many(events, limits))
+    assert same_models(one, other)
+
+
 @pytest.mark.parametrize("is_record", [False, True])
 @pytest.mark.parametrize("curved", [False, True])
 def test_events_together_and_one_by_one_are_answered_and_learned_alike(is_record, curved):

@@ -5,6 +5,7 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
+from mixable.serving import remembered
 from mixable.serving.remembered import Learned, done_of, state, waiting_of
 
 
@@ -31,3 +32,13 @@ def test_labels_that_no_model_learned_are_refused(learned):
     saved = state(OrderedDict(), OrderedDict(a=learned))
     with pytest.raises(ValueError, match="does not go with the learner"):
         done_of(saved["done"], 2)
+
+
+def test_a_forecast_may_be_above_one_by_its_last_bit():
+    for p, fits in ((1 + 2**-52, True), (1.01, False), (-(2**-52), False)):
+        saved = remembered.state(OrderedDict(a=(b"{}", np.array([p]))), OrderedDict())["waiting"]
+        if fits:
+            assert remembered.waiting_of(saved, 1)["a"][1] == p
+        else:
+            with pytest.raises(ValueError, match="does not go with"):
+                remembered.waiting_of(saved, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import socket
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from mixable.streaming.errors import StreamError
 from mixable.streaming.files import open_standard_descriptors
 
 if TYPE_CHECKING:
+    from mixable.serving.guard import Guard
     from mixable.serving.service import Service
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -42,8 +44,9 @@ def run_serve(
         str | None, typer.Option(help="The features of new models, by commas; otherwise all.")
     ] = None,
     curved: Annotated[
-        bool, typer.Option("--curved/--linear", help="Whether new models learn curves: slower.")
-    ] = False,
+        bool | None,
+        typer.Option("--curved/--linear", help="Whether new models learn curves: they do."),
+    ] = None,
     begin: Annotated[
         Path | None,
         typer.Option(
@@ -79,11 +82,11 @@ def run_serve(
         if host not in LOCAL and secret is None:
             raise StreamError(f"--host {host} needs --token-file or --token: others can reach it")
         known, columns = names_of(classes, "--classes"), names_of(features, "--features")
-        if begin is not None and (known or columns or curved):
+        if begin is not None and (known or columns or curved is not None):
             raise StreamError("--from has classes, features and curves of its own; leave them out")
         if model.is_file():
             raise StreamError(f"{model} is a file; mixable serve FOLDER --from {model} serves it")
-        design = _design(curved)
+        design = _design(curved is not False)
 
         def make() -> ServedModel:
             if begin is not None:
@@ -124,9 +127,11 @@ def run_serve(
     raise typer.Exit(2)
 
 
-def _run(app: Any, service: Service, sock: socket.socket) -> None:
+def _run(app: Guard, service: Service, sock: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     import uvicorn
+
+    from mixable.serving.wire import Wire
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: Any) -> None:
@@ -135,6 +140,8 @@ def _run(app: Any, service: Service, sock: socket.socket) -> None:
 
     config = uvicorn.Config(
         app,
+        http=partial(Wire, service, app),  # type: ignore[arg-type]
+        proxy_headers=False,
         access_log=False,
         log_level="warning",
         lifespan="on",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = (numbers.Real, np.bool_)
+_PLAIN = {float, int}
 
 
 class Columns(dict[Hashable, int]):
@@ -30,17 +31,21 @@ class Columns(dict[Hashable, int]):
         for name in names:
             self[name] = len(self)
 
-    def plain_row(self, x: dict[Hashable, Any]) -> Array | None:
-        """A row, if x has all features that are known, no others, and each a finite float."""
+    def plain_values(self, x: dict[Hashable, Any]) -> list[float] | None:
+        """A row as a list, if x has all features that are known, no others, and each is finite."""
         if type(x) is not dict or len(x) != len(self):
             return None
         try:
             values = [x[name] for name in self]
-        except KeyError:
+            is_plain = set(map(type, values)) <= _PLAIN and math.isfinite(sum(values))
+        except (KeyError, OverflowError):
             return None
-        if not all(type(value) is float for value in values) or not math.isfinite(sum(values)):
-            return None
-        return np.array(values)
+        return values if is_plain else None
+
+    def plain_row(self, x: dict[Hashable, Any]) -> Array | None:
+        """The same as a row."""
+        values = self.plain_values(x)
+        return None if values is None else np.array(values, dtype=np.float64)
 
     def row(self, x: dict[Hashable, Any]) -> Array:
         """A row of what is known of x."""

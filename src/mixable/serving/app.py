@@ -20,7 +20,7 @@ from mixable.serving import bulk, schema
 from mixable.serving.direct import Direct, answered
 from mixable.serving.events import read
 from mixable.serving.figures import explained, figures
-from mixable.serving.guard import App, Guard, Receive, Scope, Send, whole_body
+from mixable.serving.guard import Guard, Receive, Scope, Send, whole_body
 from mixable.serving.limits import RefusedError, busy
 from mixable.serving.metrics import Metrics
 from mixable.serving.service import Service
@@ -41,7 +41,7 @@ PAGES = {
 }
 
 
-def make_app(service: Service, token: str | None = None) -> App:
+def make_app(service: Service, token: str | None = None) -> Guard:
     """An ASGI application; the service starts and stops with it."""
 
     @contextlib.asynccontextmanager

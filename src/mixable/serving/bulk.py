@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from functools import lru_cache
 from typing import Any
 
 from mixable.serving import events
@@ -93,4 +94,15 @@ def _as_json(service: Service, held: Held, answer: Answer) -> dict[str, Any]:
 
 
 def _line(number: int, answer: dict[str, Any]) -> bytes:
+    if len(answer) == 3 and "probabilities" in answer and "step" in answer:
+        # The most frequent answer, in a third of the time.
+        P = ", ".join([f"{_quoted(name)}: {p!r}" for name, p in answer["probabilities"].items()])
+        learned, step = "true" if answer["learned"] else "false", answer["step"]
+        text = f'"probabilities": {{{P}}}, "learned": {learned}, "step": {step}'
+        return f'{{"line": {number}, {text}}}\n'.encode()
     return json.dumps({"line": number, **answer}).encode() + b"\n"
+
+
+@lru_cache(1000)
+def _quoted(label: str) -> str:
+    return json.dumps(label)

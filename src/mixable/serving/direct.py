@@ -1,7 +1,8 @@
 """The two requests that come most often, without what a framework does for each.
 
-`POST /predict` and `POST /learn`, alone or below `/models/NAME`, are answered here. FastAPI has the
-same routes: they describe them at /docs, and answer requests with a query.
+`POST /predict` and `POST /learn`, alone or below `/models/NAME`, are answered here if `wire` left
+them to uvicorn. FastAPI has the same routes: they describe them at /docs, and answer requests with
+a query.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from mixable.serving.events import KEYS, read
+from mixable.serving.events import KEYS, Event, read
 from mixable.serving.guard import App, Receive, Scope, Send, answer_with, whole_body
 from mixable.serving.limits import RefusedError
 from mixable.serving.service import Service
@@ -22,18 +23,28 @@ ALLOWED = {"/predict": {"id", "features"}, "/learn": KEYS}
 GONE = RefusedError(400, "the request ended early")
 
 
-async def answered(service: Service, name: str, route: str, body: bytes) -> dict[str, Any]:
-    """The answer to the body of a request; what is refused is raised."""
+def event_of(service: Service, route: str, body: bytes) -> Event:
+    """The event that the body of a request is; what is refused is raised."""
     event = read(body, service.limits.model, ALLOWED[route])
     if route == "/predict" and event.features is None:
         raise RefusedError(422, "features are missing")
     if route == "/learn" and event.label is None:
         raise RefusedError(422, "the label is missing")
+    return event
+
+
+async def submitted(service: Service, name: str, event: Event) -> dict[str, Any]:
+    """The answer of a model to an event; what is refused is raised."""
     held = await service.held(name)
     (answer,) = await service.submit(held, [event])
     if isinstance(answer, RefusedError):
         raise answer
     return answer
+
+
+async def answered(service: Service, name: str, route: str, body: bytes) -> dict[str, Any]:
+    """The answer to the body of a request; what is refused is raised."""
+    return await submitted(service, name, event_of(service, route, body))
 
 
 class Direct:

@@ -12,13 +12,14 @@ from mixable.serving.limits import ModelLimits, RefusedError
 from mixable.streaming.events import as_reason, text_or_none, without_doubles
 
 KEYS = {"id", "features", "label"}
+NUMBERS = {float, int}
 
 Features = dict[Any, Any]
 
 _JSON = json.JSONDecoder(object_pairs_hook=without_doubles)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Event:
     """A record, its label, or both; by its identifier the label finds a record that came before.
 
@@ -42,10 +43,9 @@ def read(text: bytes, limits: ModelLimits, allowed: set[str] = KEYS) -> Event:
         values = _JSON.decode(text.decode())
         if not isinstance(values, dict):
             raise ValueError("not a JSON object")
-        unknown = values.keys() - allowed
-        if unknown:
-            names = ", ".join(sorted(allowed))
-            raise ValueError(f"{sorted(unknown)[0]!r:.80} is not one of {names}")
+        if not values.keys() <= allowed:
+            unknown, names = min(values.keys() - allowed), ", ".join(sorted(allowed))
+            raise ValueError(f"{unknown!r:.80} is not one of {names}")
         event = Event(
             id=_text(values, "id", limits),
             features=_features(values.get("features"), limits),
@@ -73,6 +73,8 @@ def _features(values: Any, limits: ModelLimits) -> Features | None:
         raise ValueError(f"features must be an object of names and values, got {values!r:.80}")
     if len(values) > limits.features:
         raise ValueError(f"more than {limits.features:,} features")
+    if _are_plain(values, limits):
+        return values
     for name, value in values.items():
         if len(name) > limits.text:
             raise ValueError(f"a feature's name has more than {limits.text:,} characters")
@@ -85,6 +87,17 @@ def _features(values: Any, limits: ModelLimits) -> Features | None:
         elif kind is not str and value is not None:
             plain(value, name)  # refuses objects, and lists within lists
     return values
+
+
+def _are_plain(values: Features, limits: ModelLimits) -> bool:
+    """Whether all are finite numbers under short names of ASCII: seen at once, not one by one."""
+    return (
+        bool(values)
+        and set(map(type, values.values())) <= NUMBERS
+        and max(map(len, values)) <= limits.text
+        and "".join(values).isascii()
+        and not any(map(math.isinf, values.values()))
+    )
 
 
 def _one_line(text: bytes, values: dict[str, Any]) -> bytes:

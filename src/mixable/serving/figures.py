@@ -26,8 +26,9 @@ def figures(held: Held) -> dict[str, Any]:
     # Of a pool, the weights are those of one expert only.
     by_weights = matter(model) if model.learner.design.is_linear else {}
     if not by_weights:
-        with suppress(RefusedError):  # the last record may have been a bad one
-            held.importance.add(model, held.last)
+        while held.recent:
+            with suppress(RefusedError):  # the last record may have been a bad one
+                held.importance.add(model, held.recent.popleft())
     scores, progress = model.scores, model.progress
     labels = [str(label) for label in model.learner.labels]
     return {

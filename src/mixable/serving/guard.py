@@ -36,9 +36,9 @@ class Guard:
         limits: Limits,
         observe: Callable[[str, int, float], None],
     ) -> None:
-        self._app, self._limits, self._observe = app, limits, observe
+        self._app, self._limits, self.observe = app, limits, observe
         self._token = None if token is None else f"Bearer {token}".encode()
-        self._active = 0
+        self.active = 0  # requests under way
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
@@ -53,22 +53,21 @@ class Guard:
                 status = message["status"]
             await send(message)
 
-        self._active += 1
+        self.active += 1
         try:
-            self._check(scope)
+            self.check(scope["path"], dict(scope["headers"]))
             await self._app(scope, receive, seen)
         except RefusedError as refused:
             await answer_with(refused, seen)
         finally:
-            self._active -= 1
+            self.active -= 1
             route = scope.get("route", "other")
-            self._observe(str(getattr(route, "path", route)), status, time.perf_counter() - began)
+            self.observe(str(getattr(route, "path", route)), status, time.perf_counter() - began)
 
-    def _check(self, scope: Scope) -> None:
-        path = scope["path"]
-        if self._active > self._limits.requests and path != "/healthz":
+    def check(self, path: str, headers: dict[bytes, bytes]) -> None:
+        """Refuse a request, one of those under way, that may not be answered."""
+        if self.active > self._limits.requests and path != "/healthz":
             raise busy("too many requests at one time")
-        headers = dict(scope["headers"])
         if self._token is None:
             _check_local(headers)
         elif path not in OPEN and not hmac.compare_digest(
@@ -97,14 +96,18 @@ def _host(address: str) -> str | None:
         return None
 
 
+def headers_of(refused: RefusedError) -> list[tuple[bytes, bytes]]:
+    """What the client should know of some statuses."""
+    if refused.status == 503:
+        return [(b"retry-after", b"1")]
+    return [(b"www-authenticate", b"Bearer")] if refused.status == 401 else []
+
+
 async def answer_with(refused: RefusedError, send: Send) -> None:
     """Answer with a reason."""
-    headers = [(b"content-type", b"application/json")]
-    if refused.status == 503:
-        headers.append((b"retry-after", b"1"))
-    if refused.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
     body = json.dumps({"error": refused.reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    headers += headers_of(refused)
     start = {"type": "http.response.start", "status": refused.status, "headers": headers}
     await send(start)
     await send({"type": "http.response.body", "body": body})

@@ -6,7 +6,7 @@ from mixable.serving.events import Features
 from mixable.serving.model import ServedModel
 
 MOST = 30  # columns of a record that are tried
-RATE = 0.05  # of a new record in the mean, once there are many
+RATE = 0.02  # of a new record in the mean, once there are many
 
 
 class Importance:
@@ -18,13 +18,10 @@ class Importance:
     def __init__(self) -> None:
         self._mean: dict[str, float] = {}
         self._seen: dict[str, int] = {}
-        self._last: Features | None = None
 
-    def add(self, model: ServedModel, features: Features | None) -> None:
-        """Try a record without each of its columns; the same one is not tried again."""
-        if features is None or features is self._last:
-            return
-        self._last, known = features, set(model.feature_names)
+    def add(self, model: ServedModel, features: Features) -> None:
+        """Try a record without each of its columns."""
+        known = set(model.feature_names)
         p = model.predict(features)
         for name in [name for name in features if name in known][:MOST]:
             q = model.predict({other: v for other, v in features.items() if other != name})

@@ -12,21 +12,19 @@ import numpy as np
 from mixable import _validate
 from mixable._types import Array
 from mixable.learner import Design
-from mixable.metrics import Scores
 from mixable.serving import remembered
 from mixable.serving.events import Event, Features
 from mixable.serving.limits import ModelLimits, RefusedError
 from mixable.serving.progress import Progress
 from mixable.serving.remembered import Learned, as_json, fingerprint
-from mixable.streaming.kept import KeptModel
+from mixable.serving.scored import ScoredModel
 
 MOST = 16  # events that are learned in one step
-UNSCORED = 64  # forecasts that are scored in one step
 
 Answer = dict[str, Any] | RefusedError
 
 
-class ServedModel(KeptModel):
+class ServedModel(ScoredModel):
     """What `mixable serve` saves and `mixable.load` returns: it predicts and learns dictionaries.
 
     `apply` is all that changes it while it serves. The same events in the same order make the same
@@ -78,30 +76,10 @@ class ServedModel(KeptModel):
         features: Iterable[str] | None = None,
     ) -> None:
         super().__init__(design, classes=classes, features=features)
-        self.progress = Progress()
         self.waiting: OrderedDict[str, tuple[bytes, Array]] = OrderedDict()
         self.waiting_bytes = 0
         self.done: OrderedDict[str, Learned] = OrderedDict()
         self.journal, self.place = "", 0
-
-    def start_counting(self) -> None:
-        """Set counts and scores to nothing."""
-        self._unscored: list[tuple[list[float], int]] = []
-        super().start_counting()
-
-    @property
-    def scores(self) -> Scores:
-        """Scores of the forecasts. Those of the last ones are added when they are asked for."""
-        scores: Scores = self.__dict__["scores"]
-        if self._unscored:
-            P, codes = zip(*self._unscored, strict=True)
-            self._unscored.clear()
-            scores.update_many(np.array(P, dtype=np.float64), np.array(codes))
-        return scores
-
-    @scores.setter
-    def scores(self, scores: Scores) -> None:
-        self.__dict__["scores"] = scores
 
     def predict(self, features: Features) -> dict[str, float]:
         """The probability of each class met so far; nothing changes."""
@@ -137,7 +115,8 @@ class ServedModel(KeptModel):
 
         That is so if features and label are known, and the identifier is not.
         """
-        codes, encoder = self.learner.codes, self.encoder
+        codes, encoder, columns = self.learner.codes, self.encoder, self.columns
+        is_closed = self.closed_features
         rows: list[Any] = []
         ids: set[str] = set()
         for event in events:
@@ -146,14 +125,18 @@ class ServedModel(KeptModel):
                 break
             if event.id is not None:
                 ids.add(event.id)
-            x = self.restricted(event.features)
+            x = self.restricted(event.features) if is_closed else event.features
             if encoder is not None:
                 rows.append(x)
                 continue
-            if not x.keys() <= self.columns.keys():
+            values = columns.plain_values(x)
+            if values is not None:
+                rows.append(values)
+                continue
+            if not x.keys() <= columns.keys():
                 break
             try:
-                rows.append(self.columns.row(x))
+                rows.append(columns.row(x))
             except (ValueError, TypeError):
                 break
         return rows
@@ -162,16 +145,19 @@ class ServedModel(KeptModel):
         """Predict and learn rows, up to the first that is refused."""
         learner = self.learner
         codes = [learner.codes[event.label] for event in events]
-        X: Any = rows if self.encoder is not None else np.array(rows)
+        X: Any = rows if self.encoder is not None else np.array(rows, dtype=np.float64)
         P, done, reason = learner.follow(X, np.array(codes))
         answers: list[Answer] = []
+        labels = learner.labels
         for event, p, code in zip(events, P.tolist()[:done], codes, strict=False):
-            self._score(p, code)
+            self.score(p, code)
+            answer: dict[str, Any] = {"probabilities": dict(zip(labels, p, strict=True))}
+            if event.id is None:
+                answers.append({**answer, "learned": True, "step": self.counts["learned"]})
+                continue
             self._forget(event.id)
-            text = b"" if event.id is None else as_json(event.features)
-            head: dict[str, Any] = {} if event.id is None else {"id": event.id}
-            head["probabilities"] = dict(zip(learner.labels, p, strict=True))
-            answers.append({**head, **self._finished(event, text, limits)})
+            finished = self._finished(event, as_json(event.features), limits)
+            answers.append({"id": event.id, **answer, **finished})
         if done < len(events):
             answers.append(RefusedError(422, str(reason)))
         return answers
@@ -225,16 +211,7 @@ class ServedModel(KeptModel):
             self.learn_one(features, label)
         except (ValueError, TypeError) as error:
             raise RefusedError(422, str(error)) from None
-        self._score(p, self.learner.codes[label])
-
-    def _score(self, p: list[float], code: int) -> None:
-        """Count an example that was learned, and its forecast."""
-        last = self._unscored
-        if last and (len(last) >= UNSCORED or len(last[0][0]) != len(p)):
-            _ = self.scores
-        last.append((p, code))
-        self.progress.add(p, code)
-        self.counts["learned"] += 1
+        self.score(p, self.learner.codes[label])
 
     def _check_room(self, features: Features, label: str, limits: ModelLimits) -> None:
         labels = self.learner.codes

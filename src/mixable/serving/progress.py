@@ -36,7 +36,7 @@ class Progress:
         self._open = [0.0, 0.0, 0.0]  # examples, loss, baseline's loss of the last block
         self._rates: list[int] = []  # how often each class came
         # By class, then by bin: forecasts, their sum, how often the class came.
-        self._bins: list[list[list[float]]] = []
+        self._bins = np.zeros((0, BINS, 3))
 
     @property
     def n(self) -> int:
@@ -45,19 +45,25 @@ class Progress:
 
     def add(self, p: list[float], code: int) -> None:
         """Count one forecast, which may have been made before the class was known."""
-        own = p[code] if code < len(p) else 0.0
-        loss = -math.log(max(own, LEAST))
-        self._count(loss, self._baseline(len(p), code))
-        while len(self._rates) < max(len(p), code + 1):
-            self._rates.append(0)
-            self._bins.append([[0.0, 0.0, 0.0] for _ in range(BINS)])
-        self._rates[code] += 1
-        for c, value in enumerate(p):
-            each = self._bins[c][min(int(value * BINS), BINS - 1)]
-            each[0] += 1.0
-            each[1] += value
-            if c == code:
-                each[2] += 1.0
+        self.add_many([p], [code])
+
+    def add_many(self, P: list[list[float]], codes: list[int]) -> None:
+        """Count forecasts of as many classes; the bits do not depend on how many come together."""
+        known, rates = len(P[0]), self._rates
+        for p, code in zip(P, codes, strict=True):
+            own = p[code] if code < known else 0.0
+            self._count(-math.log(max(own, LEAST)), self._baseline(known, code))
+            rates.extend([0] * (max(known, code + 1) - len(rates)))
+            rates[code] += 1
+        new = np.zeros((len(rates) - len(self._bins), BINS, 3))
+        self._bins = np.concatenate([self._bins, new]) if len(new) else self._bins
+        values, flat = np.array(P, dtype=np.float64), self._bins.reshape(-1, 3)
+        bins = np.minimum((values * BINS).astype(np.int_), BINS - 1)
+        places = bins + BINS * np.arange(known)
+        np.add.at(flat[:, 0], places.ravel(), 1.0)  # one after the other
+        np.add.at(flat[:, 1], places.ravel(), values.ravel())
+        hits = [row[code] for row, code in zip(places.tolist(), codes, strict=True) if code < known]
+        np.add.at(flat[:, 2], hits, 1.0)
 
     def _baseline(self, known: int, code: int) -> float:
         known = max(known, len(self._rates))
@@ -104,12 +110,12 @@ class Progress:
 
     def calibration(self, code: int) -> list[tuple[float, float, int]]:
         """Of each bin of a class: the mean forecast, how often the class came, forecasts."""
-        bins = self._bins[code] if code < len(self._bins) else []
+        bins = self._bins[code].tolist() if code < len(self._bins) else []
         return [(total / n, hits / n, int(n)) for n, total, hits in bins if n]
 
     def calibration_error(self, code: int) -> float:
         """Mean distance between the forecasts of a class and how often it came."""
-        bins = self._bins[code] if code < len(self._bins) else []
+        bins = self._bins[code].tolist() if code < len(self._bins) else []
         n = sum(each[0] for each in bins)
         return sum(abs(total - hits) for _, total, hits in bins) / n if n else math.nan
 
@@ -120,7 +126,7 @@ class Progress:
             "blocks": np.array(self._blocks).reshape(-1, 2),
             "open": np.array(self._open),
             "rates": np.array(self._rates, dtype=np.int64),
-            "bins": np.array(self._bins).reshape(-1, BINS, 3),
+            "bins": self._bins.copy(),
         }
 
     @classmethod
@@ -134,7 +140,7 @@ class Progress:
             raise ValueError("the history of the saved model is not one")
         out._blocks = _positive(blocks, (m, 2)).tolist()
         out._open = _positive(state["open"], (3,)).tolist()
-        out._bins = _positive(bins, (k, BINS, 3)).tolist()
+        out._bins = _positive(bins, (k, BINS, 3)).copy()
         out._rates = rates.tolist()
         if not out._open[0] < out.length or (rates < 0).any() or rates.sum() != out.n:
             raise ValueError("the history of the saved model does not add up")

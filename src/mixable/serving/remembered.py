@@ -25,6 +25,7 @@ class Learned(NamedTuple):
 
 
 Done = OrderedDict[str, Learned]
+MOST = 1 + 1e-9  # probabilities add up to 1, but for the last bits
 
 
 def state(waiting: Waiting, done: Done) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def waiting_of(saved: dict[str, Any], classes: int) -> Waiting:
         unstacked(saved["P"], "f"),
         strict=True,
     ):
-        if len(p) > classes or not ((p >= 0) & (p <= 1)).all():
+        if len(p) > classes or not ((p >= 0) & (p <= MOST)).all():
             raise ValueError("what waits for its label does not go with the learner")
         waiting[bytes(key).decode()] = checked_record(text), p
     return waiting

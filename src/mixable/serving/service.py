@@ -23,7 +23,7 @@ from mixable.serving.events import Event
 from mixable.serving.limits import Limits, RefusedError, busy
 from mixable.serving.model import MOST, Answer, ServedModel
 from mixable.serving.recovery import as_entry, recover
-from mixable.serving.store import DEFAULT, Held, Models
+from mixable.serving.store import DEFAULT, RECENT, Held, Models
 from mixable.streaming.files import Lock
 
 LONGEST_JOURNAL = 2**26  # bytes, until a checkpoint
@@ -133,6 +133,13 @@ class Service:
         """Make a model that no entry of the journal so far is for."""
         self.models.make(name, self.journal.id, self.journal.following - 1)
 
+    def forecast(self, held: Held, event: Event) -> dict[str, Any]:
+        """The answer to an event that changes nothing; what is refused is raised."""
+        (answer,) = self._apply(held, [event], 0)
+        if isinstance(answer, RefusedError):
+            raise answer
+        return answer
+
     async def submit(self, held: Held, events: list[Event]) -> list[Answer]:
         """Bring events to the disk, let the model learn them, and return the answers."""
         if not any(event.changes for event in events):
@@ -215,7 +222,7 @@ class Service:
         """Let a model have events, of which `number` is the last in the journal."""
         if any(event.changes for event in events):
             held.model.journal, held.model.place, held.dirty = self.journal.id, number, True
-        held.last = next((event.features for event in events if event.features), held.last)
+        held.recent.extend([event.features for event in events if event.features][:RECENT])
         try:
             return held.model.apply_many(events, self.limits.model)
         except Exception as error:  # no memory, say; the journal must not bring it back

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from mixable.serving.model import ServedModel
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 SUFFIX = ".model"
 DEFAULT = "default"
+RECENT = 4
 
 
 class Held:
@@ -27,7 +28,8 @@ class Held:
         self.name, self.model = name, model
         self.pending = 0  # requests that are about to change it, or to read it
         self.dirty = False  # whether it has learned something that its file has not
-        self.last: Features | None = None  # the record that came last
+        # Records that came last, for those who watch.
+        self.recent: deque[Features] = deque(maxlen=RECENT)
         self.importance = Importance()
 
 
