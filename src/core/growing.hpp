@@ -222,6 +222,7 @@ class Growing final : public State {
                 if (!(reach * std::fabs(Q[t * stride_ + i]) <= std::sqrt(limit))) return false;
         for (long i = 0; i < n; ++i)
             if (!(std::fabs(S[i * stride_ + i]) * square <= limit)) return false;
+        if (n == 0) return true;
         Buffer now(n * n);
         present(now);
         return is_symmetric(S, n, stride_) && is_definite(blas_, n, now, limit / square);
