@@ -5,6 +5,7 @@
 #include "core/normal.hpp"
 #include "core/scaler.hpp"
 #include "core/shapes.hpp"
+#include "from_python.hpp"
 #include "saved.hpp"
 
 namespace MIXABLE_ISA {
@@ -48,8 +49,12 @@ nb::object features(Landmarks& map, nb::handle X, nb::handle counts) {
 
 void bind_landmarks(nb::module_& m) {
     nb::class_<Landmarks>(m, "Landmarks", "Features by landmarks; see core/landmarks.hpp.")
-        .def(nb::init<long, long, double, double>(), nb::arg("n_features"), nb::arg("most"),
-             nb::arg("gamma"), nb::arg("tolerance"))
+        .def(
+            "__init__",
+            [](Landmarks* self, long d, long most, double gamma, double tolerance) {
+                new (self) Landmarks(d, most, gamma, tolerance, scipy_blas());
+            },
+            nb::arg("n_features"), nb::arg("most"), nb::arg("gamma"), nb::arg("tolerance"))
         .def(
             "transform",
             [](Landmarks& self, nb::handle X) { return features(self, X, nb::none()); },

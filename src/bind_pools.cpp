@@ -84,13 +84,6 @@ void bind_judge(nb::module_& m) {
                 self.core().rest().review();
             },
             "Decides whether all but the first expert rest; to be called every PERIOD steps.")
-        .def(
-            "add_alone",
-            [](JudgeModel& self, long steps) {
-                const JudgeModel::Use use(self);
-                self.core().rest().add_alone(steps);
-            },
-            nb::arg("steps"), "Counts steps of the first expert by itself.")
         .def_prop_ro(
             "is_resting", [](JudgeModel& self) { return self.core().rest().is_resting(); },
             nb::sig("def is_resting(self, /) -> bool"), "Whether all but the first expert rest.");

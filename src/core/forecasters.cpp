@@ -35,13 +35,12 @@ void say_who_tires(std::vector<Plan<long>>& plans, std::optional<bool> sleep) {
 Plan<long> plan_of(const GafMember& member, long d, long K, const GafReading& reading) {
     const PosteriorShape shape = shape_for(K, d, member.lam, member.drift, member.structure, false);
     std::unique_ptr<Readings<long>> readings;
-    if (shape.structure == Structure::full)
+    if (shape.rank > 0)
         readings = std::make_unique<GafReadings<GafRule>>(
             GafRule(K, member.beta, 1.0, reading.mu, reading.ladder), reading.alphas);
     else
         readings = std::make_unique<GafReadings<ClassGafRule>>(
-            ClassGafRule(K, member.beta, 1.0, reading.mu, shape.structure == Structure::shared),
-            reading.alphas);
+            ClassGafRule(K, member.beta, 1.0, reading.mu, shape.is_shared()), reading.alphas);
     return {shape, std::move(readings), member.always_awake, member.view, member.awake};
 }
 
@@ -65,6 +64,7 @@ Structure structure_called(const std::string& name) {
     if (name == "full") return Structure::full;
     if (name == "blocks") return Structure::blocks;
     if (name == "shared") return Structure::shared;
+    if (name == "growing") return Structure::growing;
     if (name == "diagonal") return Structure::diagonal;
     throw std::invalid_argument("no structure is called " + name);
 }
@@ -72,7 +72,10 @@ Structure structure_called(const std::string& name) {
 PosteriorShape shape_for(long K, long d, double lam, double drift, Structure structure,
                          bool apart) {
     const bool one = !apart && K == 2 && structure != Structure::diagonal;
-    if (structure == Structure::full || one) return {K - 1, d, K - 1, lam, drift};
+    if (structure == Structure::full || one) {
+        const Structure kept = structure == Structure::growing ? structure : Structure::full;
+        return {K - 1, d, K - 1, lam, drift, 0, 0, kept};
+    }
     return {K, d, 0, lam, drift, 0, 0, structure};
 }
 

@@ -40,7 +40,7 @@ using OfLabels = std::unique_ptr<AnyForecaster<long>>;
 using OfTargets = std::unique_ptr<AnyForecaster<double>>;
 using Ladder = std::shared_ptr<const std::vector<Rung>>;
 
-/// full, blocks, shared or diagonal.
+/// full, blocks, shared, growing or diagonal.
 Structure structure_called(const std::string& name);
 
 /// The shape of a posterior of K classes. With structure it is in the coordinates of the classes;

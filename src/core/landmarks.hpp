@@ -2,6 +2,8 @@
 // exp(-gamma |l_i - x|^2) of an input at the landmarks l_i, and L L^T is the kernel matrix of the
 // landmarks. What they leave unexplained of x is the residual 1 - |phi|^2. A row whose residual is
 // large becomes a landmark: L grows by a row, and there is one more feature.
+//
+// Rows that come together are multiplied by L^-1, in blocks; one by itself is solved for.
 #pragma once
 
 #include "symmetric.hpp"
@@ -10,11 +12,12 @@ namespace MIXABLE_ISA {
 
 class Landmarks {
    public:
-    Landmarks(long features, long most, double gamma, double tolerance)
+    Landmarks(long features, long most, double gamma, double tolerance, const Blas& blas)
         : d(features),
           m(most),
           gamma_(gamma),
           tolerance_(tolerance),
+          blas_(blas),
           at_(m * d),
           factor_(m * m),
           inputs_(d * W),
@@ -33,6 +36,7 @@ class Landmarks {
     void set(const double* landmarks, const double* factor, long r, long features) {
         at_.clear();
         factor_.clear();
+        inverted_ = 0;
         r_ = r;
         for (long i = 0; i < r; ++i) {
             copy(landmarks + i * features, features, at_ + i * d);
@@ -42,6 +46,7 @@ class Landmarks {
     /// The same for those of another map.
     void adopt(const Landmarks& other) {
         at_.clear();
+        inverted_ = 0;
         r_ = other.r_;
         for (long i = 0; i < r_; ++i) {
             copy(other.at_ + i * other.d, other.d, at_ + i * d);
@@ -63,8 +68,8 @@ class Landmarks {
 
     /// The features of n rows, each as if it were the next one.
     void transform_many(const double* X, long n, double* out) {
-        for (long t = 0; t < n; t += W) {
-            const long rows = std::min(long(W), n - t);
+        for (long t = 0; t < n; t += block) {
+            const long rows = std::min(block, n - t);
             some_rows(X + t * d, rows, out + t * m);
             for (long i = 0; i < rows; ++i) finish(out + (t + i) * m);
         }
@@ -73,7 +78,7 @@ class Landmarks {
     void learn_many(const double* X, const bool* counts, long n, double* out) {
         bool is_growing = true;
         for (long t = 0; t < n;) {
-            const long rows = is_growing ? 1 : std::min(long(W), n - t);
+            const long rows = is_growing ? 1 : std::min(block, n - t);
             some_rows(X + t * d, rows, out + t * m);
             is_growing = false;
             for (long i = 0; i < rows && !is_growing; ++i, ++t) {
@@ -95,8 +100,64 @@ class Landmarks {
         return true;
     }
 
+    static constexpr long block = 32;      // rows that come together
+    static constexpr long by_blas = 48;    // the fewest landmarks for BLAS
+    static constexpr long panel = 64;      // rows of L^-1 that are multiplied together
+    static constexpr double much = 1e4;    // gamma |x|^2 beyond which |x - l|^2 is by differences
+    static constexpr double least = 1e-6;  // the tolerance below which L^-1 would lose digits
+
     void some_rows(const double* X, long rows, double* out) {
         if (rows == 1) return one_row(X, out);
+        if (r_ >= by_blas && d > 0 && tolerance_ >= least && rows_by_blas(X, rows, out)) return;
+        for (long t = 0; t < rows; t += W)
+            few_rows(X + t * d, std::min(long(W), rows - t), out + t * m);
+    }
+
+    /// By |x|^2 + |l|^2 - 2 x . l, unless that would lose digits; then false.
+    bool rows_by_blas(const double* X, long rows, double* out) {
+        extend_inverse();
+        double squares[block];
+        for (long t = 0; t < rows; ++t) {
+            squares[t] = squared_norm(X + t * d, d);
+            if (!(gamma_ * (squares[t] + longest_) <= much)) return false;
+        }
+        blas_.gemm(false, true, rows, r_, d, 2 * gamma_, X, d, at_, d, 0.0, values_, stride_);
+        for (long t = 0; t < rows; ++t) {
+            double* values = values_ + t * stride_;
+            for (long i = 0; i < r_; i += W) {
+                const vec exponent = load(values + i) - gamma_ * (squares[t] + load(squares_ + i));
+                store(values + i, exp(exponent < 0.0 ? exponent : vec{}));
+            }
+        }
+        for (long j = 0; j < r_; j += panel) {
+            const long width = std::min(panel, r_ - j);
+            blas_.gemm(false, true, rows, width, j + width, 1.0, values_, stride_,
+                       inverse_ + j * stride_, stride_, 0.0, out + j, m);
+        }
+        return true;
+    }
+    /// Row i of L^-1 is (-l^T L^-1, 1) / L_ii, where (l, L_ii) is that of L.
+    void extend_inverse() {
+        if (inverse_.size() == 0) {
+            stride_ = pad_to(m, 8);
+            inverse_ = Buffer(m * stride_);
+            values_ = Buffer(block * stride_);
+            squares_ = Buffer(stride_);
+        }
+        if (inverted_ == 0) longest_ = 0;
+        for (; inverted_ < r_; ++inverted_) {
+            const long i = inverted_;
+            const double *row = factor_ + i * m, by = 1.0 / row[i];
+            double* out = inverse_ + i * stride_;
+            combine_row(i, i, row, inverse_, stride_, out);
+            for (long j = 0; j < i; ++j) out[j] *= -by;
+            out[i] = by;
+            squares_[i] = squared_norm(at_ + i * d, d);
+            longest_ = std::max(longest_, squares_[i]);
+        }
+    }
+
+    void few_rows(const double* X, long rows, double* out) {
         for (long l = 0; l < d; ++l)  // one row in each lane
             for (long lane = 0; lane < W; ++lane)
                 inputs_[l * W + lane] = X[std::min(lane, rows - 1) * d + l];
@@ -135,8 +196,13 @@ class Landmarks {
     }
 
     double gamma_, tolerance_;
+    Blas blas_;
     long r_ = 0;
     Buffer at_, factor_, inputs_, lanes_;
+    // L^-1, as far as it is known; kernel values of rows; the |l|^2, and the largest.
+    long inverted_ = 0, stride_ = 0;
+    Buffer inverse_, values_, squares_;
+    double longest_ = 0;
 };
 
 }  // namespace MIXABLE_ISA

@@ -60,7 +60,6 @@ class Rest {
 
    private:
     static constexpr long patience = 2;                  // reviews in a row without a gain
-    static constexpr double least_gain = 0.005;          // of the first expert's loss
     static constexpr long shortest = 32, longest = 512;  // reviews that a rest lasts: doubled
     static constexpr long most_idle = 64;
 

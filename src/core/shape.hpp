@@ -14,9 +14,9 @@ struct Panel {
 };
 
 /// What is kept of A^-1: all of it; a d x d block for each prediction; one such block that serves
-/// them all; its diagonal; nothing, since only the mean is followed, by gradient descent; nothing
-/// of the inputs, since the classes are counted.
-enum class Structure { full, blocks, shared, diagonal, gradient, rates };
+/// them all; the same of the features met so far; its diagonal; nothing, since only the mean is
+/// followed, by gradient descent; nothing of the inputs, since the classes are counted.
+enum class Structure { full, blocks, shared, growing, diagonal, gradient, rates };
 
 struct PosteriorShape {
     long k, d, rank;    // linear predictions, features, columns of F (0 with structure)
@@ -53,7 +53,11 @@ struct PosteriorShape {
         return out;
     }
     /// The d x d matrices of a posterior with structure.
-    long matrices() const { return structure == Structure::shared ? 1 : k; }
+    long matrices() const { return is_shared() ? 1 : k; }
+    /// Whether one matrix serves all predictions.
+    bool is_shared() const {
+        return structure == Structure::shared || structure == Structure::growing;
+    }
     /// Multiplications of a step, roughly.
     double cost() const {
         const double n = double(d), K = double(k), small = K * (n + 100);
@@ -68,7 +72,8 @@ struct PosteriorShape {
         if (structure == Structure::diagonal || structure == Structure::gradient)
             return double(sizeof(double)) * n * (2 * K + double(diagonal_block));
         if (structure != Structure::full) {
-            const double squares = (drift == 0 ? 2 : 1) * s * double(d) * n;
+            const bool twice = drift == 0 && structure != Structure::growing;
+            const double squares = (twice ? 2 : 1) * s * double(d) * n;
             return double(sizeof(double)) * (squares + n * (K + (s + 2) * 2.0 * 32));
         }
         const double D = double(k) * double(d), r = double(capacity());

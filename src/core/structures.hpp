@@ -6,6 +6,7 @@
 #include "blocks.hpp"
 #include "diagonal.hpp"
 #include "gradient.hpp"
+#include "growing.hpp"
 #include "rates.hpp"
 
 namespace MIXABLE_ISA {
@@ -16,6 +17,8 @@ inline std::unique_ptr<State> make_state(const PosteriorShape& shape, const Blas
             return std::make_unique<Posterior>(shape, blas);
         case Structure::diagonal:
             return std::make_unique<Diagonal>(shape);
+        case Structure::growing:
+            return std::make_unique<Growing>(shape, blas);
         case Structure::gradient:
             return std::make_unique<GradientState>(shape.k, shape.d, shape.radius);
         case Structure::rates:

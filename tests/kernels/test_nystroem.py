@@ -37,3 +37,19 @@ def test_rows_that_do_not_count_never_become_landmarks(rng):
         without = without.learn(z[None, :])[1] if counted else without
     np.testing.assert_allclose(features, each, atol=1e-12)
     np.testing.assert_allclose(learned.landmarks, without.landmarks)
+
+
+def test_tables_have_the_features_of_single_rows(rng):
+    """Of many landmarks tables are multiplied by L^-1; far rows are not, nor small tolerances."""
+    Z = rng.normal(size=(400, 5))
+    for scale, tolerance in ((1.0, 1e-3), (1.0, 1e-8), (1e5, 1e-3)):
+        many = Nystroem(5, 120, gamma=0.1 / scale**2, tolerance=tolerance)
+        features, learned = many.learn(scale * Z)
+        assert len(learned.landmarks) > 100
+        each = np.vstack([learned.transform(row) for row in scale * Z[:, None]])
+        np.testing.assert_allclose(learned.transform(scale * Z), each, atol=1e-9)
+        np.testing.assert_allclose(features[350:], each[350:], atol=1e-9)
+    far = np.array([1e9, 0, 0, 0, 0]) + Z  # gamma |x|^2 is large, differences are not
+    _, learned = Nystroem(5, 120, gamma=0.1).learn(far)
+    each = np.vstack([learned.transform(row) for row in far[:, None]])
+    np.testing.assert_allclose(learned.transform(far), each, atol=1e-9)

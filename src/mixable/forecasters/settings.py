@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mixable import _validate
 from mixable.forecasters.ensemble import as_list
-from mixable.forecasters.structure import checked_structure
+from mixable.forecasters.structure import IN_MIXTURES, checked_structure
 from mixable.losses import Logistic
 
 
@@ -162,11 +162,16 @@ def checked_structures(
     if structure is None:
         return structures(n_features, n_classes, grid)
     if isinstance(structure, str):
-        return (checked_structure(structure),) * len(grid)
-    each = tuple(map(checked_structure, as_list(structure, "structure")))
+        structure = (structure,) * len(grid)
+    each = tuple(
+        checked_structure(one, among=IN_MIXTURES) for one in as_list(structure, "structure")
+    )
     if len(each) != len(grid):
         wanted = f"one entry for each of the {len(grid)} settings of the grid"
         raise ValueError(f"structure must have {wanted}, got {each!r:.80}")
+    for one, (*_, drift) in zip(each, grid, strict=True):
+        if one == "growing" and drift > 0:
+            raise ValueError('structure="growing" takes no drift')
     return each
 
 

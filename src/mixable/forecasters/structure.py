@@ -16,18 +16,23 @@ if TYPE_CHECKING:
 
 STRUCTURES = ("full", "blocks", "shared", "diagonal")
 
+IN_MIXTURES = (*STRUCTURES, "growing")
+"""Those that a posterior of a mixture may have. "growing" is shared, of the features met so far."""
 
-def checked_structure(structure: str, name: str = "structure") -> str:
+
+def checked_structure(
+    structure: str, name: str = "structure", among: tuple[str, ...] = STRUCTURES
+) -> str:
     """Refuse what is not the name of a structure."""
-    if not isinstance(structure, str) or structure not in STRUCTURES:
-        names = ", ".join(map(repr, STRUCTURES))
+    if not isinstance(structure, str) or structure not in among:
+        names = ", ".join(map(repr, among))
         raise ValueError(f"{name} must be one of {names}, got {structure!r:.80}")
     return structure
 
 
 def in_mixture(structure: str, n_classes: int) -> str:
     """The structure that a mixture uses: of two classes, the full posterior is one block."""
-    return structure if n_classes > 2 or structure == "diagonal" else "full"
+    return structure if n_classes > 2 or structure in ("diagonal", "growing") else "full"
 
 
 def shapes(n_features: int, n_classes: int, structure: str) -> dict[str, tuple[int, int]]:
@@ -39,6 +44,8 @@ def shapes(n_features: int, n_classes: int, structure: str) -> dict[str, tuple[i
         return {"counts": (1, K)}
     if structure == "full":
         return {"V": (K - 1, d), "A_inverse": ((K - 1) * d, (K - 1) * d)}
+    if structure == "growing":
+        return {"V": (1 if K == 2 else K, d)}
     rows = {"blocks": K * d, "shared": d, "diagonal": K}[structure]
     return {"V": (K, d), "S": (rows, d)}
 
@@ -55,8 +62,8 @@ def refuse_if_too_large(
     what = f"{type(forecaster).__name__} with {d} features and {K} classes"
     total = 0.0
     for structure, drift in posteriors:
-        rows, columns = list(shapes(d, K, structure).values())[1]
+        rows, columns = [*shapes(d, K, structure).values(), (d, d)][1]
         _validate.memory(8.0 * rows * columns, what)  # the core's integers have limits
-        k = K - 1 if structure == "full" else K
+        k = K - 1 if structure == "full" else K  # growing: of two classes one, but it is small
         total += _core.posterior_bytes(k, d, rank or k, drift > 0, structure)
     _validate.memory(total, what)

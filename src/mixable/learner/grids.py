@@ -143,5 +143,5 @@ def curved_ridge() -> tuple[tuple[float, ...], dict[str, Any]]:
 
 def curved(effort: str) -> dict[str, Any]:
     """Return the parameters of a curved expert of kernel="auto"."""
-    structure = None if effort == "auto" else "blocks"
+    structure = "growing" if effort == "auto" else "blocks"
     return {"grid": list(CURVED_GRID), "structure": structure, "guard": None, "scale": 1.0}

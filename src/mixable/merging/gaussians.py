@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mixable._types import Array
+from mixable._types import Array, Truths
 from mixable.integrals import helmert
 
 State = dict[str, Any]
@@ -171,6 +171,12 @@ def read(state: State, lam: float, drift: float) -> Gaussian:
             U = state["T"] @ P
             A = np.linalg.inv(_from_lower(state["A_inverse"]) - U.T @ U + n * drift * np.eye(k * d))
         return Gaussian(kind="full", A=A[None], mean=mean.reshape(1, -1), **common)
+    if "places" in state:
+        places = state["places"][0].astype(int)
+        S = np.eye(d) / lam
+        S[np.ix_(places, places)] = state["S"] - state["Q"].T @ state["Q"]
+        A = np.asarray(np.linalg.inv(S), dtype=np.float64)
+        return Gaussian(kind="growing", A=A[None], mean=V, **common)
     if "roots" in state:
         n, X = state["pending"], state["X"]
         s = len(state["S"]) // d
@@ -200,6 +206,12 @@ def write(known: Gaussian) -> State:
     if known.kind == "diagonal":
         return {**out, "S": S.reshape(k, d)}
     regulariser = known.lam if known.drift == 0 else 0.0
+    if known.kind == "growing":
+        places = np.flatnonzero((known.mean != 0).any(axis=0) | _is_coupled(known.A[0], known.lam))
+        n = len(places)
+        out.update(pending=0, learned=n, regulariser=regulariser, owed=0.0)
+        arrays = {"places": places[None].astype(float), "S": S[0][np.ix_(places, places)]}
+        return {**out, **arrays, "Q": np.empty((0, n))}
     out.update(pending=0, since_refresh=0, regulariser=regulariser, X=np.empty((0, d)))
     width, matrices = known.A.shape[-1], len(known.A)
     out["P"] = np.empty((0, width))
@@ -211,6 +223,11 @@ def write(known: Gaussian) -> State:
     else:
         out.update(S=S.reshape(-1, d), roots=np.empty((0, matrices)))
     return out
+
+
+def _is_coupled(A: Array, lam: float) -> Truths:
+    """Which features the rows have said something about."""
+    return np.asarray((lam * np.eye(len(A)) != A).any(axis=0))
 
 
 def _from_lower(A: Array) -> Array:
