@@ -225,7 +225,7 @@ class Growing final : public State {
         if (n == 0) return true;
         Buffer now(n * n);
         present(now);
-        return is_symmetric(S, n, stride_) && is_definite(blas_, n, now, limit / square);
+        return is_symmetric(S, n, stride_, true) && is_definite(blas_, n, now, limit / square);
     }
 
    private:
