@@ -62,7 +62,7 @@ class Shapes {
             values.push_back(value);
         };
         for (long i = 0; i < d; ++i) {
-            const char what = shown ? shown[i] : shown_all;
+            const char what = shown ? shown[i] : char(shown_all);
             if (std::isnan(x[i]) || what == not_shown) continue;
             if (linear_ && z[i] != 0) put(mixed(3, std::uint64_t(i), 0), z[i]);
             if (what == shown_without_bins) continue;
