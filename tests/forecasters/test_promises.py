@@ -85,7 +85,8 @@ def test_copies_go_on_with_the_same_bits_and_apart(make, duplicate, at):
     if at:
         original.run(X[:at], make.Y[:at])
     twin = duplicate(original)
-    assert np.array_equal(twin.run(X[at:], make.Y[at:]), original.run(X[at:], make.Y[at:]))
+    rest = slice(at, at + 25)
+    assert np.array_equal(twin.run(X[rest], make.Y[rest]), original.run(X[rest], make.Y[rest]))
     assert np.array_equal(twin.coef, original.coef)
     twin.learn(X[0], 0)
     assert twin.steps == original.steps + 1
