@@ -35,11 +35,6 @@ def test_parameters_are_given_by_name(kind):
     assert kind(lam=0.1).clone().lam == 0.1
 
 
-def test_check_estimator():
-    checks.check_estimator(mx.river.GAFClassifier())
-    checks.check_estimator(mx.river.GAFRegressor())
-
-
 def test_below_every_linear_model_of_river_at_its_best_learning_rate():
     data = list(datasets.ImageSegments())
 
@@ -123,7 +118,7 @@ def test_regression_and_its_intervals():
     assert model.predict_interval_one({"a": 1.0}) == (-np.inf, np.inf)
     hits = []
     for t, (x, y) in enumerate(datasets.TrumpApproval()):
-        if t > 200:
+        if t > 200 and t % 4 == 0:
             low, high = model.predict_interval_one(x, level=0.8)
             hits.append(low <= y <= high)
         model.learn_one(x, y)
