@@ -43,10 +43,10 @@ def effect(kind: str, seconds: Any, gap: Any, x: Any) -> Any:
     hour, day = seconds / 3600 % 24, seconds // 86400 % 7
     angle, late = 2 * np.pi * hour / 24, np.arange(len(x)) > len(x) // 2
     return {
-        "office": 2.5 * ((hour > 9) & (hour < 17) & (day < 5)),
+        "office": np.where((hour > 9) & (hour < 17) & (day < 5), 2.5, 0.0),
         "hour*x": 2 * np.sin(angle) * x,
         "since": np.log1p(gap) - 4,
-        "since step": 2.5 * (gap < 30),
+        "since step": np.where(gap < 30, 2.5, 0.0),
         "since*x": (np.log1p(gap) - 4) * x,
         "smooth peak": 3 * np.exp(-(((hour - 13) % 24) ** 2) / 8),
         "weekend*hour": 1.5 * np.where(day > 4, np.sin(angle), np.cos(angle)),
@@ -76,7 +76,7 @@ def stream(seed: int, kind: str, n: int = 6000, K: int = 2, gap: float = 600.0) 
         score += effect(kind, seconds, gaps, x)[:, None] * rng.normal(size=(1, K))
     p = np.exp(score - score.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
-    y = (rng.random(n)[:, None] > np.cumsum(p, 1)[:, :-1]).sum(1)
+    y = np.count_nonzero(rng.random(n)[:, None] > np.cumsum(p, 1)[:, :-1], axis=1)
     start = datetime(2024, 1, 1)
     times = [start + timedelta(seconds=float(each)) for each in seconds]
     columns = {

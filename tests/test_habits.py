@@ -97,14 +97,24 @@ def test_the_finder_of_counted_truths_finds_them():
         assert not any(map(counts_truths, ast.walk(ast.parse(good)))), good
 
 
-def test_truths_are_not_numbers():
+def is_choice_within_another(node):
+    """Whether a conditional expression has one as a part."""
+    parts = (node.test, node.body, node.orelse) if isinstance(node, ast.IfExp) else ()
+    return any(isinstance(part, ast.IfExp) for part in parts)
+
+
+def test_the_finder_of_choices_finds_them():
+    assert any(map(is_choice_within_another, ast.walk(ast.parse("a if b else c if d else e"))))
+
+
+def test_truths_are_not_numbers_and_choices_are_not_within_others():
     """`np.count_nonzero`, `len` of a list and `np.where` say what is meant."""
     bad = [
         f"{path}:{node.lineno}: {ast.unparse(node)}"
         for folder in ("src", "tests", "benchmarks", "examples")
         for path in (ROOT / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if counts_truths(node)
+        if counts_truths(node) or is_choice_within_another(node)
     ]
     assert not bad
 

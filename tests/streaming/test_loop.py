@@ -86,7 +86,7 @@ def test_the_mixture_resumes_to_the_same_bytes_in_the_midst_of_growing(tmp_path)
     rng = np.random.default_rng(1)
     lines = []
     for t in range(180):
-        names = "ab" if t <= 60 else "abc" if t <= 120 else "abcd"
+        names = "abcd"[: 2 + max(t - 1, 0) // 60]
         x = dict(zip(names, rng.normal(size=len(names)).tolist(), strict=True))
         lines.append(
             json.dumps({**x, "y": ["no", "yes", 3][int(rng.integers(3 if t > 100 else 2))]}) + "\n"
