@@ -41,7 +41,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         The posteriors, (lam, beta, drift) each; lam in units of the inputs' mean square, drift in
         units of its inverse.
     structure
-        What the posteriors keep, as in GAF, or "growing" (shared, for features that are 0 at first):
+        What the posteriors keep, as in GAF, or "growing" (shared, of features that are 0 at first):
         one word, or one for each of the grid. None chooses by size; see docs/no-tuning.md.
     views
         Which view each posterior of the grid sees: inputs may consist of several descriptions of
