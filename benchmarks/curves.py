@@ -1,9 +1,12 @@
 """What curves bring and cost: log loss and time of the linear and of the default classifier.
 
-    python benchmarks/curves.py
+    python benchmarks/curves.py [landmarks]
+
+`landmarks` has the default with other ceilings of its landmarks (n_components) in place of the
+linear one.
 
 One pass over raw rows in the order of `default_rng(0)`, each row forecast before its label is
-learned. Time is of one core: the least of three runs in which both take their turn.
+learned. Time is of one core: the least of three runs in which all take their turn.
 """
 
 import os
@@ -11,6 +14,7 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import sys
 import time
 
 import numpy as np
@@ -19,7 +23,8 @@ from sklearn.datasets import load_digits
 import mixable as mx
 
 ROUNDS = 3
-KERNELS = (None, "auto")
+KINDS = {"linear": {"kernel": None}, "default": {}}
+CEILINGS = {f"{m} landmarks": {"n_components": m} for m in (50, 100, 200, 300, 400)}
 
 
 def streams():
@@ -37,9 +42,9 @@ def streams():
     yield "jumps, 5,000 rows", *mx.datasets.make_drift(5000, kind="jump")
 
 
-def measured(kernel, X, y):
+def measured(options, X, y):
     """Log loss and microseconds of one pass."""
-    model = mx.GAFClassifier(kernel=kernel)
+    model = mx.GAFClassifier(**options)
     start = time.process_time()
     p = model.prequential(X, y, classes=range(int(y.max()) + 1))
     seconds = time.process_time() - start
@@ -48,13 +53,15 @@ def measured(kernel, X, y):
 
 def main():
     """Print a table in Markdown."""
-    measured("auto", *mx.datasets.make_drift(100, kind="none"))  # imports
-    print("| stream | loss, linear | loss, default | us, linear | us, default |")
-    print("|---|---|---|---|---|")
+    kinds = CEILINGS if "landmarks" in sys.argv[1:] else KINDS
+    measured({}, *mx.datasets.make_drift(100, kind="none"))  # imports
+    heads = [f"{what}, {kind}" for what in ("loss", "us") for kind in kinds]
+    print("| stream |", " | ".join(heads), "|")
+    print("|---" * (len(heads) + 1) + "|")
     for name, X, y in streams():
-        runs = [[measured(kernel, X, y) for kernel in KERNELS] for _ in range(ROUNDS)]
+        runs = [[measured(options, X, y) for options in kinds.values()] for _ in range(ROUNDS)]
         losses = [f"{loss:.3f}" for loss, _ in runs[0]]
-        times = [f"{min(run[i][1] for run in runs):.0f}" for i in range(len(KERNELS))]
+        times = [f"{min(run[i][1] for run in runs):.0f}" for i in range(len(kinds))]
         print(f"| {name} |", " | ".join(losses + times), "|", flush=True)
 
 

@@ -36,46 +36,48 @@ class SharedGaf {
         }
     }
 
+    // Phi (N x K) has rows of pad(K) numbers, with zeros behind the K.
+
     /// p = softmax(Phi^T w).
-    void predict(const double* Phi, long K, double* p) const {
-        logits(Phi, K, w, p);
-        softmax(K, p);
+    void predict(const double* Phi, long K, double* p) {
+        reserve(K);
+        logits(Phi, K, w, work_);
+        softmax(K, work_);
+        copy(work_, K, p);
     }
 
     /// E softmax(Phi^T (w + N(0, A^-1 / (2 alpha)))) in closed form. Of many classes, with the mean
     /// variance of a difference in place of each.
     void predict(const double* Phi, long K, double alpha, double* p) {
         reserve(K);
-        double *spread = work_, *m = work_ + K * N;  // S Phi, and Phi^T w
-        double mean = 0;
-        for (long c = 0; c < K; ++c) {
-            for (long i = 0; i < N; ++i) {
-                double sum = 0;
-                for (long j = 0; j < N; ++j) sum += S[i * N + j] * Phi[j * K + c];
-                spread[c * N + i] = sum;
-                mean += 2 * sum * Phi[i * K + c] / double(K - 1);
-            }
-        }
+        const long n = pad(K);
+        double *spread = work_, *m = spread + N * n, *variance = m + n;  // S Phi, and Phi^T w
+        combine(N, K, N, 1.0, {S, N, 1}, Phi, n, spread, n, false);
         logits(Phi, K, w, m);
         const double factor = pi_by_8 * 0.5 / alpha;
         if (K > most_pairs) {
+            const double mean = 2 * plain_dot(spread, Phi, N * n) / double(K - 1);
             const double scale = 1.0 / std::sqrt(1 + factor * mean);
-            for (long c = 0; c < K; ++c) p[c] = scale * m[c];
-            softmax(K, p);
+            for (long c = 0; c < n; ++c) m[c] *= scale;
+            softmax(K, m);
+            copy(m, K, p);
             return;
         }
         double total = 0;
         for (long c = 0; c < K; ++c) {
-            double sum = 0;
-            for (long j = 0; j < K; ++j) {
-                double variance = 0;
-                for (long i = 0; i < N; ++i)
-                    variance +=
-                        (Phi[i * K + c] - Phi[i * K + j]) * (spread[c * N + i] - spread[j * N + i]);
-                const double exponent =
-                    (m[j] - m[c]) / std::sqrt(1 + factor * std::max(variance, 0.0));
-                sum += std::exp(std::min(exponent, 700.0));
+            set_to_zero(variance, n);
+            for (long i = 0; i < N; ++i) {
+                const double own = Phi[i * n + c], wide = spread[i * n + c];
+                for (long j = 0; j < n; j += W)
+                    store(variance + j, load(variance + j) + (own - load(Phi + i * n + j)) *
+                                                                 (wide - load(spread + i * n + j)));
             }
+            double sum = 0;
+            for (long j = 0; j < n; j += W) {
+                const vec width = root(1.0 + factor * max(load(variance + j), vec{}));
+                store(variance + j, exp((load(m + j) - m[c]) / width));
+            }
+            for (long j = 0; j < K; ++j) sum += variance[j];
             total += p[c] = 1.0 / sum;
         }
         for (long c = 0; c < K; ++c) p[c] /= total;
@@ -92,7 +94,7 @@ class SharedGaf {
         for (int iteration = 0; iteration < 50; ++iteration) {
             curvature(Phi, K, q, at, H);
             for (long i = 0; i < N; ++i) {
-                double gradient = weight * (at[i] - Phi[i * K + y]);
+                double gradient = weight * (at[i] - Phi[i * pad(K) + y]);
                 for (long j = 0; j < N; ++j) {
                     gradient += 2 * A[i * N + j] * (u[j] - w[j]);
                     H[i * N + j] = weight * H[i * N + j] + 2 * A[i * N + j];
@@ -101,7 +103,7 @@ class SharedGaf {
             }
             const double slope = solve(H, step);  // step^T H step, the decrement
             // So near the minimum a full step goes down, and the next would be lost in rounding.
-            const bool is_near = slope <= 1e-8 * weight, is_last = !(slope > 1e-14 * weight);
+            const bool is_near = slope <= 1e-8 * weight, is_last = !(slope > 1e-10 * weight);
             for (double fraction = 1; fraction > 1e-10; fraction *= 0.5) {
                 for (long i = 0; i < N; ++i) trial[i] = u[i] - fraction * step[i];
                 const double next = objective(Phi, K, y, weight, trial, q);
@@ -141,19 +143,17 @@ class SharedGaf {
    private:
     static constexpr long most_pairs = 12;
 
-    static void logits(const double* Phi, long K, const double* u, double* out, long N) {
-        for (long c = 0; c < K; ++c) out[c] = 0;
-        for (long i = 0; i < N; ++i)
-            for (long c = 0; c < K; ++c) out[c] += u[i] * Phi[i * K + c];
-    }
+    /// Phi^T u, with zeros behind.
     void logits(const double* Phi, long K, const double* u, double* out) const {
-        logits(Phi, K, u, out, N);
+        combine(1, K, N, 1.0, {u, 0, 1}, Phi, pad(K), out, pad(K), false);
     }
     static double softmax(long K, double* z) {
         const double top = *std::max_element(z, z + K);
         double total = 0;
-        for (long c = 0; c < K; ++c) total += z[c] = std::exp(z[c] - top);
+        for (long c = 0; c < K; c += W) store(z + c, exp(load(z + c) - top));
+        for (long c = 0; c < K; ++c) total += z[c];
         for (long c = 0; c < K; ++c) z[c] /= total;
+        set_to_zero(z + K, pad(K) - K);
         return top + std::log(total);
     }
     /// What is minimised, and q = softmax(Phi^T u).
@@ -168,13 +168,15 @@ class SharedGaf {
     }
     /// at = Phi q and H = Phi (diag(q) - q q^T) Phi^T.
     void curvature(const double* Phi, long K, const double* q, double* at, double* H) const {
-        for (long i = 0; i < N; ++i) at[i] = plain_dot(Phi + i * K, q, K);
+        const long n = pad(K);
+        for (long i = 0; i < N; ++i) at[i] = plain_dot(Phi + i * n, q, n);
         for (long i = 0; i < N; ++i)
             for (long j = 0; j <= i; ++j) {
-                double sum = 0;
-                for (long c = 0; c < K; ++c)
-                    sum += (Phi[i * K + c] - at[i]) * (Phi[j * K + c] - at[j]) * q[c];
-                H[i * N + j] = H[j * N + i] = sum;
+                vec sums{};
+                for (long c = 0; c < n; c += W)
+                    sums += (load(Phi + i * n + c) - at[i]) * (load(Phi + j * n + c) - at[j]) *
+                            load(q + c);
+                H[i * N + j] = H[j * N + i] = sum(sums);
             }
     }
     /// b <- H^-1 b by Cholesky; returns b^T H^-1 b. H is spoiled.
@@ -204,7 +206,7 @@ class SharedGaf {
     }
     /// Room for K classes.
     void reserve(long K) {
-        const long size = std::max(K * (N + 1), N * (N + 4) + K);
+        const long n = pad(K), size = std::max(n * (N + 2), N * (N + 4) + n);
         if (work_.size() < size) work_ = Buffer(size);
     }
     void invert(Buffer& M) const {
@@ -229,7 +231,7 @@ class Judge final : public AnyForecaster<long> {
           pools_{SharedGaf(N, lam, 1.0, 0.0), SharedGaf(N, lam, 1.0, drift)},
           weights_(N + readings, share),
           rest_(least_gain),
-          Phi_(N * K),
+          Phi_(N * pad(K)),
           forecasts_((N + readings) * K),
           likelihood_(N + readings) {
         start_over();
@@ -334,12 +336,13 @@ class Judge final : public AnyForecaster<long> {
     /// Sets Phi, centred over the classes, and what all say.
     void read(const double* x) {
         for (long e = 0; e < N; ++e) {
-            double mean = 0;
-            for (long c = 0; c < K; ++c) {
-                const double p = (1 - smoothing_) * x[e * K + c] + smoothing_ / double(K);
-                mean += Phi_[e * K + c] = std::log(p);
-            }
-            for (long c = 0; c < K; ++c) Phi_[e * K + c] -= mean / double(K);
+            double mean = 0, *logs = Phi_ + e * pad(K);
+            for (long c = 0; c < K; ++c)
+                logs[c] = (1 - smoothing_) * x[e * K + c] + smoothing_ / double(K);
+            for (long c = K; c < pad(K); ++c) logs[c] = 1;
+            for (long c = 0; c < K; c += W) store(logs + c, log(load(logs + c)));
+            for (long c = 0; c < K; ++c) mean += logs[c];
+            for (long c = 0; c < K; ++c) logs[c] -= mean / double(K);
         }
         for (std::size_t i = 0; i < 2; ++i) {
             double* two = forecasts_ + 2 * long(i) * K;

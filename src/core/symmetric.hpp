@@ -40,7 +40,11 @@ inline bool invert_small(long n, double* A, long ld) {
         if (!(pivot > 0)) return false;
         row[i] = std::sqrt(pivot);
     }
-    Buffer M(n * n);  // row j is column j of L^-1
+    constexpr long few = 16;
+    double on_stack[few * few] = {};
+    Buffer on_heap;
+    if (n > few) on_heap = Buffer(n * n);
+    double* const M = n > few ? on_heap : on_stack;  // row j is column j of L^-1
     for (long j = 0; j < n; ++j) {
         double* column = M + j * n;
         column[j] = 1.0 / A[j * ld + j];

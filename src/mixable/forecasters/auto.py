@@ -41,9 +41,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         The posteriors, (lam, beta, drift) each; lam in units of the inputs' mean square, drift in
         units of its inverse.
     structure
-        What the posteriors keep, as in GAF: one word for all, or one for each of the grid. None
-        chooses by size, and again when it grows; see `structures` and docs/no-tuning.md. "growing"
-        is "shared" for features that are 0 at first: each takes time from when it is not.
+        What the posteriors keep, as in GAF, or "growing" (shared, of features that are 0 at first):
+        one word, or one for each of the grid. None chooses by size; see docs/no-tuning.md.
     views
         Which view each posterior of the grid sees: inputs may consist of several descriptions of
         n_features numbers each, one after the other. None: there is one.
