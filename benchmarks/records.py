@@ -1,6 +1,7 @@
 """Records from a shell: `mixable stream` beside Vowpal Wabbit and river, rare classes, memory, CSR.
 
     python benchmarks/records.py bank.csv.gz:subscribed ...   # files; without any, make_shop
+    python benchmarks/records.py rate bank.csv.gz:subscribed "numbers, coin"   # rates, five times
     python benchmarks/records.py rare                         # is a class of 1.6% forecast at 1.6%?
     python benchmarks/records.py memory [events]              # 2,000,000; half as many categories
     python benchmarks/records.py csr                          # 20,000 x 1,000,000, SGDClassifier
@@ -155,6 +156,32 @@ def softmax_of_river(data: list[Event], rate: float) -> float:
     return float(np.mean(nats))
 
 
+def write_namespaces(file: Path, data: list[Event], y: Any, K: int, *, as_words: bool) -> None:
+    """Write events in Vowpal Wabbit's format."""
+    with file.open("w") as out:
+        for (record, _), c in zip(data, y.tolist(), strict=True):
+            label = 2 * c - 1 if K == 2 else c + 1
+            out.write(f"{label} {namespaces(record, as_words=as_words)}\n")
+
+
+def rate(path: Path, target: str, setting: str, repeats: int = 5) -> None:
+    """Print the rates of both, one after the other, several times: machines are busy."""
+    data = events(path, target)
+    labels: dict[str, int] = {}
+    y = np.array([labels.setdefault(label, len(labels)) for _, label in data])
+    form, _, name = setting.partition(", ")
+    shares = []
+    with tempfile.TemporaryDirectory() as work:
+        file = Path(work, form)
+        write_namespaces(file, data, y, len(labels), as_words=form == "words")
+        for _ in range(repeats):
+            ours = stream(path, target, y, labels)["rate"]
+            theirs = vowpal_wabbit(file, y, len(labels), VW[name])[1]
+            shares.append(ours / theirs)
+            print(f"{path.name}: {ours:8,.0f} and {theirs:8,.0f} events/s: {shares[-1]:.2f}")
+    print(f"{path.name}: median {np.median(shares):.2f}")
+
+
 def compare(path: Path, target: str) -> None:
     """Run all on one file."""
     data = events(path, target)
@@ -172,10 +199,7 @@ def compare(path: Path, target: str) -> None:
         for as_words in (False, True):
             form = "words" if as_words else "numbers"
             file = Path(work, form)
-            with file.open("w") as out:
-                for (record, _), c in zip(data, y.tolist(), strict=True):
-                    label = 2 * c - 1 if K == 2 else c + 1
-                    out.write(f"{label} {namespaces(record, as_words=as_words)}\n")
+            write_namespaces(file, data, y, K, as_words=as_words)
             for name, options in VW.items():
                 results[f"{form}, {name}"] = vowpal_wabbit(file, y, K, options)
     best = min(results, key=lambda name: results[name][0][0])
@@ -325,6 +349,9 @@ def main() -> None:
         shop()
     elif first == "rare":
         rare()
+    elif first == "rate":
+        path, _, target = rest[0].rpartition(":")
+        rate(Path(path), target, rest[1])
     elif first == "memory":
         memory(int(rest[0]) if rest else 2_000_000)
     elif first == "csr":
