@@ -1,0 +1,116 @@
+"""What a bank of many models takes: memory, the time of a random key, saving and loading.
+
+    python benchmarks/bank.py [--keys 10000] [--features 20]
+
+Times are CPU time of the process, and the best of some rounds: a machine that others use adds to
+them, never takes away. A round is 5,000 examples, each predicted and then learned: by one model;
+by the models of a bank, each example by a key drawn at random; by a bank of one key.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import gc
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+import mixable as mx
+from mixable._verbs import verbs
+
+ROUND, ROUNDS = 5_000, 7
+
+
+def resident():
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def models(d):
+    """What one may put in a bank; estimators have met both labels."""
+    low = mx.GAFClassifier(kernel=None, effort="low")
+    return {
+        f"GAF({d}, 2)": mx.GAF(d, 2),
+        "GAFClassifier(kernel=None, effort='low')": low.partial_fit(
+            np.zeros((2, d)), [0, 1], classes=[0, 1]
+        ),
+    }
+
+
+def seconds(step, X, y, keys):
+    """The least CPU time of an example, over some rounds."""
+    best = np.inf
+    for _ in range(ROUNDS):
+        begin = time.process_time()
+        for key, x, label in zip(keys, X, y, strict=True):
+            step(key, x, label)
+        best = min(best, time.process_time() - begin)
+    return best / len(keys)
+
+
+def steps_of(bank):
+    def step(key, x, label):
+        bank.predict(key, x)
+        bank.learn(key, x, label)
+
+    return step
+
+
+def measured(name, n_keys, d):
+    """A line of the table."""
+    model, rng = models(d)[name], np.random.default_rng(0)
+    X = list(rng.normal(size=(ROUND, d)))
+    y = [int(x[0] > 0) for x in X]
+    bank = mx.Bank(model, memory=1e12)
+    step = steps_of(bank)
+    for i in range(100):
+        step(-1 - i, X[i], y[i])
+    gc.collect()
+    before = resident()
+    for key in range(n_keys):
+        step(key, X[key % ROUND], y[key % ROUND])
+    each = (resident() - before) / n_keys
+    keys = rng.integers(n_keys, size=ROUND).tolist()
+    drawn = seconds(step, X, y, keys)
+    of_one = seconds(steps_of(mx.Bank(model)), X, y, [0] * ROUND)
+    predict, learn = verbs(model)
+    own = mx.loads(mx.dumps(model))
+
+    def alone(_, x, label):
+        predict(own, x)
+        learn(own, x, label, 1.0)
+
+    single = seconds(alone, X, y, keys)
+    data = mx.dumps(own)
+    saved = seconds(lambda *_: mx.dumps(own), X[:200], y[:200], keys[:200])
+    loaded = seconds(lambda *_: mx.loads(data), X[:200], y[:200], keys[:200])
+    return (
+        f"| `{name}` | {len(data) / 1e3:.1f} | {each / 1e3:.1f} | {each * n_keys / 1e6:.0f} "
+        f"| {1e6 * single:.1f} | {1e6 * of_one:.1f} | {1e6 * drawn:.1f} | {drawn / single:.2f} "
+        f"| {1e3 * saved:.2f} | {1e3 * loaded:.2f} |"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keys", type=int, default=10_000)
+    parser.add_argument("--features", type=int, default=20)
+    options = parser.parse_args()
+    print(
+        "| model | saved, kB | in memory, kB | all keys, MB | alone, us | a bank of one, us ",
+        end="",
+    )
+    print("| random key, us | over alone | save, ms | load, ms |\n" + "|---" * 10 + "|", flush=True)
+    for name in models(options.features):  # a process each, since memory that is freed stays
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            job = process.submit(measured, name, options.keys, options.features)
+            print(job.result(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
