@@ -1,14 +1,18 @@
 // What makes rows of records, as Python objects: scaling, landmarks, shapes; and points.
 #include "bindings.hpp"
-#include "core/forecasters.hpp"
 #include "core/landmarks.hpp"
 #include "core/normal.hpp"
 #include "core/scaler.hpp"
+#include "core/shape.hpp"
 #include "core/shapes.hpp"
 #include "from_python.hpp"
 #include "saved.hpp"
 
 namespace MIXABLE_ISA {
+
+/// As in core/forecasters.hpp, whose rules and states this unit does not need.
+Structure structure_called(const std::string& name);
+
 namespace {
 
 /// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether

@@ -71,6 +71,20 @@ def test_a_build_that_the_machine_lacks_is_refused(monkeypatch):
         _core._choose()
 
 
+def test_a_build_that_is_not_installed_is_not_chosen(monkeypatch):
+    if _core.isa == "plain":
+        return
+    from mixable._core import _cpu
+
+    monkeypatch.setattr(_cpu, "x86_level", lambda: 4)
+    monkeypatch.delenv("MIXABLE_ISA", raising=False)
+    monkeypatch.setattr(_core, "_has", lambda build: build == "v3")
+    assert _core._choose() == "v3"
+    monkeypatch.setattr(_cpu, "x86_level", lambda: 2)
+    with pytest.raises(ImportError, match=r"compiled for x86-64-v3 here.*at most v2"):
+        _core._choose()
+
+
 def test_dir_shows_the_public_names_and_each_is_there():
     assert dir(mixable) == sorted([*mixable.__all__, "river"])
     assert all(getattr(mixable, name) is not None for name in dir(mixable))

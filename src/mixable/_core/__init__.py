@@ -10,13 +10,17 @@ import os
 from mixable._core import _cpu
 
 
+def _has(build: str) -> bool:
+    return importlib.util.find_spec(f"mixable._core._{build}") is not None
+
+
 def _choose() -> str:
     level = _cpu.x86_level()
-    if importlib.util.find_spec("mixable._core._plain") is not None:
+    if _has("plain"):
         builds, able = ["plain"], ["plain"]
     else:
-        builds = ["v2", "v3", "v4"]
-        able = [f"v{i}" for i in range(2, level + 1)]
+        builds = [build for build in ("v2", "v3", "v4") if _has(build)]
+        able = [build for build in builds if int(build[1:]) <= level]
     wanted = os.environ.get("MIXABLE_ISA", "")
     if wanted and wanted not in builds:
         raise ImportError(
@@ -29,7 +33,10 @@ def _choose() -> str:
             f"{', '.join(able) or 'none of the builds'}"
         )
     if not able:
-        raise ImportError("this machine's processor is older than x86-64-v2, which mixable needs")
+        raise ImportError(
+            f"mixable was compiled for x86-64-{', '.join(builds) or 'no level'} here, and this "
+            f"machine's processor has at most v{level}; install it anew, for v2 or later"
+        )
     return wanted or able[-1]
 
 

@@ -1,0 +1,129 @@
+r"""Numbers that the documents quote: a table of them names its command, and what is marked as
+results is what that command printed.
+
+`benchmarks/results/NAME.md` is what a command printed; its first line is the command. A page quotes
+lines of it between `<!-- results: NAME -->` and `<!-- /results -->`. To write such a file:
+
+    command='python benchmarks/points.py'
+    (echo "\$ $command"; $command) > benchmarks/results/points.md
+"""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
+RESULTS = ROOT / "benchmarks" / "results"
+MARK = re.compile(r"<!-- results: ([\w-]+) -->\n(.*?)<!-- /results -->", re.DOTALL)
+RACE = re.compile(r"<!-- peers: [^>]+ -->.*?<!-- /peers -->", re.DOTALL)
+FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^## +(.+)$", re.MULTILINE)
+# A command, a script, or a test by its name.
+COMMAND = re.compile(
+    r"python (?:-m )?(?P<script>(?:benchmarks|examples|tests)[/.][\w/.]+)"
+    r"|`(?P<part>(?:benchmarks|examples)/\w+\.py)"
+    r"|mixable (?:race|table1|hard-regime|kernels)\b"
+    r"|test_\w+\.py"
+)
+FRACTION = re.compile(r"(?<![\w.,])[-+]?\d*\.\d+(?![\w.])")
+
+# Sections whose tables have fractions that nobody measured: values of formulas.
+NOT_MEASURED = {("docs/theory.md", "Errata"), ("docs/theory.md", "The largest beta")}
+
+
+def sections(text):
+    """(title, body) of each section of the second level; what is quoted from the race is left out,
+    since tests/test_peers.py compares it.
+    """
+    parts = SECTION.split(RACE.sub("", text))
+    return [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def fractions_in_tables(body):
+    rows = [line for line in FENCE.sub("", body).splitlines() if line.startswith("|")]
+    return [
+        found for row in rows for found in FRACTION.findall(re.sub(r"`[^`]*`|\$[^$]*\$", "", row))
+    ]
+
+
+def unnamed(text):
+    """Titles of sections with a table of measurements, and no command beside it."""
+    return [
+        title
+        for title, body in sections(text)
+        if len(fractions_in_tables(body)) >= 3 and not COMMAND.search(body)
+    ]
+
+
+def misquoted(text):
+    """Lines that are marked as results, and are not among what the command printed."""
+    wrong = []
+    for name, body in MARK.findall(text):
+        command, *printed = (RESULTS / f"{name}.md").read_text(encoding="utf-8").splitlines()
+        if command.removeprefix("$ ") not in text:
+            wrong.append(command)
+        wrong += [line for line in body.splitlines() if line and line not in printed]
+    return wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_tables_of_measurements_name_their_command(page):
+    name = page.relative_to(ROOT).as_posix()
+    found = {(name, title) for title in unnamed(page.read_text(encoding="utf-8"))}
+    assert found - NOT_MEASURED == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_that_are_named_exist(page):
+    for found in COMMAND.finditer(page.read_text(encoding="utf-8")):
+        script = found["script"] or found["part"]
+        if script and not script.endswith(".py"):
+            package = ROOT / script.replace(".", "/")
+            assert package.with_suffix(".py").exists() or (package / "__main__.py").exists(), script
+        elif script:
+            assert (ROOT / script).exists(), script
+
+
+@pytest.mark.parametrize(
+    "script", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem
+)
+def test_benchmarks_find_what_they_import(script, monkeypatch):
+    monkeypatch.syspath_prepend(str(script.parent))  # some import each other
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(variable, "1")  # they set it; this takes it back
+    spec = importlib.util.spec_from_file_location(f"benchmark_{script.stem}", script)
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except ModuleNotFoundError as error:
+        if error.name.split(".")[0] in ("mixable", "benchmarks"):
+            raise
+        pytest.skip(f"{error.name} is not installed")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_results_are_quoted_as_they_were_printed(page):
+    text = page.read_text(encoding="utf-8")
+    assert misquoted(text) == []
+    assert (
+        text.count("<!-- results: ") == text.count("<!-- /results -->") == len(MARK.findall(text))
+    )
+
+
+def test_results_are_quoted_somewhere():
+    quoted = {name for page in PAGES for name, _ in MARK.findall(page.read_text(encoding="utf-8"))}
+    assert quoted == {path.stem for path in RESULTS.glob("*.md")}
+
+
+def test_what_is_wrong_is_found():
+    table = "| a | .1 |\n| b | .2 |\n| c | .3 |\n"
+    assert unnamed(f"## Numbers\n\n{table}") == ["Numbers"]
+    assert unnamed(f"## Numbers\n\n`python benchmarks/core.py`:\n\n{table}") == []
+    path = sorted(RESULTS.glob("*.md"))[0]
+    command, line = path.read_text(encoding="utf-8").splitlines()[::3][:2]
+    right = f"`{command[2:]}`\n<!-- results: {path.stem} -->\n{line}\n<!-- /results -->\n"
+    assert misquoted(right) == []
+    assert misquoted(right.replace("0.", "9.")) != []
+    assert misquoted(right.replace("python", "")) == [command]
