@@ -10,7 +10,8 @@ and 90% intervals are of those that have a distribution, over all rows but the f
 are of the processor, in one process on one thread.
 
 Prints Markdown: all contestants over the 26 streams of regression_streams.py, RMSE by stream, and
-the intervals of GAFRegressor() by stream.
+the intervals of GAFRegressor() by stream. With --records, the same of the 28 streams of records of
+record_streams.py and the contestants of record_contestants.py.
 """
 
 import os
@@ -19,6 +20,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import argparse
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,6 +28,8 @@ from typing import Any, NamedTuple
 
 import lightgbm
 import numpy as np
+import record_contestants
+import record_streams
 from numpy.typing import NDArray
 from regression_streams import CHOICE, KEPT_OUT, Stream, streams
 from river import compose, forest, linear_model, preprocessing
@@ -146,18 +150,20 @@ class Score(NamedTuple):
     microseconds: float
 
 
-def _score(stream: Stream, forecasts: Forecasts) -> Score:
-    y, n = stream.y, len(stream.y)
+def _score(y: Array, forecasts: Forecasts | record_contestants.Forecasts) -> Score:
+    n = len(y)
     running = np.concatenate([[0.0], (np.cumsum(y) / np.arange(1, n + 1))[:-1]])
     rmse, base = (
         np.sqrt(np.mean((each - y)[RMSE_FROM:] ** 2)) for each in (forecasts.mean, running)
     )
-    below = forecasts.below[SCORE_FROM:]
-    coverages = []
-    for level in (0.5, 0.9):
-        inside = np.abs(below - 0.5) < level / 2
-        coverages.append(float(np.mean(inside)) if np.isfinite(below).any() else np.nan)
-    log_score = float(np.mean(forecasts.log_density[SCORE_FROM:])) if n > SCORE_FROM else np.nan
+    known = np.isfinite(forecasts.below)
+    known[:SCORE_FROM] = False
+    below, log_density = forecasts.below[known], forecasts.log_density[known]
+    coverages, log_score = [np.nan, np.nan], np.nan
+    if known.any():
+        off = np.abs(below - 0.5)
+        coverages = [np.count_nonzero(off < level / 2) / len(off) for level in (0.5, 0.9)]
+        log_score = float(np.mean(log_density))
     return Score(float(rmse / base), log_score, *coverages, 1e6 * forecasts.seconds / n)
 
 
@@ -211,15 +217,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", help="contestants, by their first letters, with commas between")
     parser.add_argument("--half", choices=("choice", "kept-out"), help="which of the streams")
+    parser.add_argument("--records", action="store_true", help="streams of records")
+    parser.add_argument("--streams", help="only those of these names, with commas between")
     arguments = parser.parse_args()
     starts = tuple(arguments.only.split(",")) if arguments.only else ("",)
-    chosen = {name: run for name, run in CONTESTANTS.items() if name.startswith(starts)}
-    makers = {"choice": [CHOICE], "kept-out": [KEPT_OUT]}.get(arguments.half, [CHOICE, KEPT_OUT])
-    scores = {
-        stream.name: {name: _score(stream, run(stream)) for name, run in chosen.items()}
-        for half in makers
-        for stream in streams(half)
-    }
+    everyone: dict[str, Any] = record_contestants.CONTESTANTS if arguments.records else CONTESTANTS
+    chosen = {name: run for name, run in everyone.items() if name.startswith(starts)}
+    scores: dict[str, dict[str, Score]] = {}
+    for half in [arguments.half] if arguments.half else ["choice", "kept-out"]:
+        plain = {"choice": CHOICE, "kept-out": KEPT_OUT}[half]
+        for stream in record_streams.streams(half) if arguments.records else streams(plain):
+            if arguments.streams and stream.name not in arguments.streams.split(","):
+                continue
+            scores[stream.name] = {}
+            for name, run in chosen.items():
+                score = scores[stream.name][name] = _score(stream.y, run(stream))
+                print(stream.name, name, f"{score.rmse:.3f}", file=sys.stderr)
     print("\n".join(_tables(scores)))
 
 

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array
 
 import mixable as mx
 from mixable.learner import Design
@@ -42,6 +43,14 @@ def classifier(**parameters):
 def dictionaries(model, labels):
     for x, y in zip(X, labels, strict=True):
         model.learn_one({"one": x[0], "two": x[1]}, y)
+    return model
+
+
+def records(model, targets):
+    """A model that has learned categories and text beside numbers."""
+    for i, (x, y) in enumerate(zip(X, targets, strict=True)):
+        words = {"who": "ab"[i % 2], "said": f"word {i % 3} here"}
+        model.learn_one({"one": x[0], "two": x[1], **words}, y)
     return model
 
 
@@ -133,6 +142,7 @@ MODELS = {
         kernel="rbf", n_components=2, lam=0.1, method="nystroem"
     ),
     "GAFRegressor": lambda: mx.GAFRegressor(lam=0.1).fit(X, X[:, 0]),
+    "GAFRegressor-sparse": lambda: mx.GAFRegressor().fit(csr_array(X), X[:, 0]),
     "Encoder": encoded,
     "Scores": counted,
     "Scores-classes": counted,
@@ -142,6 +152,9 @@ MODELS = {
         mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]
     ),
     "river.GAFRegressor": lambda: dictionaries(mx.river.GAFRegressor(lam=0.1), X[:, 0].tolist()),
+    "river.GAFRegressor-records": lambda: records(
+        mx.river.GAFRegressor(n_components=2), X[:, 0].tolist()
+    ),
 }
 
 

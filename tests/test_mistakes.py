@@ -36,25 +36,30 @@ def regressor(**options):
 
 # What was done; the error; words of the message: what is wrong, and what to do next.
 MISTAKES = {
-    "text in X of a regressor": (
-        lambda: regressor().fit(TEXT, NUMBERS),
+    "text in an array of a regressor": (
+        lambda: regressor().fit(TEXT.to_numpy(), NUMBERS),
         ValueError,
-        ["column 'town'", "takes numbers only", "OneHotEncoder"],
+        ["text in X", "give GAFRegressor a frame of pandas, Polars or Arrow"],
+    ),
+    "text for a regressor with lam": (
+        lambda: regressor(lam=1.0).fit(TEXT, NUMBERS),
+        TypeError,
+        ["text, categories and sparse rows need", "neither lam nor drift"],
     ),
     "text in an array": (
         lambda: classifier().fit(TEXT.to_numpy(), Y),
         ValueError,
         ["text in X", "frame of pandas, Polars or Arrow"],
     ),
-    "text for river's regressor": (
-        lambda: RiverRegressor().learn_one({"town": "Rome"}, 1.0),
+    "text for river's regressor with a kernel": (
+        lambda: RiverRegressor(kernel="rbf").learn_one({"town": "Rome"}, 1.0),
         TypeError,
-        ["takes numbers only", "river.preprocessing.OneHotEncoder"],
+        ["text, categories and sparse rows need", "kernel='auto' or None"],
     ),
-    "dates in X of a regressor": (
-        lambda: regressor().fit(DATES, NUMBERS),
+    "dates where there were numbers": (
+        lambda: regressor().fit(FRAME[["age"]], NUMBERS).predict(DATES.set_axis(["age"], axis=1)),
         TypeError,
-        ["column 'day' holds dates", "the hour of the day"],
+        ["column 'age' holds dates", "the hour of the day"],
     ),
     "the name of a file as X": (
         lambda: classifier().fit("data.csv", Y),

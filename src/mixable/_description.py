@@ -21,6 +21,8 @@ LEARNER_PARTS = (
     "Blend",
     "CurvedDesign",
     "CurvedRidge",
+    "RecordRidge",
+    "RecordRidgeDesign",
 )
 
 # Where the classes are that a file may contain. Nothing else is ever made from one.

@@ -45,6 +45,10 @@ class _Estimator(NamedLearner):
     gamma: float | None
     method: str
     effort: str
+    columns: records.Columns | None
+
+    def _declared(self) -> records.Columns | None:
+        return self.columns
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -169,9 +173,6 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     def _labels(self) -> tuple[Hashable, ...]:
         return ()
 
-    def _declared(self) -> records.Columns | None:
-        return self.columns
-
     def learn_one(self, x: dict[Hashable, Any], y: Hashable, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
         self._learn_weighed(x, label(y), w, self.class_weight)
@@ -190,7 +191,7 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
         if self._learner is None or not self._learner.labels or not len(X):
             return pd.DataFrame(index=X.index)
-        p = self._learner.predict(self._columns.table(X))
+        p = self._learner.predict(self._table(X))
         return pd.DataFrame(p, index=X.index, columns=self._learner.labels)
 
 
@@ -198,30 +199,26 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     """Regression with intervals, curved by default, one dictionary at a time; nothing to tune.
 
     `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their
-    running mean, new ones are added.
+    running mean, new ones are added. Text, categories, lists and times are taken as they are.
 
     Parameters
     ----------
-    lam
-        Regularisation; None mixes over it.
-    drift
-        Process noise; None mixes over it.
+    lam, drift
+        Regularisation and process noise; None mixes over them. Given, they are for numbers only.
     effort
         "low", "auto" or "high": how much time a forecast may take.
-    standardize
-        Whether to scale each feature by its running mean and standard deviation.
-    fit_intercept
-        Whether to add a constant feature.
+    standardize, fit_intercept
+        Whether to scale numbers by their running mean and deviation, and to add a constant feature.
     kernel
-        "auto" for linear and curved posteriors, None for a linear model, "rbf" for kernel features
-        beside the linear ones; this and the next three as in `mixable.GAFRegressor`.
+        "auto", None or "rbf"; this and the next three as in `mixable.GAFRegressor`.
     n_components
         Number of kernel features of each width.
     gamma
-        Of "rbf": the kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the
-        number of columns of the first row.
+        Of "rbf": the kernel's inverse squared width; None mixes over three.
     method
         Of "rbf": "fourier" or "nystroem".
+    columns
+        What is declared of the columns of records, as in `GAFClassifier`.
 
     Examples
     --------
@@ -245,6 +242,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         n_components: int = 200,
         gamma: float | None = None,
         method: str = "fourier",
+        columns: records.Columns | None = None,
     ) -> None:
         self.lam = lam
         self.drift = drift
@@ -255,6 +253,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         self.n_components = n_components
         self.gamma = gamma
         self.method = method
+        self.columns = columns
         self._begin()
 
     def _design(self) -> Design:
@@ -274,7 +273,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         """The mean of the forecast."""
         if self._learner is None:
             return 0.0
-        return float(self._learner.predict(self._columns.row(x)))
+        return float(np.ravel(self._learner.predict(self._row(x)))[0])
 
     def predict_interval_one(
         self, x: dict[Hashable, Any], level: float = 0.9
@@ -282,7 +281,8 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         """The interval that holds the target with probability `level`; at first, all numbers."""
         if self._learner is None:
             return -math.inf, math.inf
-        return self._learner.interval(self._columns.row(x), level)
+        low, high = np.ravel(self._learner.interval(self._row(x), level)).tolist()
+        return low, high
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
@@ -296,5 +296,5 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
 
         values = np.zeros(len(X))
         if self._learner is not None and len(X):
-            values = self._learner.predict(self._columns.table(X))
+            values = self._learner.predict(self._table(X))
         return pd.Series(values, index=X.index, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The forecaster of sparse rows in plain NumPy: what the compiled core is tested against."""
+"""Forecasters of sparse rows in plain NumPy: what the compiled core is tested against."""
 
 from __future__ import annotations
 
@@ -66,3 +66,61 @@ class SparseReference:
         self.judge = float(np.clip(odds[0] / odds.sum(), 1e-10, 1 - 1e-10))
         self.trusts = self.trusts * likelihood / masses[:, None]
         self.trusts[0] = (1 - self.share) * self.trusts[0] + self.share / len(likelihood)
+
+
+class SparseRidgeReference:
+    """Regressions on sparse rows, dictionaries of values of mean square 1; see core/sparse_ridge.
+
+    Targets count as they are: there is no unit.
+    """
+
+    EARLY, MEMORY, LARGEST_MISS = 16, 64, 3.0
+
+    def __init__(self, grid: Sequence[tuple[float, float]]) -> None:
+        self.lam, self.b = np.array(grid).T
+        self.acc: dict[Any, float] = defaultdict(float)
+        self.w: dict[Any, Array] = defaultdict(lambda: np.zeros(len(grid)))
+        self.count = self.mean = self.square = self.miss = 0.0
+        self.targets = self.misses = 0
+
+    @property
+    def deviation(self) -> float:
+        """Of the targets."""
+        return math.sqrt(self.square / self.count) if self.count else 0.0
+
+    def settings(self, x: Mapping[Any, float]) -> Array:
+        """What each setting says."""
+        return np.sum([value * self.w[key] for key, value in {None: 1.0, **x}.items()], axis=0)
+
+    def predict(self, x: Mapping[Any, float]) -> Array:
+        """The mean of what they say; that, centred, and how far each is from it, in deviations."""
+        m, by = self.settings(x), self.deviation
+        middle = np.clip(m.mean(), self.mean - 100 * by, self.mean + 100 * by)
+        rest = np.array([middle - self.mean, *(m - middle)])
+        return np.array([middle, *(np.clip(rest / by, -10, 10) if by else 0 * rest)])
+
+    def bounded(self, miss: Any) -> Any:
+        """What misses count as."""
+        most = self.LARGEST_MISS * self.miss if self.misses >= self.EARLY else math.inf
+        return np.clip(miss, -most, most)
+
+    def learn(self, x: Mapping[Any, float], y: float, weight: float = 1.0) -> None:
+        """One example of weight > 0."""
+        m, z = self.settings(x), {None: 1.0, **x}
+        for key, value in z.items():
+            self.acc[key] += weight * value**2
+        rate = {key: value / (self.lam + self.b * self.acc[key]) for key, value in z.items()}
+        g = np.sum([value * rate[key] for key, value in z.items()], axis=0)
+        step = self.bounded(y - m) * weight / (1 + weight * g)
+        for key in z:
+            self.w[key] = self.w[key] + rate[key] * step
+        size = abs(self.bounded(y - m.mean()))
+        self.misses = min(self.misses + 1, self.MEMORY)
+        self.miss += (size - self.miss) / self.misses
+        far = 10 * self.deviation
+        if self.targets >= self.EARLY and far:
+            y = float(np.clip(y, self.mean - far, self.mean + far))
+        before = y - self.mean
+        self.count, self.targets = self.count + weight, self.targets + 1
+        self.mean += before * weight / self.count
+        self.square += weight * before * (y - self.mean)

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from streams import logistic_stream
 
-from mixable import GAFClassifier
+from mixable import GAFClassifier, GAFRegressor
 from mixable.learner.record_inputs import RecordInputs
 from mixable.records import Columns
 
@@ -22,6 +22,8 @@ def test_numbers_records_and_sparse_rows_have_learners_of_their_own():
     assert (sparse._is_sparse, records._is_sparse, numbers._is_sparse) == (True, False, False)
     for model, rows in ((records, frame), (sparse, csr_array(X)), (numbers, csr_array(X))):
         assert model.predict_proba(rows).shape == (40, 2)
+    assert isinstance(GAFRegressor().fit(frame, X[:, 2]).learner_.inputs, RecordInputs)
+    assert GAFRegressor().fit(csr_array(X), X[:, 2])._is_sparse
 
 
 def test_declared_columns_are_records_though_all_are_numbers():
@@ -38,3 +40,6 @@ def test_sparse_rows_are_for_mixtures():
     given = GAFClassifier(lam=1.0, beta=1.0, alpha=1.0, drift=0.0)
     assert not given.__sklearn_tags__().input_tags.sparse
     assert not GAFClassifier(kernel="rbf").__sklearn_tags__().input_tags.sparse
+    assert GAFRegressor().__sklearn_tags__().input_tags.sparse
+    for given in (GAFRegressor(lam=1.0), GAFRegressor(drift=0.0), GAFRegressor(kernel="rbf")):
+        assert not given.__sklearn_tags__().input_tags.sparse

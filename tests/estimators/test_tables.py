@@ -63,5 +63,7 @@ def test_tables_of_truth_and_other_things(iris):
     dates = pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 1, 2), eager=True)
     frame = pl.DataFrame({"a": [1.0, 2.0], "when": dates})
     assert GAFClassifier().fit(frame, [0, 1]).predict_proba(frame).shape == (2, 2)
+    assert GAFRegressor().fit(frame, [0, 1]).predict(frame).shape == (2,)
+    numbers = pl.DataFrame({"a": [1.0, 2.0], "when": [3.0, 4.0]})
     with pytest.raises(TypeError, match="'when' holds dates"):
-        GAFRegressor().fit(frame, [0, 1])
+        GAFRegressor().fit(numbers, [0, 1]).predict(frame)

@@ -43,9 +43,9 @@ def _add(error: Exception, advice: str) -> None:
 
 def on_rows(model: Any, X: Any, error: Exception) -> str:
     """Advice on rows that were refused; empty where the error says it all."""
-    text, takes_records = str(error), hasattr(model, "columns")
+    text, kind = str(error), type(model).__name__
     if isinstance(error, MemoryError):
-        return "Use fewer columns or effort='low', or give GAFClassifier a matrix of scipy.sparse"
+        return f"Use fewer columns or effort='low', or give {kind} a matrix of scipy.sparse"
     if isinstance(X, str):
         return f"X is text: read the file first, for instance by pandas.read_csv({X!r:.80})"
     if isinstance(X, Iterator):
@@ -56,7 +56,7 @@ def on_rows(model: Any, X: Any, error: Exception) -> str:
     if isinstance(X, list | tuple) and len(X) and isinstance(X[0], dict):
         return "X is a list of dictionaries: use pandas.DataFrame(X), or mixable.river"
     if "could not convert string" in text:
-        return _on_text(X, takes_records=takes_records)
+        return _on_text(X, kind)
     if "feature names should match" in text or "features as input" in text:
         return "Give the columns of the first call, or call fit to begin a new model"
     if "infinity" in text:
@@ -64,18 +64,13 @@ def on_rows(model: Any, X: Any, error: Exception) -> str:
     return ""
 
 
-def _on_text(X: Any, *, takes_records: bool) -> str:
+def _on_text(X: Any, kind: str) -> str:
     names = tables.column_names(X) or []
     bad = [name for name in names if _has_text(X[name])]
     where = f"column {bad[0]!r:.80}" if bad else "X"
-    if takes_records:
-        return (
-            f"There is text in {where}: give GAFClassifier a frame of pandas, Polars or Arrow "
-            "instead of an array, and it encodes text, categories and times by itself"
-        )
     return (
-        f"There is text in {where}, and GAFRegressor takes numbers only: drop it, or encode it, "
-        "for instance by sklearn.preprocessing.OneHotEncoder"
+        f"There is text in {where}: give {kind} a frame of pandas, Polars or Arrow instead of an "
+        "array, and it encodes text, categories and times by itself"
     )
 
 

@@ -1,4 +1,4 @@
-"""Rows of any kind for a classifier: numbers, frames of records, sparse matrices."""
+"""Rows of any kind: numbers, frames of records, sparse matrices."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from mixable.records import Columns, Rows
 class AnyRows(StreamEstimator):
     """An estimator with a learner of the kind that its first rows need."""
 
-    lam: float | None
-    beta: float | None
-    alpha: float | None
-    drift: float | None
-    forecaster: type | None
     columns: Columns | None
+
+    @property
+    def _is_mixed(self) -> bool:
+        """Whether enough parameters are left to be mixed over, as records need."""
+        given = [getattr(self, name) for name in ("lam", "beta", "alpha", "drift")]
+        # Where everything is given there is one posterior, on numbers.
+        return getattr(self, "forecaster", None) is None and any(each is None for each in given)
 
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them: an array, a frame of records, or sparse rows."""
@@ -70,9 +72,6 @@ class AnyRows(StreamEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Where everything is given there is one posterior, on numbers.
-        given = (self.lam, self.beta, self.alpha, self.drift)
-        is_mixed = self.forecaster is None and any(value is None for value in given)
         is_auto = isinstance(self.kernel, str) and self.kernel == "auto"
-        tags.input_tags.sparse = is_mixed and (self.kernel is None or is_auto)
+        tags.input_tags.sparse = self._is_mixed and (self.kernel is None or is_auto)
         return tags

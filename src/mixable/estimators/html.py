@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixable.forecasters.ensemble import Ensemble, in_words
-from mixable.learner import Blend, CurvedRidge, Learner
+from mixable.learner import Blend, CurvedRidge, Learner, RecordRidge
 
 MOST_NAMES = 8  # of classes, and of features
 MOST_TRUSTED = 3
@@ -52,6 +52,8 @@ def summary(model: Any) -> dict[str, str]:
 
 def trusted(forecaster: Any) -> list[tuple[str, float]]:
     """Who has the trust, most of it first; a forecaster that is no mixture has it all."""
+    if isinstance(forecaster, RecordRidge):
+        return trusted(forecaster.head)
     if isinstance(forecaster, Blend):
         names = ["the pool", "the pool that forgets", *forecaster.design.names]
         shares = forecaster.trust

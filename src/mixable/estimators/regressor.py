@@ -13,24 +13,30 @@ from mixable import _validate
 from mixable._spelling import names_its_parameters
 from mixable._types import Array
 from mixable.estimators import advice
-from mixable.estimators.base import StreamEstimator
+from mixable.estimators.any_rows import AnyRows
 from mixable.learner import Design, Learner, design_of_numbers
 from mixable.learner.coefficients import coefficients, deviations
+from mixable.records import Columns
 
 
 # Scikit-learn is not typed.
-class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
+class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
     """Means, standard deviations and intervals, from one pass over the data.
+
+    Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
+    any kind, or matrices of scipy.sparse.
 
     `mixable.AutoRidge` behind, twice: a mixture of Bayesian regressions over regularisation, drift
     and noise, on the columns and on kernel features of them. Whichever predicts better is trusted;
     kernel features that do not help are not computed for long. The noise may have heavy tails.
     Parameters left at None are mixed over; given ones are fixed, in units of the scaled inputs.
+    Text, categories, times and sparse rows go through regressions on sparse features first; their
+    numbers are always scaled.
 
     Parameters
     ----------
     lam, drift
-        Regularisation and process noise, as in `mixable.AutoRidge`.
+        Regularisation and process noise, as in `mixable.AutoRidge`; for tables of numbers only.
     effort
         How much time a forecast may take: "low" is one posterior, "high" keeps all awake.
     kernel
@@ -38,6 +44,9 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         effort is "low". None is linear, with `coef_`. "rbf" is as in `GAFClassifier`.
     n_components
         Kernel features of each width, at most.
+    columns
+        What is declared of the columns of a frame: `mixable.records.Columns`. The kinds of the
+        others are guessed.
     standardize, fit_intercept, n_jobs, gamma, method, verbose
         As in `GAFClassifier`.
 
@@ -78,6 +87,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         n_components: int = 200,
         gamma: float | None = None,
         method: str = "fourier",
+        columns: Columns | None = None,
         verbose: int = 0,
     ) -> None:
         self.lam = lam
@@ -90,6 +100,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         self.n_components = n_components
         self.gamma = gamma
         self.method = method
+        self.columns = columns
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
@@ -120,7 +131,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, *, fit: bool = False
-    ) -> tuple[Array, Array, Array | None]:
+    ) -> tuple[Any, Array, Array | None]:
         """Check everything, and make a learner if there is none."""
         first = not hasattr(self, "learner_")
         try:
@@ -129,7 +140,7 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
             _validate.targets_in_range(targets, "y")
             weight = self._weights(sample_weight, rows, fit=fit)
             with advice.about_rows(self, X):
-                learner = Learner(self._design(), rows.shape[1], None) if first else self.learner_
+                learner = self._new_learner(rows, None) if first else self.learner_
         except BaseException:
             if first:
                 self._forget()
@@ -141,6 +152,10 @@ class GAFRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         super()._check_saved(learner, n_features, names)
         if learner.has_labels:
             raise ValueError("the saved learner is that of a classifier")
+
+    @property
+    def _is_mixed(self) -> bool:
+        return self.lam is None and self.drift is None
 
     def _design(self) -> Design:
         fixed = {"lam": self.lam, "drift": self.drift}

@@ -9,6 +9,8 @@ from mixable.learner.kernel_inputs import KernelPlan
 from mixable.learner.learner import Learner, takes_features
 from mixable.learner.named import NamedLearner
 from mixable.learner.pooled import PooledDesign, design_of_classes, design_of_records
+from mixable.learner.record_design import RecordRidgeDesign
+from mixable.learner.record_ridge import RecordRidge
 from mixable.learner.shapes import ShapeDesign
 
 __all__ = [
@@ -20,6 +22,8 @@ __all__ = [
     "Learner",
     "NamedLearner",
     "PooledDesign",
+    "RecordRidge",
+    "RecordRidgeDesign",
     "ShapeDesign",
     "design_of_classes",
     "design_of_numbers",

@@ -149,22 +149,22 @@ class Blend(Experts):
 
     def predict(self, x: Records) -> Array:
         """Probabilities (n_classes,) of a record; of a table, a row each."""
-        p = self._compiled().predict(_numbers(x), _sparse(x))
+        p = self._compiled().predict(numbers_of(x), sparse_of(x))
         return p[0] if x.ndim == 1 else p
 
     def learn(self, x: Records, y: int, weight: float = 1.0) -> None:
         """Learn one record."""
         label = _validate.label(y, self.n_classes)
-        self._compiled().learn(_numbers(x), _sparse(x), label, _validate.weight(weight))
+        self._compiled().learn(numbers_of(x), sparse_of(x), label, _validate.weight(weight))
 
     def run(self, X: Records, y: NDArray[np.int_], weight: Array | None = None) -> Array:
         """Probabilities of each record, made before its label is learned."""
-        return self._compiled().run(_numbers(X), _sparse(X), y, weight)
+        return self._compiled().run(numbers_of(X), sparse_of(X), y, weight)
 
     def check(self, X: Records) -> None:
         """Refuse records with numbers that are too large; standardised ones never are."""
         if not self.design.standardize and len(X):
-            largest = largest_row(_numbers(X))
+            largest = largest_row(numbers_of(X))
             self.predict(X[largest : largest + 1])
 
     def follow(self, X: Records, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:
@@ -172,7 +172,7 @@ class Blend(Experts):
 
         Returns the forecasts, how many were done, and why not all.
         """
-        return self._compiled().follow(_numbers(X), _sparse(X), codes)
+        return self._compiled().follow(numbers_of(X), sparse_of(X), codes)
 
     def _compiled(self) -> _core.Pooled:
         if self._pooled is None:
@@ -214,9 +214,9 @@ class Blend(Experts):
         self.design, self.experts = design, experts
         self.inputs = [part.inputs(n_features) for part in design.parts]
         for part, known in zip(self.inputs, inputs, strict=True):
-            part.restore(_arrays(known))
+            part.restore(arrays(known))
         self._core = self._new_core()
-        self._core.restore(_arrays(state["state"]))
+        self._core.restore(arrays(state["state"]))
         steps = {expert.steps for expert in experts[1:]}
         if len(steps) > 1 or experts[0].steps != self.steps:
             raise ValueError("the experts of the saved blend have learned different examples")
@@ -227,7 +227,7 @@ class Blend(Experts):
         return made
 
 
-def _arrays(state: dict[str, Any]) -> dict[str, Any]:
+def arrays(state: dict[str, Any]) -> dict[str, Any]:
     """Plain copies: joblib may have mapped arrays into memory."""
     return {
         name: np.array(value) if isinstance(value, np.ndarray) else value
@@ -247,13 +247,13 @@ def _parts(inputs: Inputs, expert: Any) -> Any:
     return inputs.scaler, None, 1.0, expert._core
 
 
-def _numbers(x: Records) -> Array:
+def numbers_of(x: Records) -> Array:
     """The numbers of records, as a table."""
     X = x.dense if isinstance(x, Rows) else np.atleast_2d(x)
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-def _sparse(x: Records) -> Any:
+def sparse_of(x: Records) -> Any:
     """The sparse features of records, crosses, and what is shown of numbers; None without any."""
     if not isinstance(x, Rows):
         return None

@@ -29,7 +29,7 @@ class CurvedRidge:
     takes no longer than it takes the linear one.
 
     A row is what `ScaledInputs` makes; `inputs` sees the last of its columns, which are scaled once
-    and for all.
+    and for all. The linear one sees the first of them, usually all.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CurvedRidge:
 
     @property
     def _row_length(self) -> int:
-        return self.linear._row_length
+        return max(self.linear._row_length, self.inputs.n_features + self.inputs.intercept)
 
     def _largest_square(self) -> float:
         return self.linear._largest_square()
@@ -93,11 +93,11 @@ class CurvedRidge:
         """Learn one row, its loss multiplied by `weight`."""
         before = self.steps
         if self.is_resting:
-            self.linear.learn(x, y, weight)
+            self.linear.learn(self._own(x), y, weight)
             return self._review()
         rows, pending = self._stage(x)
         try:
-            self.linear.learn(x, y, weight)
+            self.linear.learn(self._own(x), y, weight)
         finally:  # also Ctrl-C, which may come when the row has been learned
             self._staged = None
             if self.steps > before:
@@ -123,13 +123,13 @@ class CurvedRidge:
     def _run_part(self, X: Array, y: Array, weight: Array | None) -> Array:
         """Moments (n, 2) of rows between which nobody falls asleep or wakes."""
         if self.is_resting:
-            out = self.linear._core.run(X, y, weight)[:, :2]
+            out = self.linear._core.run(self._own(X), y, weight)[:, :2]
             self._review()
             return out
         rows, pending = self.inputs.stage(self._raw(X), weight)
         before, curved = self.steps, np.empty((0, 3))
         try:
-            linear = self.linear._core.run(X, y, weight)
+            linear = self.linear._core.run(self._own(X), y, weight)
         finally:  # also Ctrl-C, and a row that is refused
             done = self.steps - before
             if done:
@@ -170,6 +170,11 @@ class CurvedRidge:
         if asleep != self.inputs.asleep:
             self.inputs.asleep, self._staged = asleep, None
 
+    def _own(self, x: Array) -> Array:
+        """The columns that the linear one sees."""
+        length = self.linear._row_length
+        return x if x.shape[-1] == length else np.ascontiguousarray(x[..., :length])
+
     def _raw(self, x: Array) -> Array:
         """The columns that the kernels see."""
         return np.ascontiguousarray(x[..., x.shape[-1] - self.inputs.n_features :])
@@ -183,7 +188,7 @@ class CurvedRidge:
 
     def _moments(self, x: Array) -> Array:
         """Mean and standard deviation (n, 2)."""
-        linear = np.atleast_2d(self.linear._core.predict(x))
+        linear = np.atleast_2d(self.linear._core.predict(self._own(x)))
         if self.is_resting:
             return linear
         if x.ndim == 1:
@@ -199,18 +204,19 @@ class CurvedRidge:
         rows, out = np.atleast_2d(x), []
         for start in range(0, len(rows), BLOCK):
             piece = rows[start : start + BLOCK]
-            linear = self.linear.components(piece)
+            linear = self.linear.components(self._own(piece))
             if not self.is_resting:
                 curved = self.curved.components(self.inputs.transform(self._raw(piece)))
                 linear = linear.scaled(1 - self.trust).beside(curved.scaled(self.trust))
             out.append(linear)
         return out
 
-    def add_features(self, k: int) -> None:
+    def add_features(self, k: int, *, to_linear: bool = True) -> None:
         """Let rows have `k` more features from now on, at the end of each view."""
         inputs = self.inputs.with_features(self.inputs.n_features + k)
         linear, curved = copy.deepcopy(self.linear), copy.deepcopy(self.curved)
-        linear.add_features(k)
+        if to_linear:
+            linear.add_features(k)
         curved.add_features(k)
         self.linear, self.curved, self.inputs, self._staged = linear, curved, inputs, None
         self._note_who_sleeps()
@@ -248,7 +254,7 @@ class CurvedRidge:
         views = curved.views or ()
         fits = curved._row_length == inputs.row_length and len(set(views)) == plan.views
         width = inputs.n_features + inputs.intercept
-        if not fits or linear.n_features != width:
+        if not fits or linear.n_features > width:
             raise ValueError("linear and curved forecasters and their inputs do not go together")
         self.__init__(linear, curved, inputs, rests=state["rests"])  # type: ignore[misc]
         self.odds = _validate.real(state["odds"], "odds", least=-10, most=10)

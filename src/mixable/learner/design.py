@@ -138,6 +138,11 @@ class Design:
         return (forecaster.n_features, forecaster._row_length) == (width, self._views * width)
 
     @property
+    def takes_features(self) -> bool:
+        """Whether records may have sparse features."""
+        return False
+
+    @property
     def is_linear(self) -> bool:
         """Whether each column has one weight for each class."""
         return self.kernel is None

@@ -22,7 +22,6 @@ from mixable.learner.design import Design
 from mixable.learner.inputs import Inputs, Pending, ScaledInputs, ScaledRows
 from mixable.learner.outcomes import Labels, Outcomes, Targets
 from mixable.learner.parts import Advance, largest_row, parts_of, small
-from mixable.learner.pooled import PooledDesign
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
 from mixable.records import Encoder, Rows
@@ -97,24 +96,23 @@ class Learner:
 
     def predict(self, X: Any) -> Any:
         """Probabilities by label, or means, of one row or of each row of a table."""
-        if isinstance(self.inputs, RecordInputs):
-            return self.outcomes.forecast(self.forecaster.predict(self.inputs.transform(X)))
-        rows = self._rows() if X.ndim == 1 else None
+        is_row = isinstance(X, np.ndarray) and X.ndim == 1
+        rows = self._rows() if is_row else None
         if rows is not None:
             return self.outcomes.forecast(rows.predict(X))
-        if X.ndim == 1:
+        if is_row:
             Z, pending = self._stage(X)
             self._staged = X.copy(), Z, pending
             return self.outcomes.forecast(self.forecaster.predict(Z))
         return self.outcomes.forecast(self._in_parts(self.forecaster.predict, X))
 
-    def interval(self, X: Array, level: float) -> tuple[Any, Any]:
+    def interval(self, X: Any, level: float) -> tuple[Any, Any]:
         """The interval that holds the number of each row with probability `level`."""
         ends = self._in_parts(lambda Z: np.array(self.forecaster.interval(Z, level)).T, X)
         low, high = ends.T
         return self.outcomes.forecast(low), self.outcomes.forecast(high)
 
-    def deviation(self, X: Array) -> Any:
+    def deviation(self, X: Any) -> Any:
         """The standard deviation of the forecast of each row's number."""
         return self._in_parts(self.forecaster.std, X)
 
@@ -259,9 +257,10 @@ class Learner:
             return self.inputs.parts(len(X))
         return parts_of(len(X), int(self.forecaster._row_length))
 
-    def _in_parts(self, forecast: Callable[[Array], Any], X: Array) -> Any:
+    def _in_parts(self, forecast: Callable[[Any], Any], X: Any) -> Any:
         """What a forecaster says of one row, or of the rows of a table."""
-        parts = self._parts(X) if X.ndim == 2 else []
+        has_parts = not isinstance(self.inputs, RecordInputs) and X.ndim == 2
+        parts = self._parts(X) if has_parts else []
         if len(parts) <= 1:
             return forecast(self.inputs.transform(X))
         return np.concatenate([forecast(self.inputs.transform(X[part])) for part in parts])
@@ -295,5 +294,4 @@ class Learner:
 
 def takes_features(learner: Learner) -> bool:
     """Whether its rows have sparse features: those of records, or columns of a sparse matrix."""
-    design = learner.design
-    return isinstance(design, PooledDesign) and design.takes_features
+    return learner.design.takes_features

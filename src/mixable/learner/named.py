@@ -89,18 +89,27 @@ class NamedLearner(Mergeable):
         """The probability of each class met so far."""
         if self._learner is None or not self._learner.labels:
             return {}
-        if self.encoder is None:
-            p = self._learner.predict(self._columns.row(x))
-        else:
-            check_dictionary(x)
-            (p,) = self._learner.predict([x])
+        p = np.ravel(self._learner.predict(self._row(x)))
         return dict(zip(self._learner.labels, p.tolist(), strict=True))
+
+    def _row(self, x: dict[Hashable, Any]) -> Any:
+        """A record as the learner takes it."""
+        if self.encoder is None:
+            return self._columns.row(x)
+        check_dictionary(x)
+        return [x]
+
+    def _table(self, X: pd.DataFrame) -> Any:
+        """A table of records as the learner takes it."""
+        return self._columns.table(X) if self.encoder is None else X
 
     def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
         """What each column of a record does to the log-odds of each class, the most first."""
+        if self._labels() is None:
+            raise TypeError("explain is for classifiers: a regressor has no log-odds of classes")
         check_dictionary(x)
         learner = self._learner
-        if learner is None or not learner.has_labels or not learner.labels:
+        if learner is None or not learner.labels:
             return []
         if self.encoder is not None:
             known = self.encoder.kinds
@@ -139,7 +148,7 @@ class NamedLearner(Mergeable):
     def _learn_one(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
         if not (type(w) is float and w == 1.0):
             w = _validate.example_weight(w, "w")
-        row = self._columns.plain_row(x) if self._learner else None
+        row = self._columns.plain_row(x) if self._columns else None
         if row is not None and self._learner is not None:
             return self._learner.learn_one(row, y, w)
         check_dictionary(x)
@@ -171,7 +180,8 @@ class NamedLearner(Mergeable):
             assert self._learner is not None
             assert self.encoder is not None
             self.encoder.registry.bag = bool(columns)
-            for label in learner.labels if learner is not None and columns else ():
+            has_labels = learner is not None and learner.has_labels
+            for label in learner.labels if learner and has_labels and columns else ():
                 if label not in self._learner.codes:
                     self._learner.add_label(label)
             self._learner.learn([x], [y], np.array([w]))
@@ -196,7 +206,7 @@ class NamedLearner(Mergeable):
     def _is_bag(self, x: dict[Hashable, Any]) -> bool:
         """Whether numbers are counts of many names, such as words, of which a record has few."""
         learner, known = self._learner, self._columns
-        if learner is None or not learner.has_labels or learner.forecaster.steps > EARLY:
+        if learner is None or learner.forecaster.steps > EARLY:
             return False
         absent = len([name for name in known if name not in x])
         if not self._takes_new_columns or len(known) < FEW or 2 * absent < len(known):

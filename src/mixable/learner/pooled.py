@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 
 from mixable.forecasters import AutoGAF, AutoRidge
 from mixable.forecasters.ensemble import SLOW
-from mixable.learner import grids
+from mixable.learner import grids, record_design
 from mixable.learner.blend import Blend, RawInputs
 from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.design import Design
 from mixable.learner.kernel_inputs import KernelPlan
+from mixable.learner.record_design import ridge_of_records
 from mixable.learner.shapes import ShapeDesign
 
 OVERHEAD = 2.0  # the time of a row over that of the posteriors: features, copies, the pool
@@ -146,13 +147,13 @@ def design_of_classes(
     return PooledDesign([linear, *curves, grids.BINS, grids.LEAVES], standardize=standardize)
 
 
-def design_of_records(
-    design: Design, *, crosses: bool = False, numbers: bool = True
-) -> PooledDesign:
+def design_of_records(design: Design, *, crosses: bool = False, numbers: bool = True) -> Design:
     """The same for records with sparse features, from the design for numbers.
 
     Without `numbers`, records have sparse features only.
     """
+    if design.kind in (AutoRidge, CurvedRidge):
+        return ridge_of_records(design, crosses=crosses, numbers=numbers)
     sparse: list[Part] = [grids.SPARSE]
     if crosses:
         sparse.append(grids.CROSSES)
@@ -160,11 +161,6 @@ def design_of_records(
         dense = [part for part in design.parts if part != grids.BINS]
     elif takes_records(design):
         dense = [design]
-    elif design.kind in (AutoRidge, CurvedRidge):
-        raise TypeError(
-            "a regressor takes numbers only: leave text and categories out, or encode them, for "
-            "instance by river.preprocessing.OneHotEncoder or scikit-learn's"
-        )
     else:
         raise TypeError(
             "text, categories and sparse rows need kernel='auto' or None, without another "
@@ -176,7 +172,7 @@ def design_of_records(
 def takes_records(design: Design) -> bool:
     """Whether there is such a design."""
     is_linear = design.kind is AutoGAF and design.kernel is None
-    return isinstance(design, PooledDesign) or is_linear
+    return isinstance(design, PooledDesign) or is_linear or record_design.takes_records(design)
 
 
 def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) -> list[Design]:

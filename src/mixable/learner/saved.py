@@ -13,6 +13,7 @@ from mixable.forecasters import AutoRidge
 from mixable.learner.blend import Blend
 from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.design import Design
+from mixable.learner.record_ridge import RecordRidge
 
 
 def with_defaults(kind: type, state: dict[str, Any], known: set[str]) -> dict[str, Any]:
@@ -36,9 +37,9 @@ def checked(state: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(design, Design):
         raise TypeError(f"a learner needs a design, got {design!r:.80}")
     n_features = _validate.count(state["n_features"], "n_features", least=0)
-    if isinstance(forecaster, Blend):  # its experts keep the statistics
+    if isinstance(forecaster, Blend | RecordRidge):  # they keep the statistics
         if statistics.keys() - {"encoder"}:
-            raise ValueError("the saved statistics are not those of a blend")
+            raise ValueError("the saved statistics are not those of records")
         return _checked_parts(state, n_features, statistics)
     are_arrays = all(isinstance(values, np.ndarray) for values in statistics.values())
     counts = [each for name, each in statistics.items() if name.split(".")[-1] == "count"]
@@ -56,7 +57,7 @@ def _checked_parts(
     if origin is not None:
         _validate.target_in_range(origin, "origin")
     closed = _validate.flag(state["closed"], "closed")
-    of_numbers = design.kind in (AutoRidge, CurvedRidge)
+    of_numbers = design.kind in (AutoRidge, CurvedRidge, RecordRidge)
     fits = design.fits(forecaster, n_features) and of_numbers == (labels is None)
     if labels is not None:
         fits = fits and _are_labels(labels, state["codes"], forecaster)

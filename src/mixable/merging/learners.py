@@ -16,6 +16,7 @@ from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.named import NamedLearner
 from mixable.learner.outcomes import Targets
 from mixable.learner.record_inputs import RecordInputs
+from mixable.learner.record_ridge import RecordRidge
 from mixable.merging import encoders, parts
 from mixable.merging.parts import Coordinates, Part, Places
 from mixable.merging.pools import blends, curved_ridges
@@ -34,6 +35,11 @@ def combine(
 
     Its features and labels are those of the base, then those of the terms as they come.
     """
+    if any(isinstance(term.forecaster, RecordRidge) for term in terms):
+        raise TypeError(
+            "regressors of text, categories, times or sparse rows cannot be merged: what their "
+            "second stage learns depends on the first; let one model learn all records"
+        )
     labels = _united([] if base is None else [base], terms)
     places = places or [list(range(term.n_features)) for term in terms]
     n_features = max([base.n_features] if base else [], default=0)
