@@ -61,6 +61,7 @@ class Cells:
     def __init__(
         self,
         items: Any,
+        *,
         numbers: Any = None,
         times: Any = None,
         read: tuple[Array, NDArray[np.int8], dict[int, str]] | None = None,
