@@ -61,9 +61,9 @@ class Cells:
     def __init__(
         self,
         items: Any,
+        *,
         numbers: Any = None,
         times: Any = None,
-        *,
         read: tuple[Array, NDArray[np.int8], dict[int, str]] | None = None,
         factors: tuple[NDArray[np.int64], list[str | None]] | None = None,
     ) -> None:
