@@ -204,10 +204,15 @@ def stream(folder: str, records: list[dict], copies: int, *options: str) -> tupl
     path.write_text("\n".join(lines) + "\n")
     model = Path(folder, f"{time.monotonic_ns()}.model")
     command = [MIXABLE, "stream", path, "--model", model, "--target", "y", *options]
-    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    begin, before = time.perf_counter(), spent()
     subprocess.run([*command, "--out", Path(folder, "out.jsonl")], check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    return time.perf_counter() - begin, after - before
+    return time.perf_counter() - begin, spent() - before
+
+
+def spent() -> float:
+    """Processor time of the processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def many(served: Server, folder: str, records: list[dict], options) -> None:
@@ -216,7 +221,7 @@ def many(served: Server, folder: str, records: list[dict], options) -> None:
     kind = ("--forecaster", "auto") if options.linear else ()
     bulk(served, body)
     ratios, costs = [], []
-    for _ in range(3):
+    for _ in range(options.rounds):
         # A long run less a short one: without the time to start.
         long, short = (stream(folder, records, copies, *kind) for copies in (5, 1))
         plain, cost = ((a - b) / 4 / len(records) for a, b in zip(long, short, strict=True))

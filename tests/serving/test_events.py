@@ -3,7 +3,10 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mixable.serving import events
 from mixable.serving.events import read
 from mixable.serving.limits import ModelLimits, RefusedError
 
@@ -71,3 +74,26 @@ def test_bad_events_are_refused_with_a_reason(text, reason):
 def test_only_the_keys_of_a_route_are_allowed():
     with pytest.raises(RefusedError, match="'label' is not one of features, id"):
         read(b'{"features": {}, "label": 1}', LIMITS, {"id", "features"})
+
+
+NAMES = st.sampled_from(['"a"', '"b"', '"features"', '"a\\":"', '":"', '"a" ', '"b"\n', '"b"\t'])
+VALUES = st.recursive(
+    st.sampled_from(["1", "-2.5", '"x"', '":"', '" :"', '"\\":"', "null", "NaN", "[1, 2]"]),
+    lambda inner: st.lists(st.tuples(NAMES, inner), max_size=4).map(
+        lambda pairs: "{" + ",".join(f"{name}:{value}" for name, value in pairs) + "}"
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    VALUES.map(lambda text: f'{{"features":{text}}}') | VALUES, st.sampled_from(["", " ", ",", "}"])
+)
+def test_json_is_read_as_a_strict_reader_reads_it(text, end):
+    def said(reader):
+        try:
+            return repr(reader(text + end))
+        except ValueError as error:
+            return str(error)
+
+    assert said(events._loaded) == said(events._STRICT.decode)
