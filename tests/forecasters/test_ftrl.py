@@ -1,5 +1,7 @@
 """FTRL against scikit-learn."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -39,3 +41,19 @@ def test_gaf_without_hedging_and_full_curvature_is_close_to_ftrl():
     gaf.run(X, y)
     ftrl.run(X, y)
     assert np.linalg.norm(gaf.coef - ftrl.coef) < 0.15 * np.linalg.norm(ftrl.coef)
+
+
+def test_weights_that_double_precision_cannot_hold_are_refused_and_nothing_is_learned():
+    rng = np.random.default_rng(0)
+    X, weights, refused = rng.normal(size=(60, 3)), (1.0, 1e200, 1e250), 0
+    f = FTRL(3, 4)
+    for t, x in enumerate(X):
+        before = f.steps, f.coef
+        try:
+            f.learn(x, int(rng.integers(4)), weights[t % 3])
+        except ValueError:
+            refused += 1
+            assert f.steps == before[0]
+            assert np.array_equal(f.coef, before[1])
+        assert np.array_equal(copy.deepcopy(f).coef, f.coef)
+    assert refused

@@ -71,7 +71,10 @@ class FTRL(KeepingForecaster):
         self._learn_all(*self._with(*self._checked(x, y, weight)))
 
     def _learn_all(self, X: Array, y: Labels, w: Array) -> None:
-        V = fit(X, y, w, self.lam, self._V)
+        with np.errstate(over="ignore", invalid="ignore"):  # then it is refused
+            V = fit(X, y, w, self.lam, self._V)
+        if not (np.abs(V) <= self._largest_coefficient()).all():
+            raise ValueError("these weights are beyond double precision; use smaller ones")
         self._X, self._y, self._w, self._V = X, y, w, V
 
     def _largest_square(self) -> float:

@@ -35,9 +35,12 @@ class KeepingForecaster(MulticlassForecaster):
         w = np.asarray(_validate.weights(state["_w"], n))
         if n:
             _validate.size(X, self._largest_square(), "X")
-        # The square of V x is finite for every input that is taken.
-        _validate.saved(V, shape, "V", most=1e150 / self._largest_square() ** 0.5)
+        _validate.saved(V, shape, "V", most=self._largest_coefficient())
         self._X, self._y, self._w, self._V = X, y, w, V
+
+    def _largest_coefficient(self) -> float:
+        """The square of V x is finite for every input that is taken."""
+        return float(1e150 / self._largest_square() ** 0.5)
 
     @property
     def steps(self) -> int:
