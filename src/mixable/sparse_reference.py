@@ -90,7 +90,8 @@ class SparseRidgeReference:
 
     def settings(self, x: Mapping[Any, float]) -> Array:
         """What each setting says."""
-        return np.sum([value * self.w[key] for key, value in {None: 1.0, **x}.items()], axis=0)
+        z = {None: 1.0, **x}
+        return np.asarray(np.sum([value * self.w[key] for key, value in z.items()], axis=0))
 
     def predict(self, x: Mapping[Any, float]) -> Array:
         """The mean of what they say; that, centred, and how far each is from it, in deviations."""

@@ -307,18 +307,14 @@ class Pooled:
 class SparseRidge:
     def __init__(self, grid: Sequence[tuple[float, float]], max_features: int) -> None: ...
     def predict(
-        self,
-        scaler: Scaler,
-        shapes: Shapes,
-        X: NDArray[np.float64],
-        features: tuple[SparseRows, SparseRows] | None,
+        self, scaler: Scaler, shapes: Shapes, X: NDArray[np.float64], features: Features | None
     ) -> NDArray[np.float64]: ...
     def run(
         self,
         scaler: Scaler,
         shapes: Shapes,
         X: NDArray[np.float64],
-        features: tuple[SparseRows, SparseRows] | None,
+        features: Features | None,
         y: NDArray[np.float64],
         weight: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]: ...
