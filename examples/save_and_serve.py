@@ -61,5 +61,5 @@ print("after 840 examples:", ask(X[840]), "- it was", names.classes[y[840]])
 server.shutdown()
 
 # Output:
-# after 400 examples: {"bus": 0.008, "opel": 0.637, "saab": 0.298, "van": 0.057}
-# after 840 examples: {"bus": 0.003, "opel": 0.395, "saab": 0.585, "van": 0.017} - it was opel
+# after 400 examples: {"bus": 0.008, "opel": 0.636, "saab": 0.299, "van": 0.057}
+# after 840 examples: {"bus": 0.003, "opel": 0.399, "saab": 0.582, "van": 0.017} - it was opel
