@@ -43,11 +43,11 @@ void bind_ensembles(nb::module_& m) {
                long views, bool rates) {
                 std::vector<GafMember> members;
                 for (nb::handle item : grid) {
-                    const auto [lam, beta, drift, view, always_awake, awake, structure] =
-                        nb::cast<std::tuple<double, double, double, long, bool, bool, std::string>>(
-                            item);
-                    members.push_back(
-                        {lam, beta, drift, view, always_awake, awake, structure_called(structure)});
+                    const auto [lam, beta, drift, view, always_awake, awake, structure, averaged] =
+                        nb::cast<std::tuple<double, double, double, long, bool, bool, std::string,
+                                            bool>>(item);
+                    members.push_back({lam, beta, drift, view, always_awake, awake,
+                                       structure_called(structure), averaged});
                 }
                 std::optional<Guard> guard;
                 if (guard_.size() == 3) {
@@ -63,7 +63,7 @@ void bind_ensembles(nb::module_& m) {
             nb::arg("guard"), nb::arg("mu"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"),
             nb::arg("threads"), nb::arg("ladder"), nb::arg("views"), nb::arg("rates") = false,
             nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, "
-                    "float, float, int, bool, bool, str]], alphas: list[float], "
+                    "float, float, int, bool, bool, str, bool]], alphas: list[float], "
                     "guard: tuple[str, float, float] | tuple[()], mu: float, scale: float, share: "
                     "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int, "
                     "rates: bool = False) -> None"));

@@ -9,10 +9,17 @@ from streams import logistic_stream, mean_loss, shuffled
 
 import mixable as mx
 from mixable import GAF
-from mixable.integrals import Quadrature, Rung, helmert, softmax
-from mixable.surrogates import Problem, averages, moments, variational
+from mixable.integrals import Quadrature, Rung, helmert, pairwise, softmax
+from mixable.surrogates import (
+    Problem,
+    averaged,
+    averages,
+    moments,
+    pairwise_with_slopes,
+    variational,
+)
 
-RULES = {"variational": variational, "moments": moments}
+RULES = {"variational": variational, "moments": moments, "averaged": averaged}
 
 
 def follow(X, y, weights, rule, *, K, lam, beta):
@@ -133,6 +140,27 @@ def test_they_pay_where_the_posterior_is_wide():
     }
     assert losses["variational"] < 0.85 * losses["tangent"]
     assert losses["moments"] < 0.85 * losses["tangent"]
+    assert losses["averaged"] < 0.85 * losses["tangent"]
+
+
+def test_slopes_are_those_of_the_closed_form():
+    rng = np.random.default_rng(0)
+    m, L, step = rng.normal(size=4), 2 * rng.normal(size=(4, 4)), 1e-6
+    p, S = pairwise_with_slopes(m, L @ L.T)
+    np.testing.assert_allclose(p, pairwise(m, L @ L.T), rtol=1e-12)
+    rate = [(pairwise(m + e, L @ L.T) - pairwise(m - e, L @ L.T)) / 2e-6 for e in step * np.eye(4)]
+    np.testing.assert_allclose(S, (np.array(rate) + np.array(rate).T) / 2, atol=1e-8)
+    assert np.linalg.eigvalsh(S).min() > -1e-12
+
+
+def test_averages_in_closed_form_are_near_those_over_points():
+    rng = np.random.default_rng(1)
+    for K in (2, 4):
+        L = 1.5 * rng.normal(size=(K - 1, K - 1))
+        m = rng.normal(size=K - 1)
+        problem = Problem(m, L @ L.T, 1, weight=1.0, rungs=averages(K, 0))
+        for found, wanted in zip(averaged(problem), variational(problem), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=0.05)
 
 
 def test_what_they_cannot_do_is_refused():

@@ -66,6 +66,7 @@ struct GafMember {
     long view;
     bool always_awake, awake;
     Structure structure;
+    bool averaged;  // whether a full posterior has the surrogate of averaged.hpp
 };
 struct RidgeMember {
     double lam, drift;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "averaged.hpp"
 #include "surrogates.hpp"
 
 namespace MIXABLE_ISA {
@@ -25,7 +26,10 @@ class GafRule {
           mu_(mu),
           softmax_(classes),
           expectation_(classes, std::move(ladder)) {
-        if (surrogate_ != Surrogate::tangent) averages_.emplace(classes, std::move(averages));
+        if (surrogate_ == Surrogate::averaged)
+            averaged_.emplace(classes);
+        else if (surrogate_ != Surrogate::tangent)
+            averages_.emplace(classes, std::move(averages));
     }
 
     const long outputs;
@@ -56,8 +60,10 @@ class GafRule {
     }
 
     /// theta_{t+1} by Eq. (2): v = (weight / 2) Q^T (p - e_y); surrogate curvature by Eq. (3): F
-    /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q. Or another surrogate's (surrogates.hpp).
+    /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q. Or another surrogate's (surrogates.hpp,
+    /// averaged.hpp).
     void learn(long y, double weight, double* v, double* F) {
+        if (averaged_) return averaged_->learn(softmax_, m_, y, weight, beta_, v, F);
         if (averages_) return averages_->learn(softmax_, surrogate_, m_, y, weight, beta_, v, F);
         softmax_.solve_step(m_, y, weight);
         softmax_.gradient(y, v);
@@ -73,6 +79,7 @@ class GafRule {
     Softmax softmax_;
     Expectation expectation_;
     std::optional<Averages> averages_;
+    std::optional<Averaged> averaged_;
 };
 
 }  // namespace MIXABLE_ISA

@@ -4,6 +4,7 @@
 // points, and treats all classes alike.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "dense.hpp"
@@ -31,6 +32,47 @@ void pairwise(long K, const double* m, const double* mask, Variance&& variance, 
         total += p[c] = 1.0 / sum(sums);
     }
     for (long c = 0; c < K; ++c) p[c] /= total;
+}
+
+/// p as above, and off the diagonal of `slope` (K x K) the rates dp_a / dm_b, made symmetric and at
+/// most 0. By Stein's identity they stand for the means of -p_a p_b. Rows are `ld` apart; `work`
+/// has room for K + 1 of them.
+template <class Variance>
+void pairwise_with_slopes(long K, const double* m, const double* mask, Variance&& variance,
+                          double* work, long ld, double* p, double* slope) {
+    double total = 0;
+    for (long c = 0; c < K; ++c) {  // row c: -d log t_c / dm_j, t_c the p_c before they sum to 1
+        double* row = work + c * ld;
+        vec sums{};
+        for (long j = 0; j < K; j += W) {
+            const vec scale = 1.0 / root(1.0 + pi_by_8 * variance(c, j));
+            const vec z = (load(m + j) - m[c]) * scale;
+            const vec e = load(mask + j) * exp(z < splat(600.0) ? z : splat(600.0));
+            sums += e;
+            store(row + j, e * scale);
+        }
+        total += p[c] = 1.0 / sum(sums);
+        row[c] = 0;
+        for (long j = 0; j < K; j += W) store(row + j, p[c] * load(row + j));
+    }
+    double* common = work + K * ld;  // -d log(total) / dm_j
+    for (long j = 0; j < K; j += W) store(common + j, vec{});
+    for (long c = 0; c < K; ++c) {
+        p[c] /= total;
+        double own = 0;
+        for (long j = 0; j < K; j += W) {
+            const vec rate = load(work + c * ld + j);
+            store(common + j, load(common + j) + p[c] * rate);
+            own += sum(rate);
+        }
+        common[c] -= p[c] * own;
+    }
+    for (long a = 0; a < K; ++a)
+        for (long b = 0; b < a; ++b) {
+            const double t = 0.5 * (p[a] * (work[a * ld + b] - common[b]) +
+                                    p[b] * (work[b * ld + a] - common[a]));
+            slope[a * ld + b] = slope[b * ld + a] = std::min(-t, 0.0);
+        }
 }
 
 }  // namespace MIXABLE_ISA

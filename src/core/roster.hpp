@@ -180,8 +180,12 @@ class Roster {
             mine.copy_memory(theirs);
         }
         build();
-        for (std::size_t i = 0; i < members.size(); ++i)
-            if (members[i].awake) members[i].known->adopt(*other.members[i].known);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            // One that had averages (averaged.hpp) may have a smaller lam without them.
+            Member<Outcome>& mine = members[i];
+            const bool less = mine.shape.drift == 0 && mine.shape.lam < other.members[i].shape.lam;
+            if (mine.awake) mine.known->adopt(*other.members[i].known, less);
+        }
         wake_all_ = first_probation();
     }
 

@@ -13,7 +13,7 @@
 
 namespace MIXABLE_ISA {
 
-enum class Surrogate { tangent, variational, moments };
+enum class Surrogate { tangent, variational, moments, averaged };
 
 class Averages {
    public:

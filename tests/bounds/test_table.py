@@ -138,3 +138,17 @@ def test_proposition_3():
     assert several[-1] - bounds.gaf(10_000, 5, 3, 2.0, 1.0) < 20
     mu, _ = bounds.proposition3(10_000, 5, 3, 2.0, 1.0, m=1e9, delta=0.1)
     assert mu == pytest.approx((3 * np.log(3e5) / 1e9) ** (1 / 3))
+
+
+def test_which_gaf_is_covered_is_said_for_each_number_of_classes():
+    def said(K):
+        return [row.covers for row in bounds.table1(1000, 5, K, 2.0) if row.algorithm[:3] == "GAF"]
+
+    assert all("by quadrature" in words for words in said(2))
+    assert all("integrals.Certified()" in words and "proved" in words for words in said(4))
+    paper, *_ = said(5)
+    assert "integrator=Certified()" in paper
+    assert "Not with the default 128 Sobol points" in paper
+    for words in said(7):
+        assert "with exact expectations only" in words
+        assert "Certified" not in words

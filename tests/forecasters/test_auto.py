@@ -50,6 +50,7 @@ def separate(f, K):
             drift=e.drift,
             structure=kind,
             integrator="pairwise",
+            surrogate="averaged" if e.kind == "averaged GAF" else "tangent",
         )
         for e, kind in zip(f.experts, kinds, strict=False)
     ]
@@ -70,6 +71,8 @@ def separate(f, K):
         (8, {}),
         (12, {}),
         (3, {"structure": "full"}),
+        (2, {"surrogate": "averaged"}),
+        (4, {"surrogate": "averaged"}),
         (4, {"structure": "shared"}),
         (5, {"structure": "diagonal"}),
         (4, {"structure": ["full", "blocks", "shared", "diagonal"] * 2 + ["blocks"]}),

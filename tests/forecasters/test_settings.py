@@ -9,6 +9,10 @@ import pytest
 from mixable import OGD, AutoGAF, Folklore, bounds, dumps, loads, merge
 from mixable.forecasters import settings
 from mixable.forecasters.settings import (
+    AVERAGED,
+    AVERAGED_LAM,
+    AVERAGED_LAM_OF_TWO,
+    AVERAGED_OF_TWO,
     FULL,
     GRID,
     LEADERS,
@@ -36,6 +40,69 @@ def test_structures_keep_less_as_the_problem_grows():
 def test_only_the_settings_that_need_it_are_full():
     chosen = dict(zip(GRID, structures(2, 3), strict=True))
     assert {setting for setting, structure in chosen.items() if structure == "full"} == set(FULL)
+
+
+def averaged_experts(f):
+    """Position and expert, of those that are averaged."""
+    return [(i, e) for i, e in enumerate(f.experts) if e.kind == "averaged GAF"]
+
+
+def test_one_posterior_is_averaged_on_request():
+    for K, setting, lam in ((2, AVERAGED_OF_TWO, AVERAGED_LAM_OF_TWO), (4, AVERAGED, AVERAGED_LAM)):
+        found = averaged_experts(AutoGAF(3, K, surrogate="averaged"))
+        assert averaged_experts(AutoGAF(3, K)) == []
+        assert [i // 3 for i, _ in found] == [GRID.index(setting)] * 3
+        assert [e[1:] for _, e in found] == [(lam, 1.0, 0.0, a) for a in (1.0, 4.0, math.inf)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ((3, 4), {"grid": GRID[1:]}),  # settings of the user's are run as they are
+        ((3, 4), {"structure": "blocks"}),
+        ((60, 4), {}),
+        ((3, 2), {"structure": "diagonal"}),
+    ],
+)
+def test_without_a_full_posterior_or_the_default_grid_none_is_averaged(sizes, options):
+    f = AutoGAF(*sizes, surrogate="averaged", **options)
+    assert averaged_experts(f) == []
+    assert [e.lam for e in f.experts[: 3 * len(f.grid) : 3]] == [lam for lam, _, _ in f.grid]
+
+
+def test_an_averaged_posterior_that_grows_too_large_goes_on_in_blocks_with_its_own_lam():
+    """It had a larger lam: what was learned stays, and its file can be read."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 40)), rng.integers(0, 4, 80)
+    f = AutoGAF(40, 4, surrogate="averaged")
+    f.run(X, y)
+    before = f.predict(X)
+    f.add_features(10)
+    assert averaged_experts(f) == []
+    wide = np.hstack([X, np.zeros((80, 10))])
+    assert np.abs(f.predict(wide) - before).max() < 0.2
+    assert f._core.state()[f"{len(GRID) - 1}.regulariser"] == pytest.approx(
+        AVERAGED[0] * f._core.state()[f"{len(GRID) - 1}.unit"]
+    )
+    again = loads(dumps(f))
+    assert (again.run(wide, y) == f.run(wide, y)).all()
+
+
+def test_two_classes_that_become_three_exchange_who_is_averaged():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    f = AutoGAF(3, 2, surrogate="averaged")
+    f.run(X, y)
+    f.add_class()
+    assert {i // 3 for i, _ in averaged_experts(f)} == {GRID.index(AVERAGED)}
+    f.learn(X[0], 2)
+    again = loads(dumps(f))
+    assert (again.run(X, y) == f.run(X, y)).all()
+
+
+def test_a_surrogate_that_is_not_one_is_refused():
+    with pytest.raises(ValueError, match="surrogate must be one of"):
+        AutoGAF(2, 2, surrogate="secant")
 
 
 def test_large_blocks_are_for_the_leaders_and_the_others_share_one():

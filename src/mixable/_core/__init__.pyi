@@ -140,7 +140,7 @@ class AutoGAF(LabelModel):
         self,
         n_features: int,
         n_classes: int,
-        grid: list[tuple[float, float, float, int, bool, bool, str]],
+        grid: list[tuple[float, float, float, int, bool, bool, str, bool]],
         alphas: list[float],
         guard: tuple[str, float, float] | tuple[()],
         mu: float,

@@ -8,7 +8,6 @@ from typing import Any
 
 from mixable import _core, _validate, integrals
 from mixable._types import Array
-from mixable.bounds import doubling_radii, theory_lam
 from mixable.forecasters import settings
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledMulticlassForecaster, with_structure
@@ -21,7 +20,6 @@ from mixable.forecasters.ensemble import (
 )
 from mixable.forecasters.settings import Expert
 from mixable.forecasters.structure import in_mixture, refuse_if_too_large
-from mixable.losses import Logistic
 
 
 class AutoGAF(Ensemble, CompiledMulticlassForecaster):
@@ -47,7 +45,9 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         Which view each posterior of the grid sees: inputs may consist of several descriptions of
         n_features numbers each, one after the other. None: there is one.
     alphas
-        The hedge widths at which each posterior is read.
+        The hedge widths at which each posterior is read; an averaged one at a quarter of them.
+    surrogate
+        "averaged": of the default grid one full posterior is averaged; see docs/no-tuning.md.
     guard
         The product B R that the guard stands for: an expert with the constants of theory, always
         awake, which gives AutoGAF its bound. A number is a Folklore expert, "auto" the same for
@@ -122,6 +122,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     mu = Parameter[float]()
     integrator = Parameter["integrals.Integrator | str | None"]()
     seed = Parameter[int]()
+    surrogate = Parameter[str]()
 
     _core: _core.AutoGAF
     _saved_choice: settings.Choice | None = None
@@ -145,6 +146,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         mu: float = 1e-6,
         integrator: integrals.Integrator | str | None = None,
         seed: int = 0,
+        surrogate: str = "tangent",
     ) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
@@ -159,24 +161,27 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "integrator": integrator,
             "seed": _validate.count(seed, "seed", least=0),
+            "surrogate": settings.checked_surrogate(surrogate),
         }
         check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")
+        d, K = self.n_features, self.n_classes
         self._choice = settings.choose(self._parameters, self._saved_choice)
-        d, K, structures = self.n_features, self.n_classes, self.structures
+        self._averaged = settings.averaged(self._parameters, self.structures)
+        self._settings = settings.as_run(self.grid, self._averaged, K)
         posteriors = [
             (in_mixture(each, K), drift)
-            for i, (each, (*_, drift)) in enumerate(zip(structures, self.grid, strict=True))
+            for i, (each, (*_, drift)) in enumerate(zip(self.structures, self.grid, strict=True))
             if i not in self._asleep
         ]
         if self.guard_kind == "folklore":
             posteriors.append(("full", 0.0))
         refuse_if_too_large(self, K, posteriors)
         self._claim_memory(K)
-        ladder = integrals.ladder(integrator or integrals.Pairwise(), K, self.seed)
+        plans = zip(self._plans(self._settings), self.structures, self._averaged, strict=True)
         self._core = _core.AutoGAF(
             d,
             K,
-            [(*row, each) for row, each in zip(self._plans(self.grid), structures, strict=True)],
+            [(*plan, *kept) for plan, *kept in plans],
             list(self.alphas),
             self._guard_plan,
             self.mu,
@@ -184,7 +189,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             self.share,
             self.sleep,
             self.threads,
-            ladder,
+            integrals.ladder(integrator or integrals.Pairwise(), K, self.seed),
             self._n_views,
             self._choice.rates,
         )
@@ -253,21 +258,16 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         is at most the least of Theorem 1's bounds for a radius of at least B, + ln N:
         `bounds.adaptive`, up to the integrator's error. The paper's own bound needs B in advance.
         No share, no sleep, no guard. Classes added later keep the parameters made for fewer.
-
         >>> f = AutoGAF.from_theory(18, 4, bound=1.0, max_radius=8.0)
         >>> [round(beta, 3) for _, beta, _ in f.grid], f.alphas
         ([0.456, 0.371, 0.271, 0.176, 0.103], (1.0,))
         """
         d = _validate.count(n_features, "n_features")
         K = _validate.count(n_classes, "n_classes", least=2)
-        dim = d * (K if constants == "paper" else K - 1)
-        radii = doubling_radii(max_radius, bound)
-        values = [Logistic(K).constants(radius, bound, kind=constants) for radius in radii]
-        grid = [(theory_lam(dim, value) / bound**2, value.beta, 0.0) for value in values]
         return cls(
             d,
             K,
-            grid=grid,
+            grid=settings.theory_grid(d, K, bound, max_radius, constants),
             alphas=(1.0,),
             guard=None,
             share=0.0,
@@ -291,9 +291,10 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     @property
     def experts(self) -> list[Expert]:
         """The experts, in the order of `weights`: settings at each width, class rates, guard."""
-        return settings.experts(self.grid, self.alphas, self._guard_plan, rates=self._choice.rates)
+        kept = self._guard_plan, self._averaged
+        return settings.experts(self._settings, self.alphas, *kept, rates=self._choice.rates)
 
     def report(self) -> str:
         """What it has settled on, in words and numbers."""
-        lines = [*self._head_of_report("log"), *settings.verdict(self.experts, self.trust.tolist())]
-        return "\n".join(lines)
+        words = settings.verdict(self.experts, self.trust.tolist())
+        return "\n".join(self._head_of_report("log") + words)

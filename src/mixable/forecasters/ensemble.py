@@ -158,7 +158,7 @@ class Ensemble(CompiledForecaster):
         views = self.views or ()
         if len(set(views)) < 2:
             return ""
-        settings = [each for each in self.experts if getattr(each, "kind", "GAF") == "GAF"]
+        settings = [each for each in self.experts if getattr(each, "kind", "GAF").endswith("GAF")]
         setting = expert // (len(settings) // len(views))
         # Class rates and guard come after all others.
         return f", view {views[setting]}" if setting < len(views) else ""

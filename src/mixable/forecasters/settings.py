@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from mixable import _validate
+from mixable.bounds import doubling_radii, theory_lam
 from mixable.forecasters.ensemble import as_list
-from mixable.forecasters.structure import IN_MIXTURES, checked_structure
+from mixable.forecasters.structure import IN_MIXTURES, checked_structure, in_mixture
 from mixable.losses import Logistic
 
 
@@ -42,7 +43,16 @@ GRID = (
 )
 """(lam, beta, drift) of each posterior."""
 
-FULL = (GRID[0], GRID[-1])
+SURROGATES = ("tangent", "averaged")
+
+AVERAGED, AVERAGED_OF_TWO = GRID[-1], GRID[3]
+"""The setting whose surrogate is averaged where its posterior is full, and the one of two classes.
+Files rely on these."""
+
+AVERAGED_LAM, AVERAGED_LAM_OF_TWO = 0.01, 1.0
+"""The lam that it has then; its beta is 1."""
+
+FULL = (GRID[0], AVERAGED)
 """The settings whose posterior is full where that is cheap. They lead where classes are separable,
 and there blocks would lose up to a tenth.
 """
@@ -117,6 +127,21 @@ def guard_plan(
     return kind, reach / math.sqrt(n_features), reach / (math.sqrt(2) * n_features)
 
 
+def averaged(parameters: dict[str, Any], structures: Sequence[str]) -> tuple[bool, ...]:
+    """Which posteriors of AutoGAF have the averaged surrogate, given what each keeps.
+
+    None if the settings are the user's.
+    """
+    grid, K = parameters["grid"], parameters["n_classes"]
+    if parameters["surrogate"] == "tangent" or not set(GRID) <= set(grid):
+        return (False,) * len(grid)
+    chosen = AVERAGED_OF_TWO if K == 2 else AVERAGED
+    return tuple(
+        setting == chosen and in_mixture(each, K) == "full"
+        for setting, each in zip(grid, structures, strict=True)
+    )
+
+
 def structures(
     n_features: int, n_classes: int, grid: Sequence[tuple[float, ...]] = GRID
 ) -> tuple[str, ...]:
@@ -175,6 +200,13 @@ def checked_structures(
     return each
 
 
+def checked_surrogate(value: Any) -> str:
+    """Refuse what is not a choice of surrogates."""
+    if not isinstance(value, str) or value not in SURROGATES:
+        raise ValueError(f"surrogate must be one of {SURROGATES}, got {value!r:.80}")
+    return value
+
+
 def choose(parameters: dict[str, Any], saved: Choice | None = None) -> Choice:
     """What AutoGAF has with these parameters; where they leave it open, as saved or by size."""
     sizes = parameters["n_features"], parameters["n_classes"]
@@ -188,15 +220,43 @@ def choose(parameters: dict[str, Any], saved: Choice | None = None) -> Choice:
     return Choice(checked_structures(structure, parameters["grid"], *sizes), kind, rates)
 
 
+def theory_grid(
+    d: int, K: int, bound: float, max_radius: float, constants: str
+) -> list[tuple[float, float, float]]:
+    """The paper's settings for doubling radii of the comparator."""
+    dim = d * (K if constants == "paper" else K - 1)
+    radii = doubling_radii(max_radius, bound)
+    values = [Logistic(K).constants(radius, bound, kind=constants) for radius in radii]
+    return [(theory_lam(dim, value) / bound**2, value.beta, 0.0) for value in values]
+
+
+def as_run(
+    grid: Sequence[tuple[float, float, float]], averaged: Sequence[bool], n_classes: int
+) -> tuple[tuple[float, float, float], ...]:
+    """The settings with which posteriors run."""
+    lam = AVERAGED_LAM_OF_TWO if n_classes == 2 else AVERAGED_LAM
+    return tuple(
+        (lam, 1.0, 0.0) if is_averaged else setting
+        for setting, is_averaged in zip(grid, averaged, strict=True)
+    )
+
+
 def experts(
     grid: Sequence[tuple[float, float, float]],
     alphas: Sequence[float],
     guard: tuple[str, float, float] | tuple[()],
+    averaged: Sequence[bool],
     *,
     rates: bool,
 ) -> list[Expert]:
-    """The experts of AutoGAF: each setting at each width, the class rates, then the guard."""
-    out = [Expert("GAF", *setting, alpha) for setting in grid for alpha in alphas]
+    """The experts of AutoGAF: each setting, as run, at each width, class rates, the guard."""
+    out = [
+        Expert(
+            "averaged GAF" if is_averaged else "GAF", *setting, alpha / (4 if is_averaged else 1)
+        )
+        for setting, is_averaged in zip(grid, averaged, strict=True)
+        for alpha in alphas
+    ]
     if rates:
         out.append(Expert(RATES, *4 * [math.nan]))
     if not guard:
@@ -211,7 +271,7 @@ def verdict(experts: Sequence[Expert], trust: Sequence[float]) -> list[str]:
     """What the trust in the experts says of a stream, in words."""
     pairs = list(zip(experts, trust, strict=True))
     drifting = sum(w for expert, w in pairs if expert.drift > 0)
-    guard = sum(w for expert, w in pairs if expert.kind not in ("GAF", RATES))
+    guard = sum(w for expert, w in pairs if expert.kind.startswith("guard"))
     rates = sum(w for expert, w in pairs if expert.kind == RATES)
     bare = sum(w for expert, w in pairs if expert.alpha == math.inf)
     words = "is undecided between standing still and changing"

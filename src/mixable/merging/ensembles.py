@@ -35,7 +35,7 @@ class Ensemble:
     @classmethod
     def of(cls, model: AutoGAF | AutoRidge) -> Ensemble:
         """What a forecaster knows."""
-        settings = model._settings if isinstance(model, AutoRidge) else model.grid
+        settings = model._settings
         kinds, readouts = ("full",) * len(settings), 0
         if isinstance(model, AutoGAF):
             guard = [model.guard_kind] if model.guard_kind else []

@@ -144,7 +144,7 @@ def _by_field(forecaster: Ensemble, seen: list[str], by: str | None) -> dict[str
     views = forecaster.views or (0,) * len(forecaster.grid)  # type: ignore[attr-defined]
     _check_by(forecaster, by, ["view", *fields])
     by = by or ("view" if len(set(views)) > 1 else "drift")
-    kinds = [getattr(expert, "kind", "GAF") for expert in experts]
+    kinds = [getattr(expert, "kind", "GAF").removeprefix("averaged ") for expert in experts]
     readouts = kinds.count("GAF") // len(views)
     out: dict[float, float] = {}
     others: dict[str, float] = {}
