@@ -108,19 +108,17 @@ class Landmarks {
 
     void some_rows(const double* X, long rows, double* out) {
         if (rows == 1) return one_row(X, out);
-        if (r_ >= by_blas && d > 0 && tolerance_ >= least && rows_by_blas(X, rows, out)) return;
+        if (r_ >= by_blas && d > 0 && tolerance_ >= least) return rows_by_blas(X, rows, out);
         for (long t = 0; t < rows; t += W)
             few_rows(X + t * d, std::min(long(W), rows - t), out + t * m);
     }
 
-    /// By |x|^2 + |l|^2 - 2 x . l, unless that would lose digits; then false.
-    bool rows_by_blas(const double* X, long rows, double* out) {
+    /// By |x|^2 + |l|^2 - 2 x . l. Rows for which that would lose digits are done by themselves: no
+    /// row depends on those that come with it.
+    void rows_by_blas(const double* X, long rows, double* out) {
         extend_inverse();
         double squares[block];
-        for (long t = 0; t < rows; ++t) {
-            squares[t] = squared_norm(X + t * d, d);
-            if (!(gamma_ * (squares[t] + longest_) <= much)) return false;
-        }
+        for (long t = 0; t < rows; ++t) squares[t] = squared_norm(X + t * d, d);
         blas_.gemm(false, true, rows, r_, d, 2 * gamma_, X, d, at_, d, 0.0, values_, stride_);
         for (long t = 0; t < rows; ++t) {
             double* values = values_ + t * stride_;
@@ -134,7 +132,8 @@ class Landmarks {
             blas_.gemm(false, true, rows, width, j + width, 1.0, values_, stride_,
                        inverse_ + j * stride_, stride_, 0.0, out + j, m);
         }
-        return true;
+        for (long t = 0; t < rows; ++t)
+            if (!(gamma_ * (squares[t] + longest_) <= much)) few_rows(X + t * d, 1, out + t * m);
     }
     /// Row i of L^-1 is (-l^T L^-1, 1) / L_ii, where (l, L_ii) is that of L.
     void extend_inverse() {
