@@ -12,7 +12,7 @@ ALPHAS = [4.0, 16.0, np.inf]
 
 
 def mixture(core, d, classes, settings=SETTINGS, views=1, mu=0.0):
-    grid = [(*s, i % views, False, True, "blocks") for i, s in enumerate(settings)]
+    grid = [(*s, i % views, False, True, "blocks", False) for i, s in enumerate(settings)]
     return core.AutoGAF(d, classes, grid, ALPHAS, (), mu, 1.0, 0.0, False, 1, [], views)
 
 

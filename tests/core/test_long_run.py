@@ -112,7 +112,7 @@ def test_structured_widths_after_a_million_steps_are_those_of_the_sum(kind, stru
 def test_so_are_those_of_posteriors_in_lanes(core, kind, most):
     """The errors are at most 6e-8 and 1.1e-8. Without the refresh the second would be 1.5e-7."""
     X, y = ill_conditioned(kind, 300_000)
-    grid = [(LAM, 1.0, 0.0, 0, False, True, "blocks")] * 5
+    grid = [(LAM, 1.0, 0.0, 0, False, True, "blocks", False)] * 5
     f = core.AutoGAF(D_FEATURES, K, grid, [np.inf], (), 0.0, 1.0, 0.0, False, 1, [], 1)
     assert np.isfinite(f.run(X, y.astype(np.int_), None)).all()
     state = f.state()
