@@ -28,11 +28,6 @@ def runnable_builds() -> list[str]:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that no worker is left with it at the end."""
-    items.sort(key=lambda item: "test_style[mypy" not in item.nodeid)
-
-
 @pytest.fixture(params=runnable_builds())
 def core(request: pytest.FixtureRequest) -> ModuleType:
     """Each build of the compiled core."""

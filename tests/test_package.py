@@ -161,7 +161,6 @@ def test_doctests_of_modules(name):
     [
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
-        ["mypy", "src/mixable", "tests/typed_user.py"],
         [
             "clang-format",
             "--dry-run",

@@ -1,4 +1,4 @@
-"""The typed user's file also runs. Mypy reads it in `test_package`, with the package itself."""
+"""The typed user's file also runs. `.ci/run` lets mypy read it, with the package itself."""
 
 import numpy as np
 from streams import logistic_stream

@@ -1,4 +1,4 @@
-"""A user's file: mypy checks it in strict mode (test_package), and it runs (test_typed_user).
+"""A user's file: mypy checks it in strict mode (.ci/run), and it runs (test_typed_user).
 
 Wrong calls stand here with the error that mypy must find: a comment that is not needed is an error.
 """

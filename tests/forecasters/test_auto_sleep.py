@@ -30,10 +30,10 @@ def test_drift_is_followed_as_well_as_by_the_best_expert_in_hindsight(kind, tole
     X, y = drifting_stream(kind)
     f = AutoGAF(11, 4)
     loss = mean_loss(f, X, y)
-    s = f.input_scale
+    s, in_closed_form = f.input_scale, {"integrator": "pairwise"}
     fixed = {
         (lam, beta, drift, alpha): mean_loss(
-            GAF(11, 4, lam=lam * s, beta=beta, drift=drift / s, alpha=alpha), X, y
+            GAF(11, 4, lam=lam * s, beta=beta, drift=drift / s, alpha=alpha, **in_closed_form), X, y
         )
         for lam, beta, drift in f.grid
         for alpha in f.alphas
