@@ -88,7 +88,9 @@ def test_a_query_that_is_killed_goes_on_and_counts_each_event_once(spark, tmp_pa
     """Killed with its Java in mid-stream, and started again: as if it had never been."""
     (tmp_path / "in").mkdir()
     for number, part in enumerate(np.array_split(np.arange(60), FILES)):
-        EVENTS.iloc[part].to_parquet(tmp_path / "in" / f"{number}.parquet")
+        path = tmp_path / "in" / f"{number}.parquet"
+        EVENTS.iloc[part].to_parquet(path)
+        os.utime(path, (1e9 + number, 1e9 + number))  # Spark reads the oldest first
     command = [sys.executable, keyed_query.__file__, os.fspath(tmp_path)]
     said = tmp_path / "said"
     with said.open("w") as file:
