@@ -7,6 +7,7 @@ import pytest
 from pyarrow import table
 from scipy.sparse import csr_array
 from sklearn.metrics import log_loss
+from sklearn.utils import shuffle
 from streams import logistic_stream
 
 from mixable import FTRL, OGD, Folklore, GAFClassifier
@@ -126,6 +127,17 @@ def test_a_table_sorted_by_label_is_fitted_in_another_order(kind):
     assert losses[0] < 0.8 * losses[1]
     again = GAFClassifier(kernel=None).fit(kind(X), y, sample_weight=weight)
     assert np.array_equal(model.predict_proba(kind(X)), again.predict_proba(kind(X)))
+
+
+def test_labels_and_weights_of_a_sorted_table_go_with_their_rows():
+    X, y = logistic_stream(240, 3, 3)
+    order = np.argsort(y, kind="stable")
+    X, y, weight = X[order], y[order], np.random.default_rng(0).uniform(0.1, 2.0, 240)
+    model = GAFClassifier(kernel=None).fit(X, y, sample_weight=weight)
+    rows, labels, own = shuffle(X, y, weight, random_state=0)
+    in_turn = GAFClassifier(kernel=None)
+    in_turn.partial_fit(rows, labels, classes=range(3), sample_weight=own)
+    assert np.array_equal(model.predict_proba(X), in_turn.predict_proba(X))
 
 
 def test_other_tables_are_fitted_in_turn():
