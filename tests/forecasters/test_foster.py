@@ -1,5 +1,7 @@
 """Foster against numerical integration."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,11 @@ def test_foster_keeps_its_probabilities_positive_without_smoothing():
     for _ in range(20):
         f.learn([1.0], 1)
     assert (f.predict([1e4]) > 0).all()
+
+
+def test_foster_on_a_huge_ball_can_be_copied_and_takes_inputs_it_can_multiply():
+    f = Foster(2, 4, radius=1e100, m=1, moves=1, mu=1e-6)
+    assert copy.deepcopy(f).predict([1.0, 0.0]).sum() == pytest.approx(1)
+    assert f.predict([1e49, 0.0]).sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match="x"):
+        f.predict([1e60, 0.0])
