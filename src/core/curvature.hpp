@@ -104,6 +104,14 @@ class Curvature {
         return true;
     }
 
+    /// Whether the steps remembered last have these inputs, as far as both go back.
+    [[gnu::cold]] bool ends_with(const double* x, long count) const {
+        for (long t = 1; t <= std::min(count, n_); ++t)
+            if (!std::equal(x + (count - t) * dp, x + (count - t) * dp + d, x_ + (n_ - t) * dp))
+                return false;
+        return true;
+    }
+
    private:
     PosteriorShape shape_;
     Blas blas_;

@@ -252,6 +252,9 @@ class Posterior final : public State {
         for (long t = 0; t < n_; ++t)
             if (!(squared_norm(X + t * dp, d) <= shown)) return false;
         if (!curvature_.contents_are_valid(shown) || !block_is_valid(limit)) return false;
+        if (curvature_.is_kept() && !curvature_.ends_with(X, n_)) return false;
+        for (long i = 0; i < D * D; ++i)  // also those entries that are not used
+            if (!(std::fabs(Ainv[i / D * ld + i % D]) <= limit)) return false;
         for (const Panel& p : panels_) {  // the only entries above the diagonal that are used
             const long first = p.j * d + p.l0;
             if (!is_symmetric(Ainv + first * (ld + 1), p.l1 - p.l0, ld, shape_.by_blas()))

@@ -96,7 +96,7 @@ inline bool can_be_inverse(long n, const double* M, const double* S) {
         trace += M[i] * S[i];
         size += std::fabs(M[i] * S[i]);
     }
-    return trace <= 1.1 * double(n) + 1e-6 * size;
+    return trace <= 1.01 * double(n) + 1e-6 * size;
 }
 
 /// Whether a matrix, which is used up, has a positive diagonal up to `largest` and, with that
@@ -109,8 +109,10 @@ inline bool is_definite(const Blas& blas, long n, double* S, double largest) {
         root[std::size_t(i)] = std::sqrt(S[i * n + i]);
     }
     for (long i = 0; i < n; ++i) {
-        for (long j = 0; j < i; ++j)
+        for (long j = 0; j < i; ++j) {
             S[i * n + j] = S[i * n + j] / root[std::size_t(i)] / root[std::size_t(j)];
+            if (!(std::fabs(S[i * n + j]) <= 1.1)) return false;  // may overflow in what follows
+        }
         S[i * n + i] = 1.1;
     }
     return blas.factorise_spd(n, S, n);

@@ -10,8 +10,6 @@ from mixable import OGD, AutoGAF, Folklore, bounds, dumps, loads, merge
 from mixable.forecasters import settings
 from mixable.forecasters.settings import (
     AVERAGED,
-    AVERAGED_LAM,
-    AVERAGED_LAM_OF_TWO,
     AVERAGED_OF_TWO,
     FULL,
     GRID,
@@ -47,12 +45,27 @@ def averaged_experts(f):
     return [(i, e) for i, e in enumerate(f.experts) if e.kind == "averaged GAF"]
 
 
-def test_one_posterior_is_averaged_on_request():
-    for K, setting, lam in ((2, AVERAGED_OF_TWO, AVERAGED_LAM_OF_TWO), (4, AVERAGED, AVERAGED_LAM)):
-        found = averaged_experts(AutoGAF(3, K, surrogate="averaged"))
-        assert averaged_experts(AutoGAF(3, K)) == []
-        assert [i // 3 for i, _ in found] == [GRID.index(setting)] * 3
-        assert [e[1:] for _, e in found] == [(lam, 1.0, 0.0, a) for a in (1.0, 4.0, math.inf)]
+def test_posteriors_are_averaged_by_default_for_two_classes_and_on_request_for_more():
+    def averaged_lam(K, surrogate):
+        found = averaged_experts(AutoGAF(3, K, surrogate=surrogate))
+        widths = [e[2:] for _, e in found]
+        assert widths == [(1.0, 0.0, a) for a in (1.0, 4.0, math.inf)] * (len(found) // 3)
+        return {GRID[i // 3]: e.lam for i, e in found}
+
+    assert averaged_lam(2, None) == averaged_lam(2, "averaged") == AVERAGED_OF_TWO
+    assert averaged_lam(4, "averaged") == AVERAGED
+    assert averaged_lam(4, None) == averaged_lam(2, "tangent") == {}
+
+
+def test_a_file_from_before_there_were_surrogates_goes_on_without_averages():
+    f = AutoGAF(3, 2, surrogate="tangent")
+    f.learn([1.0, 0.0, 2.0], 1)
+    state = f.__getstate__()
+    del state["parameters"]["surrogate"]
+    again = AutoGAF.__new__(AutoGAF)
+    again.__setstate__(state)
+    assert averaged_experts(again) == []
+    assert (again.predict([0.0, 1.0, 1.0]) == f.predict([0.0, 1.0, 1.0])).all()
 
 
 @pytest.mark.parametrize(
@@ -82,26 +95,30 @@ def test_an_averaged_posterior_that_grows_too_large_goes_on_in_blocks_with_its_o
     wide = np.hstack([X, np.zeros((80, 10))])
     assert np.abs(f.predict(wide) - before).max() < 0.2
     assert f._core.state()[f"{len(GRID) - 1}.regulariser"] == pytest.approx(
-        AVERAGED[0] * f._core.state()[f"{len(GRID) - 1}.unit"]
+        GRID[-1][0] * f._core.state()[f"{len(GRID) - 1}.unit"]
     )
     again = loads(dumps(f))
     assert (again.run(wide, y) == f.run(wide, y)).all()
 
 
-def test_two_classes_that_become_three_exchange_who_is_averaged():
+@pytest.mark.parametrize(("surrogate", "averaged"), [(None, {}), ("averaged", AVERAGED)])
+def test_two_classes_that_become_three_exchange_who_is_averaged(surrogate, averaged):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
-    f = AutoGAF(3, 2, surrogate="averaged")
+    f = AutoGAF(3, 2, surrogate=surrogate)
     f.run(X, y)
+    before = f.predict(X)
     f.add_class()
-    assert {i // 3 for i, _ in averaged_experts(f)} == {GRID.index(AVERAGED)}
+    after = f.predict(X)[:, :2]
+    assert np.abs(after / after.sum(axis=1, keepdims=True) - before).max() < 0.1
+    assert {GRID[i // 3] for i, _ in averaged_experts(f)} == set(averaged)
     f.learn(X[0], 2)
     again = loads(dumps(f))
     assert (again.run(X, y) == f.run(X, y)).all()
 
 
 def test_a_surrogate_that_is_not_one_is_refused():
-    with pytest.raises(ValueError, match="surrogate must be one of"):
+    with pytest.raises(ValueError, match="surrogate must be None or one of"):
         AutoGAF(2, 2, surrogate="secant")
 
 

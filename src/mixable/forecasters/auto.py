@@ -47,7 +47,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     alphas
         The hedge widths at which each posterior is read; an averaged one at a quarter of them.
     surrogate
-        "averaged": of the default grid one full posterior is averaged; see docs/no-tuning.md.
+        "averaged": of the default grid one full posterior is averaged, two if there are two
+        classes; see docs/no-tuning.md. "tangent": none. None: for two classes only.
     guard
         The product B R that the guard stands for: an expert with the constants of theory, always
         awake, which gives AutoGAF its bound. A number is a Folklore expert, "auto" the same for
@@ -122,7 +123,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     mu = Parameter[float]()
     integrator = Parameter["integrals.Integrator | str | None"]()
     seed = Parameter[int]()
-    surrogate = Parameter[str]()
+    surrogate = Parameter["str | None"]()
 
     _core: _core.AutoGAF
     _saved_choice: settings.Choice | None = None
@@ -146,7 +147,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         mu: float = 1e-6,
         integrator: integrals.Integrator | str | None = None,
         seed: int = 0,
-        surrogate: str = "tangent",
+        surrogate: str | None = None,
     ) -> None:
         self._parameters = {
             "n_features": _validate.count(n_features, "n_features"),
@@ -167,7 +168,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         d, K = self.n_features, self.n_classes
         self._choice = settings.choose(self._parameters, self._saved_choice)
         self._averaged = settings.averaged(self._parameters, self.structures)
-        self._settings = settings.as_run(self.grid, self._averaged, K)
+        self._settings = settings.as_run(self.grid, self._averaged)
         posteriors = [
             (in_mixture(each, K), drift)
             for i, (each, (*_, drift)) in enumerate(zip(self.structures, self.grid, strict=True))
@@ -181,7 +182,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         self._core = _core.AutoGAF(
             d,
             K,
-            [(*plan, *kept) for plan, *kept in plans],
+            [(*plan, structure, lam is not None) for plan, structure, lam in plans],
             list(self.alphas),
             self._guard_plan,
             self.mu,
@@ -206,8 +207,10 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._saved_choice = settings.checked_choice(state.get("chosen"))
+        state = with_structure(state)
+        parameters = {"surrogate": "tangent", **state["parameters"]}  # early files have none
         try:
-            super().__setstate__(with_structure(state))
+            super().__setstate__({**state, "parameters": parameters})
         finally:
             del self._saved_choice
 

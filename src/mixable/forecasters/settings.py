@@ -45,14 +45,12 @@ GRID = (
 
 SURROGATES = ("tangent", "averaged")
 
-AVERAGED, AVERAGED_OF_TWO = GRID[-1], GRID[3]
-"""The setting whose surrogate is averaged where its posterior is full, and the one of two classes.
-Files rely on these."""
+AVERAGED = {GRID[-1]: 0.01}
+AVERAGED_OF_TWO = {GRID[3]: 1.0, GRID[5]: 0.1}
+"""The settings whose surrogate is averaged where their posterior is full, those of two classes, and
+the lam that they have then; beta is 1, and there is no drift. Files rely on these."""
 
-AVERAGED_LAM, AVERAGED_LAM_OF_TWO = 0.01, 1.0
-"""The lam that it has then; its beta is 1."""
-
-FULL = (GRID[0], AVERAGED)
+FULL = (GRID[0], GRID[-1])
 """The settings whose posterior is full where that is cheap. They lead where classes are separable,
 and there blocks would lose up to a tenth.
 """
@@ -127,17 +125,18 @@ def guard_plan(
     return kind, reach / math.sqrt(n_features), reach / (math.sqrt(2) * n_features)
 
 
-def averaged(parameters: dict[str, Any], structures: Sequence[str]) -> tuple[bool, ...]:
-    """Which posteriors of AutoGAF have the averaged surrogate, given what each keeps.
+def averaged(parameters: dict[str, Any], structures: Sequence[str]) -> tuple[float | None, ...]:
+    """The lam of each posterior of AutoGAF that has the averaged surrogate, None for the others.
 
-    None if the settings are the user's.
+    None has it if the settings are the user's.
     """
     grid, K = parameters["grid"], parameters["n_classes"]
-    if parameters["surrogate"] == "tangent" or not set(GRID) <= set(grid):
-        return (False,) * len(grid)
-    chosen = AVERAGED_OF_TWO if K == 2 else AVERAGED
+    surrogate = parameters["surrogate"] or ("averaged" if K == 2 else "tangent")
+    if surrogate == "tangent" or not set(GRID) <= set(grid):
+        return (None,) * len(grid)
+    lam = AVERAGED_OF_TWO if K == 2 else AVERAGED
     return tuple(
-        setting == chosen and in_mixture(each, K) == "full"
+        lam.get(setting) if in_mixture(each, K) == "full" else None
         for setting, each in zip(grid, structures, strict=True)
     )
 
@@ -200,10 +199,10 @@ def checked_structures(
     return each
 
 
-def checked_surrogate(value: Any) -> str:
+def checked_surrogate(value: Any) -> str | None:
     """Refuse what is not a choice of surrogates."""
-    if not isinstance(value, str) or value not in SURROGATES:
-        raise ValueError(f"surrogate must be one of {SURROGATES}, got {value!r:.80}")
+    if value is not None and (not isinstance(value, str) or value not in SURROGATES):
+        raise ValueError(f"surrogate must be None or one of {SURROGATES}, got {value!r:.80}")
     return value
 
 
@@ -231,30 +230,25 @@ def theory_grid(
 
 
 def as_run(
-    grid: Sequence[tuple[float, float, float]], averaged: Sequence[bool], n_classes: int
+    grid: Sequence[tuple[float, float, float]], averaged: Sequence[float | None]
 ) -> tuple[tuple[float, float, float], ...]:
     """The settings with which posteriors run."""
-    lam = AVERAGED_LAM_OF_TWO if n_classes == 2 else AVERAGED_LAM
-    return tuple(
-        (lam, 1.0, 0.0) if is_averaged else setting
-        for setting, is_averaged in zip(grid, averaged, strict=True)
-    )
+    pairs = zip(grid, averaged, strict=True)
+    return tuple(setting if lam is None else (lam, 1.0, 0.0) for setting, lam in pairs)
 
 
 def experts(
     grid: Sequence[tuple[float, float, float]],
     alphas: Sequence[float],
     guard: tuple[str, float, float] | tuple[()],
-    averaged: Sequence[bool],
+    averaged: Sequence[float | None],
     *,
     rates: bool,
 ) -> list[Expert]:
     """The experts of AutoGAF: each setting, as run, at each width, class rates, the guard."""
     out = [
-        Expert(
-            "averaged GAF" if is_averaged else "GAF", *setting, alpha / (4 if is_averaged else 1)
-        )
-        for setting, is_averaged in zip(grid, averaged, strict=True)
+        Expert("averaged GAF" if lam else "GAF", *setting, alpha / (4 if lam else 1))
+        for setting, lam in zip(grid, averaged, strict=True)
         for alpha in alphas
     ]
     if rates:
