@@ -8,7 +8,6 @@ predictors. Information and Computation 132: implicit steps.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -32,7 +31,7 @@ GRID = (
     (10.0, 0.0),
     (40.0, 0.0),
 )
-ALPHAS = (16.0, 64.0, math.inf)
+ALPHAS = (2.0, 8.0, 64.0)
 MOST_SETTINGS = 64
 MOST_FEATURES = 2**31 - 1
 
@@ -94,7 +93,8 @@ class SparseGAF(MulticlassForecaster):
         The settings (lam, b), for values of mean square 1. With b = 0 the steps stay as large as
         they were, which follows a change; only features that are active forget.
     alphas
-        The widths: the read-out is softmax(m / sqrt(1 + (pi/8) g / alpha)).
+        The widths: the read-out is softmax(m_0 + (m - m_0) / sqrt(1 + (pi/8) g / alpha) + o), m_0
+        the intercept and o offsets of the classes, by the misses of the last 5,000 examples.
     share
         The share of the trust that is spread evenly at each step, in one of the two vectors of
         weights (see `mixable.AutoGAF`).
@@ -291,7 +291,8 @@ class SparseGAF(MulticlassForecaster):
         # Plain copies: joblib may have mapped the arrays into memory.
         for name in [name for name, value in known.items() if isinstance(value, np.ndarray)]:
             known[name] = np.array(known[name])
-        self._core.restore(known)
+        none = np.zeros((1, K))  # files from before there were offsets go on without
+        self._core.restore({"corrects": 0, "offsets": none, "spread": none, **known})
 
 
 def _lanes(settings: int) -> int:
