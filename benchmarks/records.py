@@ -2,7 +2,7 @@
 
     python benchmarks/records.py bank.csv.gz:subscribed ...   # files; without any, make_shop
     python benchmarks/records.py rate bank.csv.gz:subscribed "numbers, coin"   # rates, five times
-    python benchmarks/records.py rare                         # is a class of 1.6% forecast at 1.6%?
+    python benchmarks/records.py rare [events]                # is a class of 1.6% forecast at 1.6%?
     python benchmarks/records.py memory [events categories]   # 10,000,000 and 1,000,000
     python benchmarks/records.py csr                          # 20,000 x 1,000,000, SGDClassifier
 
@@ -243,9 +243,13 @@ def _frame(records: list[dict[str, Any]]) -> Any:
 
 def rare(n: int = 60_000) -> None:
     """Print the mean forecast of the rare class over all windows after the first."""
+    sums = np.zeros(2)
     for seed in range(3):
         records, labels, _ = datasets.make_shop(n, seed)
-        _say_rare(f"make_shop({n:,}, {seed})", _frame(records), np.array(labels) == "buy", labels)
+        came = np.array(labels) == "buy"
+        sums += _say_rare(f"make_shop({n:,}, {seed})", _frame(records), came, labels)
+    ratio, error = sums[0] / sums[1], sums[1] ** -0.5
+    print(f"forecast / outcomes of all three: {ratio:.3f}, give or take {error:.3f}")
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 8))
@@ -255,7 +259,8 @@ def rare(n: int = 60_000) -> None:
         _say_rare(f"8 numbers, seed {seed}", X, y, y)
 
 
-def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -> None:
+def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -> Any:
+    """Print one stream; return the sums of forecasts and outcomes after the first window."""
     model = mx.GAFClassifier()
     P = model.prequential(X, labels)
     p = P[:, model.classes_.tolist().index("buy" if "buy" in model.classes_ else True)]
@@ -273,6 +278,7 @@ def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -
         f"{error.min():.1f} to {error.max():.1f} deviations of chance; outcomes / their mean "
         f"{(outcomes / rate).min():.2f} to {(outcomes / rate).max():.2f}"
     )
+    return np.array([p[after].sum(), came[after].sum()])
 
 
 def lines_of_categories(n: int, categories: int) -> Iterator[bytes]:
@@ -356,7 +362,7 @@ def main() -> None:
     if first == "shop":
         shop()
     elif first == "rare":
-        rare()
+        rare(*map(int, rest))
     elif first == "rate":
         path, _, target = rest[0].rpartition(":")
         rate(Path(path), target, rest[1])

@@ -8,6 +8,7 @@ predictors. Information and Computation 132: implicit steps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -31,7 +32,7 @@ GRID = (
     (10.0, 0.0),
     (40.0, 0.0),
 )
-ALPHAS = (2.0, 8.0, 64.0)
+ALPHAS = (2.0, 16.0, math.inf)
 MOST_SETTINGS = 64
 MOST_FEATURES = 2**31 - 1
 
@@ -288,9 +289,8 @@ class SparseGAF(MulticlassForecaster):
             raise ValueError("the saved slots do not go with the saved keys and n_classes")
         self.__init__(**parameters)  # type: ignore[misc]
         self._lost = lost
-        # Plain copies: joblib may have mapped the arrays into memory.
         for name in [name for name, value in known.items() if isinstance(value, np.ndarray)]:
-            known[name] = np.array(known[name])
+            known[name] = np.array(known[name])  # joblib may have mapped it into memory
         none = np.zeros((1, K))  # files from before there were offsets go on without
         self._core.restore({"corrects": 0, "offsets": none, "spread": none, **known})
 
