@@ -8,33 +8,20 @@ indicator); LightGBM sees categories as such, words and tags as columns of 0 and
 import time
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-import lightgbm
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from record_streams import RecordStream
+from regression_forecasts import SCORE_FROM, Array, Forecasts, at_target, one_by_one, refitted
 from river import linear_model, optim, preprocessing
-from scipy.special import ndtr, stdtr
 from vowpalwabbit import Workspace
 
-from mixable.forecasters.densities import log_densities
 from mixable.river import GAFRegressor
 
-Array = NDArray[np.float64]
 NUMBERS, CATEGORIES = ("price", "weight"), ("user", "country", "device")
 RIVER_RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
 VW_RATES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # 0.5 is the default
-
-
-class Forecasts(NamedTuple):
-    """Of each record: the mean; log density and distribution function at the target, or NaN."""
-
-    mean: Array
-    log_density: Array
-    below: Array
-    seconds: float
 
 
 def ours(kernel: str | None, *, only_numbers: bool = False) -> Callable[[RecordStream], Forecasts]:
@@ -48,33 +35,14 @@ def ours(kernel: str | None, *, only_numbers: bool = False) -> Callable[[RecordS
             mean[t] = model.predict_one(x)
             seconds += time.process_time() - begin
             # Densities take longer than forecasts; those of the numbers alone, at every fourth.
-            if t >= 200 and (not only_numbers or t % 4 == 0):
-                log_density[t], below[t] = _at_target(model, x, y)
+            if t >= SCORE_FROM and (not only_numbers or t % 4 == 0):
+                log_density[t], below[t] = at_target(model._learner, model._row(x), y)
             begin = time.process_time()
             model.learn_one(x, y)
             seconds += time.process_time() - begin
         return Forecasts(mean, log_density, below, seconds)
 
     return run
-
-
-def _at_target(model: GAFRegressor, x: dict[Any, Any], y: float) -> tuple[float, float]:
-    """The log density of the forecast at the target, and its distribution function there."""
-    learner = model._learner
-    assert learner is not None
-    forecaster, left = learner.forecaster, y - learner.outcomes.offset
-    row = learner.inputs.transform(model._row(x))
-    if hasattr(forecaster, "head"):
-        ((row, middle),) = forecaster._pieces(row)
-        forecaster, left = forecaster.head, left - float(middle[0])
-    row = np.atleast_2d(row)
-    has_parts = hasattr(forecaster, "_components")
-    parts = forecaster._components(row)[0] if has_parts else forecaster.components(row)
-    weight, mean, scale, thin = parts
-    u, t = (left - mean[0]) / scale[0], thin > 0
-    cdf = ndtr(u)
-    cdf[t] = stdtr(1 / thin[t], u[t])
-    return float(log_densities(parts, np.array([left]))[0]), float(weight @ cdf)
 
 
 def _features(record: dict[str, Any]) -> dict[str, float]:
@@ -103,16 +71,15 @@ def _river(stream: RecordStream, rate: float) -> Forecasts:
     scaler = preprocessing.StandardScaler()
     linear = linear_model.LinearRegression(optim.SGD(rate), intercept_lr=rate)
     model = preprocessing.TargetStandardScaler(linear)
-    n, begin = len(stream.y), time.process_time()
-    mean, nothing = np.zeros(n), np.full(n, np.nan)
-    for t, (record, y) in enumerate(zip(stream.records, stream.y.tolist(), strict=True)):
+
+    def made(record: dict[str, Any]) -> dict[str, float]:
         x = _features(record)
         own = {name: x[name] for name in NUMBERS if name in x}
         scaler.learn_one(own)
-        x.update(scaler.transform_one(own))
-        mean[t] = model.predict_one(x)
-        model.learn_one(x, y)
-    return Forecasts(_finite(mean), nothing, nothing, time.process_time() - begin)
+        return x | scaler.transform_one(own)
+
+    forecasts = one_by_one(model, stream.records, stream.y, made)
+    return forecasts._replace(mean=_finite(forecasts.mean))
 
 
 def vw_default(stream: RecordStream) -> Forecasts:
@@ -132,7 +99,7 @@ def _vw(stream: RecordStream, rate: float) -> Forecasts:
         lines.append(f"{y} | {' '.join(pairs)}")
     model = Workspace(f"--quiet -b 20 -l {rate}")
     begin = time.process_time()
-    mean, nothing = np.zeros(len(lines)), np.full(len(lines), np.nan)
+    mean = np.zeros(len(lines))
     for t, line in enumerate(lines):
         example = model.parse(line)
         mean[t] = model.predict(example)
@@ -140,20 +107,12 @@ def _vw(stream: RecordStream, rate: float) -> Forecasts:
         model.finish_example(example)
     seconds = time.process_time() - begin
     model.finish()
-    return Forecasts(_finite(mean), nothing, nothing, seconds)
+    return Forecasts.of_means(_finite(mean), seconds)
 
 
-def refitted(stream: RecordStream) -> Forecasts:
+def lightgbm(stream: RecordStream) -> Forecasts:
     """LightGBM, fitted anew at 100, 200, 400, ... records."""
-    X, y = _frame(stream), stream.y
-    n, begin, fitted = len(y), time.process_time(), 100
-    mean, nothing = np.zeros(n), np.full(n, np.nan)
-    mean[1:fitted] = (np.cumsum(y) / np.arange(1, n + 1))[: min(fitted, n) - 1]
-    while fitted < n:
-        model = lightgbm.LGBMRegressor(n_jobs=1, verbose=-1).fit(X[:fitted], y[:fitted])
-        rows = slice(fitted, min(2 * fitted, n))
-        mean[rows], fitted = model.predict(X[rows]), 2 * fitted
-    return Forecasts(mean, nothing, nothing, time.process_time() - begin)
+    return refitted(_frame(stream), stream.y)
 
 
 def _frame(stream: RecordStream) -> pd.DataFrame:
@@ -191,5 +150,5 @@ CONTESTANTS: dict[str, Callable[[RecordStream], Forecasts]] = {
     "LinearRegression, best rate": river_linear,
     "VW": vw_default,
     "VW, best rate": vw_best,
-    "LightGBM, refitted": refitted,
+    "LightGBM, refitted": lightgbm,
 }

@@ -2,8 +2,8 @@
 
     python benchmarks/records.py bank.csv.gz:subscribed ...   # files; without any, make_shop
     python benchmarks/records.py rate bank.csv.gz:subscribed "numbers, coin"   # rates, five times
-    python benchmarks/records.py rare                         # is a class of 1.6% forecast at 1.6%?
-    python benchmarks/records.py memory [events]              # 2,000,000; half as many categories
+    python benchmarks/records.py rare [events]                # is a class of 1.6% forecast at 1.6%?
+    python benchmarks/records.py memory [events categories]   # 10,000,000 and 1,000,000
     python benchmarks/records.py csr                          # 20,000 x 1,000,000, SGDClassifier
 
 Needs Vowpal Wabbit (`pip install ".[bench]"`), make_shop also river. `mixable stream` is run once
@@ -243,9 +243,13 @@ def _frame(records: list[dict[str, Any]]) -> Any:
 
 def rare(n: int = 60_000) -> None:
     """Print the mean forecast of the rare class over all windows after the first."""
+    sums = np.zeros(2)
     for seed in range(3):
         records, labels, _ = datasets.make_shop(n, seed)
-        _say_rare(f"make_shop({n:,}, {seed})", _frame(records), np.array(labels) == "buy", labels)
+        came = np.array(labels) == "buy"
+        sums += _say_rare(f"make_shop({n:,}, {seed})", _frame(records), came, labels)
+    ratio, error = sums[0] / sums[1], sums[1] ** -0.5
+    print(f"forecast / outcomes of all three: {ratio:.3f}, give or take {error:.3f}")
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 8))
@@ -255,7 +259,8 @@ def rare(n: int = 60_000) -> None:
         _say_rare(f"8 numbers, seed {seed}", X, y, y)
 
 
-def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -> None:
+def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -> Any:
+    """Print one stream; return the sums of forecasts and outcomes after the first window."""
     model = mx.GAFClassifier()
     P = model.prequential(X, labels)
     p = P[:, model.classes_.tolist().index("buy" if "buy" in model.classes_ else True)]
@@ -273,11 +278,12 @@ def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -
         f"{error.min():.1f} to {error.max():.1f} deviations of chance; outcomes / their mean "
         f"{(outcomes / rate).min():.2f} to {(outcomes / rate).max():.2f}"
     )
+    return np.array([p[after].sum(), came[after].sum()])
 
 
-def lines_of_categories(n: int) -> Iterator[bytes]:
-    """Events with half as many categories; each of them comes in the first half."""
-    rng, categories = np.random.default_rng(0), n // 2
+def lines_of_categories(n: int, categories: int) -> Iterator[bytes]:
+    """Events with so many categories, all of which come among the first ones."""
+    rng = np.random.default_rng(0)
     effect, order = rng.normal(size=categories), rng.permutation(categories)
     yield b"user,device,price,clicked\n"
     for begin in range(0, n, 10_000):
@@ -289,25 +295,33 @@ def lines_of_categories(n: int) -> Iterator[bytes]:
         yield "".join(f"u{u},{d},{p},{int(c)}\n" for u, d, p, c in cells).encode()
 
 
-def memory(n: int) -> None:
-    """Print the memory of the command while events go through a pipe."""
+def memory(n: int, categories: int) -> None:
+    """Print the memory of the command, and the most it had, while events go through a pipe."""
     with tempfile.TemporaryDirectory() as work:
         options = ["--model", f"{work}/model", "--target", "clicked", "--category", "user"]
         command = [*MIXABLE, *options, "--out", f"{work}/out.csv"]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdin is not None
         sent, begin = -1, time.perf_counter()
-        for block in lines_of_categories(n):
+        for block in lines_of_categories(n, categories):
             process.stdin.write(block)
             sent += block.count(b"\n")
             if sent % max(n // 10, 10_000) == 0:
                 process.stdin.flush()
-                status = Path(f"/proc/{process.pid}/status").read_text()
-                size = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+                now, most = (_mebibytes(process.pid, what) for what in ("VmRSS", "VmHWM"))
                 rate = sent / (time.perf_counter() - begin)
-                print(f"{sent:10,} events: {int(size.split()[1]) / 1024:6.1f} MiB, {rate:,.0f}/s")
+                print(
+                    f"{sent:10,} events: {now:6.1f} MiB, at most {most:6.1f}; {rate:,.0f}/s",
+                    flush=True,
+                )
         process.stdin.close()
         process.wait()
+
+
+def _mebibytes(process: int, what: str) -> float:
+    """A line of the status of a process."""
+    status = Path(f"/proc/{process}/status").read_text().splitlines()
+    return int(next(line for line in status if line.startswith(what)).split()[1]) / 1024
 
 
 def csr() -> None:
@@ -348,12 +362,12 @@ def main() -> None:
     if first == "shop":
         shop()
     elif first == "rare":
-        rare()
+        rare(*map(int, rest))
     elif first == "rate":
         path, _, target = rest[0].rpartition(":")
         rate(Path(path), target, rest[1])
     elif first == "memory":
-        memory(int(rest[0]) if rest else 2_000_000)
+        memory(*(map(int, rest) if len(rest) == 2 else (10_000_000, 1_000_000)))
     elif first == "csr":
         csr()
     else:

@@ -26,74 +26,44 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import lightgbm
 import numpy as np
 import record_contestants
 import record_streams
-from numpy.typing import NDArray
+from regression_forecasts import SCORE_FROM, Array, Forecasts, at_target, one_by_one, refitted
 from regression_streams import CHOICE, KEPT_OUT, Stream, streams
 from river import compose, forest, linear_model, preprocessing
-from scipy.special import ndtr, stdtr
+from scipy.special import ndtr
 
 import mixable as mx
-from mixable.forecasters.densities import log_densities
 from mixable.river import GAFRegressor
 
-Array = NDArray[np.float64]
-RMSE_FROM, SCORE_FROM = 50, 200
-
-
-class Forecasts(NamedTuple):
-    """Of each row: the mean; log density and distribution function at the target, NaN if none."""
-
-    mean: Array
-    log_density: Array
-    below: Array
-    seconds: float
+RMSE_FROM = 50
 
 
 def _ours(kernel: str | None) -> Callable[[Stream], Forecasts]:
     def run(stream: Stream) -> Forecasts:
-        seconds = _one_by_one(GAFRegressor(kernel=kernel), stream).seconds
+        seconds = _by_name(GAFRegressor(kernel=kernel), stream).seconds
         model, n = mx.GAFRegressor(kernel=kernel), len(stream.y)
         mean, log_density, below = np.zeros(n), np.full(n, np.nan), np.full(n, np.nan)
         for t in range(n):
+            row = stream.X[t : t + 1]
             if t:
-                mean[t] = model.predict(stream.X[t : t + 1])[0]
+                mean[t] = model.predict(row)[0]
             if t >= SCORE_FROM:
-                log_density[t], below[t] = _at_target(model, stream.X[t : t + 1], stream.y[t])
-            model.partial_fit(stream.X[t : t + 1], stream.y[t : t + 1])
+                log_density[t], below[t] = at_target(model.learner_, row, stream.y[t])
+            model.partial_fit(row, stream.y[t : t + 1])
         return Forecasts(mean, log_density, below, seconds)
 
     return run
 
 
-def _at_target(model: Any, row: Array, y: float) -> tuple[float, float]:
-    learner = model.learner_
-    z = learner.inputs.transform(row)
-    forecaster = learner.forecaster
-    parts = [forecaster.components(z)] if hasattr(forecaster, "components") else None
-    parts = parts or forecaster._components(z)
-    target = y - learner.outcomes.offset
-    weight, mean, scale, thin = parts[0]
-    u, t = (target - mean[0]) / scale[0], thin > 0
-    cdf = ndtr(u)
-    cdf[t] = stdtr(1 / thin[t], u[t])
-    return float(log_densities(parts[0], np.array([target]))[0]), float(weight @ cdf)
-
-
-def _one_by_one(model: Any, stream: Stream) -> Forecasts:
+def _by_name(model: Any, stream: Stream) -> Forecasts:
     rows = [dict(enumerate(row)) for row in stream.X.tolist()]
-    n, begin = len(rows), time.process_time()
-    mean, nothing = np.zeros(n), np.full(n, np.nan)
-    for t, (x, y) in enumerate(zip(rows, stream.y.tolist(), strict=True)):
-        mean[t] = model.predict_one(x)
-        model.learn_one(x, y)
-    return Forecasts(mean, nothing, nothing, time.process_time() - begin)
+    return one_by_one(model, rows, stream.y, lambda row: row)
 
 
 def _river(make: Callable[[], Any]) -> Callable[[Stream], Forecasts]:
-    return lambda stream: _one_by_one(make(), stream)
+    return lambda stream: _by_name(make(), stream)
 
 
 def _bayes(stream: Stream) -> Forecasts:
@@ -113,18 +83,6 @@ def _bayes(stream: Stream) -> Forecasts:
     return Forecasts(mean, log_density, below, time.process_time() - begin)
 
 
-def _lightgbm(stream: Stream) -> Forecasts:
-    X, y = stream.X, stream.y
-    n, begin, fitted = len(y), time.process_time(), 100
-    mean, nothing = np.zeros(n), np.full(n, np.nan)
-    mean[1:fitted] = (np.cumsum(y) / np.arange(1, n + 1))[: min(fitted, n) - 1]
-    while fitted < n:
-        model = lightgbm.LGBMRegressor(n_jobs=1, verbose=-1).fit(X[:fitted], y[:fitted])
-        rows = slice(fitted, min(2 * fitted, n))
-        mean[rows], fitted = model.predict(X[rows]), 2 * fitted
-    return Forecasts(mean, nothing, nothing, time.process_time() - begin)
-
-
 def _scaled(model: Any) -> Any:
     return compose.Pipeline(preprocessing.StandardScaler(), model)
 
@@ -136,7 +94,7 @@ CONTESTANTS: dict[str, Callable[[Stream], Forecasts]] = {
     "LinearRegression": _river(lambda: _scaled(linear_model.LinearRegression())),
     "AMFRegressor": _river(lambda: forest.AMFRegressor(seed=0)),
     "ARFRegressor": _river(lambda: forest.ARFRegressor(seed=0)),
-    "LightGBM, refitted": _lightgbm,
+    "LightGBM, refitted": lambda stream: refitted(stream.X, stream.y),
 }
 
 
@@ -150,7 +108,7 @@ class Score(NamedTuple):
     microseconds: float
 
 
-def _score(y: Array, forecasts: Forecasts | record_contestants.Forecasts) -> Score:
+def _score(y: Array, forecasts: Forecasts) -> Score:
     n = len(y)
     running = np.concatenate([[0.0], (np.cumsum(y) / np.arange(1, n + 1))[:-1]])
     rmse, base = (

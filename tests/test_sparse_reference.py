@@ -23,10 +23,12 @@ def test_the_first_step_by_hand():
     np.testing.assert_allclose(f.W[5], f.W[None])
 
 
-def test_a_hedge_divides_the_logits():
+def test_a_hedge_divides_what_is_beyond_the_intercept():
     f = SparseReference(3, grid=[(2.0, 0.0)], alphas=[16.0, math.inf], share=0.0)
     f.learn({1: 1.0}, 2)
-    hedged, bare = np.log(f.experts({1: 1.0}))
+    f.offsets[:] = 0
+    base = f.W[None][0]
+    hedged, bare = (np.log(p) - base for p in f.experts({1: 1.0}))
     g = 2 / 2.0
     factor = math.sqrt(1 + math.pi / 4 * g / (2 * 16))
     np.testing.assert_allclose(factor * (hedged - hedged[0]), bare - bare[0])

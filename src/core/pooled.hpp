@@ -66,6 +66,9 @@ class PoolExpert {
     virtual void run(const Record* records, const long* y, const double* weight, long n,
                      double* p) = 0;
 
+    /// Whether `run` has the bits of `read`, `predict` and `learn`.
+    virtual bool runs_as_one_by_one() const { return false; }
+
     static constexpr long block = 64;
 };
 
@@ -179,6 +182,7 @@ class SparseExpert final : public PoolExpert {
             if (w > 0) scaler_.learn(records[t].x, scaled_);
         }
     }
+    bool runs_as_one_by_one() const override { return true; }
 
    private:
     void take(const SparseRow& given) {
@@ -229,6 +233,14 @@ class Pooled {
 
     /// `predict`, then `learn` if y is not negative.
     void step(const Record& record, long y, double weight, double* p) {
+        Rest& rest = judge_.rest();
+        if (y >= 0 && rest.is_resting() && expert(0).runs_as_one_by_one()) {
+            has_heard_ = false;
+            expert(0).run(&record, &y, &weight, 1, p);
+            rest.add_alone(1);
+            if (judge_.steps() % Rest::period == 0) rest.review();
+            return;
+        }
         predict(record, p);
         if (y >= 0) push(record, y, weight);
     }

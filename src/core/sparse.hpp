@@ -8,8 +8,14 @@
 //     u = m - (g / 2) (softmax(u) - e_y),  W_cj -= (softmax(u) - e_y)_c x_j / (2 a_j).
 // The power 3/4 stands between a Gaussian posterior (1) and AdaGrad (1/2). With b = 0 steps stay as
 // large as they were, so what was learned of a feature is forgotten as it is active; nothing
-// reaches features that are not. The read-out softmax(m / sqrt(1 + (pi/4) g / (2 alpha))) is a
-// hedge of width alpha.
+// reaches features that are not. The read-out
+//     softmax(m_0 + (m - m_0) / sqrt(1 + (pi/4) g / (2 alpha)) + o)
+// is a hedge of width alpha towards the intercept m_0. The offsets o of the classes are the same
+// for all experts. They follow the mixture's own misses, so that each class is forecast as often as
+// it comes: a hedge that only sees the row forecasts a rare class too often.
+//     s_c = (1 - 1/5000) s_c + p_c (1 - p_c),
+//     o_c -= ((K - 1) / K) (p - e_y)_c / (30 + s_c).
+// Models from older files hedge towards the uniform forecast, and have no offsets.
 //
 // Settings are lanes: the weights of a feature and class for eight settings lie side by side.
 #pragma once
@@ -18,8 +24,7 @@
 #include <limits>
 
 #include "lane_rule.hpp"
-#include "sparse_row.hpp"
-#include "sparse_slot.hpp"
+#include "sparse_table.hpp"
 #include "state.hpp"
 #include "weights.hpp"
 
@@ -38,11 +43,10 @@ class Sparse {
           settings_(settings),
           alphas_(alphas),
           S(long(settings.size())),
-          shape_(K, S),
-          SP(shape_.SP),
           share_(share),
           wanted_most_(most),
-          slots_(shape_.width(), most > 0 ? most : usual_most(K, S)),
+          table_(SlotShape(K, S), most > 0 ? most : usual_most(K, S)),
+          SP(table_.shape.SP),
           weights_(experts(), share),
           rule_({K, {HUGE_VAL}, 0.0}),
           lam_(SP),
@@ -50,20 +54,21 @@ class Sparse {
           g_(SP),
           trust_(widths() * SP),
           m_(K * SP),
+          base_(K * SP),
           width_(K * W),
           scaled_(K * W),
           forecasts_(widths() * K * SP),
           own_(K),
+          offsets_(K),
+          spread_(K),
           likelihood_(experts()),
-          bias_(std::size_t(shape_.width())),
-          zero_(std::size_t(shape_.width())),
-          v_(std::size_t(shape_.C * SP)) {
+          v_(std::size_t(table_.shape.C * SP)) {
         for (long s = 0; s < SP; ++s) {
             const SparseSetting& mine = settings_[std::size_t(std::min(s, S - 1))];
             lam_[s] = mine.lam;
             b_[s] = mine.b;
         }
-        forget();
+        everyone();
     }
 
     const long K;
@@ -78,19 +83,16 @@ class Sparse {
     }
 
     long steps() const { return steps_; }
-    long features() const { return slots_.size(); }
-    long most_features() const { return slots_.most(); }
-    /// How often a feature that was learned had to share the slot of another.
-    long collisions() const { return collisions_; }
-    double bytes() const { return slots_.bytes(); }
-    /// The mean square that values are measured by; 0 before the first.
-    double scale() const { return scale_.mean_square(); }
+    /// What was learned of features.
+    const SparseTable& table() const { return table_; }
+    SparseTable& table() { return table_; }
     long settings() const { return S; }
     long widths() const { return long(alphas_.size()); }
     long experts() const { return S * widths(); }
     /// Multiplications of a step with a row of this many features, roughly.
     double cost(long nnz) const {
-        return double(nnz + 1) * (4.0 * double(shape_.width()) + 50.0) + 500.0 * double(K * SP);
+        return double(nnz + 1) * (4.0 * double(table_.shape.width()) + 50.0) +
+               500.0 * double(K * SP);
     }
 
     /// The trust in each expert: the settings at the first width, then those at the next.
@@ -100,7 +102,7 @@ class Sparse {
 
     /// p (K); changes nothing that was learned.
     void predict(const SparseRow& row, double* p) {
-        locate(row, false);
+        table_.locate(row, false);
         read();
         forecast(p);
     }
@@ -108,8 +110,8 @@ class Sparse {
     void learn(const SparseRow& row, long y, double weight) {
         if (!(weight <= 1e12)) refuse_example();
         if (weight > 0) {
-            if (scale_.note(row)) forget();
-            locate(row, true);
+            if (table_.note(row)) forget();
+            table_.locate(row, true);
             read();
             forecast(own_);
             push(y, weight);
@@ -119,8 +121,8 @@ class Sparse {
 
     /// The same as `predict`, then `learn`, for less.
     void step(const SparseRow& row, long y, double weight, double* p) {
-        if (weight > 0 && weight <= 1e12 && scale_.is_settled()) {
-            locate(row, true);
+        if (weight > 0 && weight <= 1e12 && table_.scale().is_settled()) {
+            table_.locate(row, true);
             read();
             forecast(own_);
             copy(own_, K, p);
@@ -135,38 +137,14 @@ class Sparse {
     /// The mean (K) and, if asked for, the standard deviation (K) of a feature's weights under the
     /// mixture.
     void coefficients(std::uint64_t key, double* mean, double* deviation) const {
-        long i = slots_.find(key, hash_of(key));
-        if (i < 0 && slots_.is_full()) i = slots_.shared(hash_of(key));
-        coefficients(i < 0 ? zero_.data() : slots_.slot(i), scale_.factor(), mean, deviation);
+        coefficients(table_.slot(key), table_.scale().factor(), mean, deviation);
     }
     /// The same of the intercept.
     void intercept(double* mean, double* deviation) const {
-        coefficients(bias_.data(), 1.0, mean, deviation);
-    }
-
-    const std::uint64_t* keys() const { return slots_.keys(); }
-    /// Numbers of a slot (sparse_slot.hpp).
-    long slot_width() const { return slots_.width(); }
-    /// The slots, that of the intercept first.
-    void copy_slots(float* out) const {
-        std::copy(bias_.begin(), bias_.end(), out);
-        for (long i = 0; i < features(); ++i)
-            std::copy_n(slots_.slot(i), slot_width(), out + (i + 1) * slot_width());
-    }
-    /// Takes over saved slots; false if they cannot be some that learning made.
-    bool restore_slots(const std::uint64_t* keys, const float* values, long n) {
-        slots_.clear();
-        for (long i = 0; i <= n; ++i)
-            if (!shape_.is_sound(values + i * slot_width())) return false;
-        std::copy_n(values, slot_width(), bias_.data());
-        for (long i = 0; i < n; ++i) {
-            const std::uint64_t hash = hash_of(keys[i]);
-            if (slots_.find(keys[i], hash) >= 0) return false;
-            std::copy_n(values + (i + 1) * slot_width(), slot_width(),
-                        slots_.slot(slots_.add(keys[i], hash)));
-        }
-        slots_.set_most(slots_.most());
-        return true;
+        coefficients(table_.intercept(), 1.0, mean, deviation);
+        double middle = 0;
+        for (long c = 0; c < K; ++c) middle += offsets_[c] / double(K);
+        for (long c = 0; c < K; ++c) mean[c] += offsets_[c] - middle;
     }
 
     /// Takes over what one of at most as many classes, and the same settings, has learned.
@@ -174,33 +152,32 @@ class Sparse {
         if (other.K > K || other.S != S || other.alphas_.size() != alphas_.size())
             throw std::domain_error("only a model of as many classes or more can take this over");
         steps_ = other.steps_;
-        collisions_ = other.collisions_;
-        scale_.adopt(other.scale_);
         weights_.adopt(other.weights_);
-        shape_.adopt(other.shape_, other.bias_.data(), bias_.data());
-        slots_.clear();
-        for (long i = 0; i < other.features(); ++i) {
-            const std::uint64_t key = other.keys()[i];
-            shape_.adopt(other.shape_, other.slots_.slot(i),
-                         slots_.slot(slots_.add(key, hash_of(key))));
-        }
-        slots_.set_most(slots_.most());
+        table_.adopt(other.table_);
+        corrects_ = other.corrects_;
+        copy(other.offsets_, other.K, offsets_);
+        copy(other.spread_, other.K, spread_);
         everyone();
     }
 
     /// Everything but the slots.
     [[gnu::cold]] void visit(Visitor& visitor) {
         visitor("steps", steps_);
-        visitor("collisions", collisions_);
-        scale_.visit(visitor);
+        table_.visit(visitor);
         weights_.visit_counters(visitor);
         weights_.visit_arrays(visitor);
+        visitor("corrects", corrects_);
+        visitor("offsets", offsets_, 1, K, K);
+        visitor("spread", spread_, 1, K, K);
         everyone();
     }
     /// Whether what was read from a file, slots included, makes sense.
     bool is_valid() const {
-        const bool counted = steps_ >= 0 && steps_ <= most_steps && collisions_ >= 0;
-        return counted && (collisions_ == 0 || slots_.is_full()) && scale_.is_valid() &&
+        bool sound = corrects_ == 0 || corrects_ == 1;
+        for (long c = 0; c < K; ++c)
+            sound = sound && std::fabs(offsets_[c]) <= (corrects_ ? largest_offset : 0.0) &&
+                    spread_[c] >= 0 && spread_[c] <= largest_spread;
+        return sound && steps_ >= 0 && steps_ <= most_steps && table_.is_valid() &&
                weights_.sound();
     }
 
@@ -208,12 +185,15 @@ class Sparse {
     Sparse empty() const { return Sparse(K, settings_, alphas_, share_, wanted_most_); }
 
    private:
+    // Of the offsets: examples that are remembered, and the precision before the first.
+    static constexpr double memory = 5000, prior = 30;
+    static constexpr double largest_step = 0.5, largest_offset = 3, largest_spread = 1e18;
+
     static double power(double acc) { return std::sqrt(acc) * std::sqrt(std::sqrt(acc)); }
 
     void forget() {
-        slots_.clear();
-        collisions_ = 0;
-        std::fill(bias_.begin(), bias_.end(), 0.0f);
+        offsets_.clear();
+        spread_.clear();
         weights_.start_over();
         everyone();
     }
@@ -228,46 +208,28 @@ class Sparse {
             for (long s = 0; s < S; ++s) trust_[a * SP + s] = weights_.trust(a * S + s);
     }
 
-    /// Fills `active_`: the intercept, then each key of the row once, with its slot. What has none
-    /// gets one if it is to be learned, and otherwise is read as it would be then.
-    void locate(const SparseRow& row, bool learns) {
-        active_.set(row, scale_.factor(), bias_.data());
-        for (std::size_t i = 1; i < active_.size(); ++i) slots_.touch(active_[i].hash);
-        for (std::size_t i = 1; i < active_.size(); ++i) slots_.peek(active_[i].hash);
-        long size = slots_.size();
-        for (std::size_t i = 1; i < active_.size(); ++i) {
-            Active& each = active_[i];
-            long at = slots_.find(each.key, each.hash);
-            if (at < 0 && size < slots_.most()) {
-                at = learns ? slots_.add(each.key, each.hash) : size;
-                ++size;
-            } else if (at < 0) {
-                at = slots_.shared(each.hash);
-                if (learns) ++collisions_;
-            }
-            each.slot = at < slots_.size() ? slots_.slot(at) : zero_.data();
-            slots_.ask_for(each.slot);
-        }
-    }
-
     /// 1 / a for one accumulator, in lanes from s on.
     vec variance(double acc_power, long s) const {
         return 1.0 / (load(lam_ + s) + load(b_ + s) * acc_power);
     }
 
-    /// Sets m (K x SP) and g (SP).
+    /// Sets m (K x SP), what the intercept says of it, and g (SP).
     void read() {
         m_.clear();
         g_.clear();
-        double* const learned = m_ + (K - shape_.C) * SP;
-        for (const Active& each : active_) {
-            shape_.add(each.value, each.slot, learned);
+        base_.clear();
+        const SlotShape& shape = table_.shape;
+        const long first = (K - shape.C) * SP;
+        double* const learned = m_ + first;
+        if (corrects_) shape.add(1.0, table_.intercept(), base_ + first);
+        for (const Active& each : table_.active) {
+            shape.add(each.value, each.slot, learned);
             const double square = each.value * each.value, acc = power(double(each.slot[0]));
             for (long s = 0; s < SP; s += W)
                 store(g_ + s, load(g_ + s) + square * variance(acc, s));
         }
         if (K == 2)
-            for (long s = 0; s < SP; ++s) m_[s] = -m_[SP + s];
+            for (long s = 0; s < SP; ++s) m_[s] = -m_[SP + s], base_[s] = -base_[SP + s];
     }
 
     /// The forecasts (widths x K x SP) of all experts from m and g, and p (K) of the mixture.
@@ -279,7 +241,11 @@ class Sparse {
             for (long s = 0; s < SP; s += W) {
                 const vec by = 1.0 / root(1.0 + hedge * load(g_ + s)),
                           trust = load(&trust_[a * SP + s]);
-                for (long c = 0; c < K; ++c) store(scaled_ + c * W, by * load(m_ + c * SP + s));
+                for (long c = 0; c < K; ++c) {
+                    const vec base = load(base_ + c * SP + s);
+                    store(scaled_ + c * W,
+                          base + by * (load(m_ + c * SP + s) - base) + offsets_[c]);
+                }
                 double* out = forecasts_ + (a * SP + s) * K;
                 rule_.predict(scaled_, nullptr, 0, out);
                 for (long c = 0; c < K; ++c) p[c] += sum(trust * load(out + c * W));
@@ -310,11 +276,13 @@ class Sparse {
         const double news = weight * (error + rest * rest) / double(K - 1);
 
         g_.clear();
-        if (long(rates_.size()) < long(active_.size()) * SP)
-            rates_.resize(2 * active_.size() * std::size_t(SP));
-        for (std::size_t i = 0; i < active_.size(); ++i) {
-            const double z = active_[i].value;
-            float& acc = active_[i].slot[0];
+        ActiveFeatures& active = table_.active;
+        const SlotShape& shape = table_.shape;
+        if (long(rates_.size()) < long(active.size()) * SP)
+            rates_.resize(2 * active.size() * std::size_t(SP));
+        for (std::size_t i = 0; i < active.size(); ++i) {
+            const double z = active[i].value;
+            float& acc = active[i].slot[0];
             acc = std::min(float(double(acc) + z * z * news), SlotShape::largest_sum);
             const double to = power(double(acc));
             for (long s = 0; s < SP; s += W) {
@@ -330,14 +298,26 @@ class Sparse {
                 store(width_ + c * W, load(g_ + s));
             }
             rule_.learn(scaled_, width_, y, weight);
-            for (long c = 0; c < shape_.C; ++c)
+            for (long c = 0; c < shape.C; ++c)
                 for (int l = 0; l < W; ++l)
-                    v_[std::size_t(c * SP + s + l)] = float(rule_.v[(c + K - shape_.C) * W + l]);
+                    v_[std::size_t(c * SP + s + l)] = float(rule_.v[(c + K - shape.C) * W + l]);
         }
-        for (std::size_t i = 0; i < active_.size(); ++i)
-            shape_.subtract(&rates_[i * std::size_t(SP)], v_.data(), active_[i].slot);
+        for (std::size_t i = 0; i < active.size(); ++i)
+            shape.subtract(&rates_[i * std::size_t(SP)], v_.data(), active[i].slot);
         weights_.learn(likelihood_);
         spread_trust();
+        if (corrects_) correct(y, weight);
+    }
+
+    /// Moves the offsets against the miss of the forecast that was made last.
+    void correct(long y, double weight) {
+        const double share = double(K - 1) / double(K) * weight;
+        for (long c = 0; c < K; ++c) {
+            const double p = own_[c], miss = c == y ? p - 1 : p;
+            spread_[c] = (1 - 1 / memory) * spread_[c] + weight * p * (1 - p);
+            const double step = bounded(share * miss / (prior + spread_[c]), largest_step);
+            offsets_[c] = bounded(offsets_[c] - step, largest_offset);
+        }
     }
 
     void coefficients(const float* slot, double by, double* mean, double* deviation) const {
@@ -345,7 +325,8 @@ class Sparse {
         for (long c = 0; c < K; ++c) {
             double first = 0, second = 0;
             for (long s = 0; s < S; ++s) {
-                const double w = shape_.weight(slot, c, s), width = 0.5 / (lam_[s] + b_[s] * acc);
+                const double w = table_.shape.weight(slot, c, s),
+                             width = 0.5 / (lam_[s] + b_[s] * acc);
                 for (long a = 0; a < widths(); ++a) {
                     const double trust = trust_[a * SP + s], alpha = alphas_[std::size_t(a)];
                     first += trust * w;
@@ -360,18 +341,16 @@ class Sparse {
     std::vector<SparseSetting> settings_;
     std::vector<double> alphas_;
     long S;  // settings
-    SlotShape shape_;
-    long SP;  // settings and the lanes behind them
     double share_;
     long wanted_most_;
-    Slots slots_;
+    SparseTable table_;
+    long SP;  // settings and the lanes behind them
     Weights weights_;
     LaneRule rule_;
-    Buffer lam_, b_, g_, trust_, m_, width_, scaled_, forecasts_, own_, likelihood_;
-    SparseScale scale_;
-    long steps_ = 0, collisions_ = 0;
-    std::vector<float> bias_, zero_, v_, rates_;  // v_: what is to be learned
-    ActiveFeatures active_;
+    Buffer lam_, b_, g_, trust_, m_, base_, width_, scaled_, forecasts_, own_, offsets_, spread_,
+        likelihood_;
+    long steps_ = 0, corrects_ = 1;
+    std::vector<float> v_, rates_;  // v_: what is to be learned
 };
 
 }  // namespace MIXABLE_ISA

@@ -16,13 +16,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sparse_row.hpp"
-#include "sparse_slot.hpp"
+#include "sparse_table.hpp"
 #include "state.hpp"
 
 namespace MIXABLE_ISA {
-
-inline double bounded(double x, double most) { return std::min(std::max(x, -most), most); }
 
 struct RidgeSetting {
     double lam, b;  // the precision of a feature is lam + b acc
@@ -85,16 +82,13 @@ class SparseRidge {
     SparseRidge(const std::vector<RidgeSetting>& settings, long most)
         : S(long(settings.size())),
           settings_(settings),
-          shape_(2, S),
-          SP(shape_.SP),
           wanted_most_(most),
-          slots_(shape_.width(), most > 0 ? most : usual_most(shape_)),
+          table_(SlotShape(2, S), most > 0 ? most : usual_most(S)),
+          SP(table_.shape.SP),
           lam_(SP),
           b_(SP),
           g_(SP),
           m_(SP),
-          bias_(std::size_t(shape_.width())),
-          zero_(std::size_t(shape_.width())),
           v_(std::size_t(SP)) {
         for (long s = 0; s < SP; ++s) {
             const RidgeSetting& mine = settings_[std::size_t(std::min(s, S - 1))];
@@ -106,70 +100,41 @@ class SparseRidge {
     const long S;  // settings
 
     long steps() const { return steps_; }
-    long features() const { return slots_.size(); }
-    long most_features() const { return slots_.most(); }
-    /// How often a feature that was learned had to share the slot of another.
-    long collisions() const { return collisions_; }
-    double bytes() const { return slots_.bytes(); }
+    /// What was learned of features.
+    const SparseTable& table() const { return table_; }
+    SparseTable& table() { return table_; }
     /// Numbers that `predict` makes.
     long outputs() const { return S + 2; }
 
     /// The mean of what the settings say; then that, centred, and how far each is from it, in
     /// deviations of the targets. Changes nothing that was learned.
     void predict(const SparseRow& row, double* out) {
-        locate(row, false);
+        table_.locate(row, false);
         read();
         write(out);
     }
     void learn(const SparseRow& row, double y, double weight) {
         if (weight > 0) {
-            if (scale_.note(row)) forget();
-            locate(row, true);
+            table_.note(row);
+            table_.locate(row, true);
             read();
             push(y, weight);
         }
         ++steps_;
     }
 
-    const std::uint64_t* keys() const { return slots_.keys(); }
-    /// Numbers of a slot (sparse_slot.hpp).
-    long slot_width() const { return slots_.width(); }
-    /// The slots, that of the intercept first.
-    void copy_slots(float* out) const {
-        std::copy(bias_.begin(), bias_.end(), out);
-        for (long i = 0; i < features(); ++i)
-            std::copy_n(slots_.slot(i), slot_width(), out + (i + 1) * slot_width());
-    }
-    /// Takes over saved slots; false if they cannot be some that learning made.
-    bool restore_slots(const std::uint64_t* keys, const float* values, long n) {
-        slots_.clear();
-        for (long i = 0; i <= n; ++i)
-            if (!shape_.is_sound(values + i * slot_width())) return false;
-        std::copy_n(values, slot_width(), bias_.data());
-        for (long i = 0; i < n; ++i) {
-            const std::uint64_t hash = hash_of(keys[i]);
-            if (slots_.find(keys[i], hash) >= 0) return false;
-            std::copy_n(values + (i + 1) * slot_width(), slot_width(),
-                        slots_.slot(slots_.add(keys[i], hash)));
-        }
-        slots_.set_most(slots_.most());
-        return true;
-    }
-
     /// Everything but the slots.
     [[gnu::cold]] void visit(Visitor& visitor) {
         visitor("steps", steps_);
-        visitor("collisions", collisions_);
         visitor("unit", unit_);
-        scale_.visit(visitor);
+        table_.visit(visitor);
         targets_.visit(visitor);
     }
     /// Whether what was read from a file, slots included, makes sense.
     bool is_valid() const {
-        const bool counted = steps_ >= 0 && steps_ <= most_steps && collisions_ >= 0;
         const bool has_unit = unit_ == 0 || (unit_ >= 1e-290 && unit_ <= 1e145 &&
                                              unit_ == std::ldexp(1.0, std::ilogb(unit_)));
-        return counted && has_unit && (collisions_ == 0 || slots_.is_full()) && scale_.is_valid() &&
+        return steps_ >= 0 && steps_ <= most_steps && has_unit && table_.is_valid() &&
                targets_.is_valid();
     }
 
@@ -177,42 +142,14 @@ class SparseRidge {
     SparseRidge empty() const { return SparseRidge(settings_, wanted_most_); }
 
    private:
-    static long usual_most(const SlotShape& shape) {
-        return std::max(16L, long(0x1p30 / Slots::bytes_each(shape.width())));
-    }
-
-    void forget() {
-        slots_.clear();
-        collisions_ = 0;
-        std::fill(bias_.begin(), bias_.end(), 0.0f);
-    }
-
-    /// Fills `active_`: the intercept, then each key of the row once, with its slot. What has none
-    /// gets one if it is to be learned, and otherwise is read as it would be then.
-    void locate(const SparseRow& row, bool learns) {
-        active_.set(row, scale_.factor(), bias_.data());
-        for (std::size_t i = 1; i < active_.size(); ++i) slots_.touch(active_[i].hash);
-        for (std::size_t i = 1; i < active_.size(); ++i) slots_.peek(active_[i].hash);
-        long size = slots_.size();
-        for (std::size_t i = 1; i < active_.size(); ++i) {
-            Active& each = active_[i];
-            long at = slots_.find(each.key, each.hash);
-            if (at < 0 && size < slots_.most()) {
-                at = learns ? slots_.add(each.key, each.hash) : size;
-                ++size;
-            } else if (at < 0) {
-                at = slots_.shared(each.hash);
-                if (learns) ++collisions_;
-            }
-            each.slot = at < slots_.size() ? slots_.slot(at) : zero_.data();
-            slots_.ask_for(each.slot);
-        }
+    static long usual_most(long S) {
+        return std::max(16L, long(0x1p30 / Slots::bytes_each(SlotShape(2, S).width())));
     }
 
     /// Sets m (SP): what each setting says, in units.
     void read() {
         m_.clear();
-        for (const Active& each : active_) shape_.add(each.value, each.slot, m_);
+        for (const Active& each : table_.active) table_.shape.add(each.value, each.slot, m_);
     }
 
     void write(double* out) const {
@@ -235,11 +172,12 @@ class SparseRidge {
         for (long s = 0; s < S; ++s) sum += m_[s];
         const double miss = y - unit_ * sum / double(S);
         g_.clear();
-        if (rates_.size() < active_.size() * std::size_t(SP))
-            rates_.resize(2 * active_.size() * std::size_t(SP));
-        for (std::size_t i = 0; i < active_.size(); ++i) {
-            const double z = active_[i].value;
-            float& acc = active_[i].slot[0];
+        ActiveFeatures& active = table_.active;
+        if (rates_.size() < active.size() * std::size_t(SP))
+            rates_.resize(2 * active.size() * std::size_t(SP));
+        for (std::size_t i = 0; i < active.size(); ++i) {
+            const double z = active[i].value;
+            float& acc = active[i].slot[0];
             acc = std::min(float(double(acc) + weight * z * z), SlotShape::largest_sum);
             for (long s = 0; s < SP; s += W) {
                 const vec rate = z / (load(lam_ + s) + load(b_ + s) * double(acc));
@@ -255,8 +193,8 @@ class SparseRidge {
             const double step = by * r * weight / (1 + weight * g_[s]);
             v_[std::size_t(s)] = float(-bounded(step, 1e9));
         }
-        for (std::size_t i = 0; i < active_.size(); ++i)
-            shape_.subtract(&rates_[i * std::size_t(SP)], v_.data(), active_[i].slot);
+        for (std::size_t i = 0; i < active.size(); ++i)
+            table_.shape.subtract(&rates_[i * std::size_t(SP)], v_.data(), active[i].slot);
         targets_.note_miss(miss);
         targets_.note_target(y, weight);
         keep_unit();
@@ -270,27 +208,22 @@ class SparseRidge {
         if (std::abs(by) <= 10) return;
         unit_ = std::ldexp(unit_, by);
         const float factor = std::ldexp(1.0f, std::min(std::max(-by, -120), 120));
-        const auto change = [&](float* slot) {
-            for (long i = 1; i < slot_width(); ++i)
+        table_.each([&](float* slot) {
+            for (long i = 1; i < table_.shape.width(); ++i)
                 slot[i] = std::min(std::max(slot[i] * factor, -SlotShape::largest_weight),
                                    SlotShape::largest_weight);
-        };
-        change(bias_.data());
-        for (long i = 0; i < features(); ++i) change(slots_.slot(i));
+        });
     }
 
     std::vector<RidgeSetting> settings_;
-    SlotShape shape_;
-    long SP;  // settings and the lanes behind them
     long wanted_most_;
-    Slots slots_;
+    SparseTable table_;
+    long SP;  // settings and the lanes behind them
     Buffer lam_, b_, g_, m_;
-    SparseScale scale_;
     TargetScale targets_;
     double unit_ = 0;  // of the weights; 0 before the first target that is not about 0
-    long steps_ = 0, collisions_ = 0;
-    std::vector<float> bias_, zero_, v_, rates_;  // v_: what is to be learned
-    ActiveFeatures active_;
+    long steps_ = 0;
+    std::vector<float> v_, rates_;  // v_: what is to be learned
 };
 
 }  // namespace MIXABLE_ISA

@@ -19,8 +19,9 @@ struct SparseRow {
     long nnz;
 };
 
+inline double bounded(double x, double most) { return std::min(std::max(x, -most), most); }
 /// So that its square is finite.
-inline double bounded(double x) { return std::min(std::max(x, -1e100), 1e100); }
+inline double bounded(double x) { return bounded(x, 1e100); }
 
 /// The scale of sparse rows: the mean square of the first row's values that are not 0. Should the
 /// median of the first few rows show that this was an odd one, it is taken instead.

@@ -84,7 +84,10 @@ def encode(value: Any, tensors: dict[str, Any], path: str) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, (list, tuple)):
-        items = [encode(item, tensors, f"{path}.{i}") for i, item in enumerate(value)]
+        items = [
+            item if type(item) is str else encode(item, tensors, f"{path}.{i}")
+            for i, item in enumerate(value)
+        ]
         return items if isinstance(value, list) else {"tuple": items}
     if isinstance(value, dict):
         pairs = []

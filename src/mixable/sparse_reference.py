@@ -17,6 +17,8 @@ from mixable.structured import leader
 class SparseReference:
     """Rows are dictionaries; key None is the intercept. Inputs are in units of the first row."""
 
+    MEMORY, PRIOR = 5000, 30.0  # of the offsets
+
     def __init__(
         self, K: int, *, grid: Sequence[tuple[float, float]], alphas: Sequence[float], share: float
     ) -> None:
@@ -27,6 +29,7 @@ class SparseReference:
         n = len(grid) * len(alphas)
         self.scale, self.share, self.judge = 0.0, share, 0.5
         self.trusts = np.full((2, n), 1 / n)  # with share, without
+        self.offsets, self.spread = np.zeros(K), np.zeros(K)
 
     def read(self, x: Mapping[Any, float]) -> tuple[Array, Array, dict[Any, Array]]:
         """m (S, K), g (S,) and x_j / a_j (S,) of each feature."""
@@ -40,8 +43,12 @@ class SparseReference:
     def experts(self, x: Mapping[Any, float]) -> Array:
         """The forecasts (N, K): all settings at the first width, then at the next."""
         m, g, _ = self.read(x)
-        wide = np.sqrt(1 + self.hedges[:, None] * g)  # (widths, S)
-        return np.array([softmax(row) for row in (m / wide[..., None]).reshape(-1, self.K)])
+        wide, base = (
+            np.sqrt(1 + self.hedges[:, None] * g)[..., None],
+            self.W[None],
+        )  # (widths, S, 1)
+        hedged = base + (m - base) / wide + self.offsets
+        return np.array([softmax(row) for row in hedged.reshape(-1, self.K)])
 
     def predict(self, x: Mapping[Any, float]) -> Array:
         """Probabilities (K,)."""
@@ -52,7 +59,8 @@ class SparseReference:
         values = np.array([value for value in x.values() if value])
         self.scale = self.scale or float((values**2).mean() if len(values) else 0)
         likelihood, p = self.experts(x)[:, y] ** weight, self.predict(x)
-        news = weight * ((p - np.eye(self.K)[y]) ** 2).sum() / (self.K - 1)
+        miss = p - np.eye(self.K)[y]
+        news = weight * (miss**2).sum() / (self.K - 1)
         for j, rate in self.read(x)[2].items():
             z = rate[0] * (self.lam[0] + self.b[0] * self.acc[j] ** 0.75)
             self.acc[j] += z**2 * news
@@ -66,6 +74,9 @@ class SparseReference:
         self.judge = float(np.clip(odds[0] / odds.sum(), 1e-10, 1 - 1e-10))
         self.trusts = self.trusts * likelihood / masses[:, None]
         self.trusts[0] = (1 - self.share) * self.trusts[0] + self.share / len(likelihood)
+        self.spread = (1 - 1 / self.MEMORY) * self.spread + weight * p * (1 - p)
+        step = (self.K - 1) / self.K * weight * miss / (self.PRIOR + self.spread)
+        self.offsets = np.clip(self.offsets - np.clip(step, -0.5, 0.5), -3, 3)
 
 
 class SparseRidgeReference:

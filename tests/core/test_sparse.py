@@ -242,6 +242,12 @@ def test_states_that_do_not_fit_are_refused_and_nothing_changes(core, rng):
         {"scale": -1.0},
         {"judge": 2.0},
         {"weight": good["weight"] * 2},
+        {"corrects": 2},
+        {"corrects": 0},
+        {"offsets": good["offsets"] + 4},
+        {"offsets": good["offsets"][:, :2].copy()},
+        {"spread": -1 - good["spread"]},
+        {"spread": good["spread"] + 1e19},
     ):
         with pytest.raises((ValueError, TypeError)):
             f.restore(spoilt(good, **changes))

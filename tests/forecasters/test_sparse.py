@@ -1,6 +1,7 @@
 """SparseGAF as its users see it: growth, memory, reports, what is refused."""
 
 import math
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -39,16 +40,65 @@ def test_it_finds_the_weights(rng):
 def test_experts_that_forget_are_trusted_when_the_stream_changes(rng):
     """The weights change at every tenth row, but in a stream that stands still they do not."""
     X, y, theta = records(rng, 6000)
-    still = SparseGAF(3)
+    still = SparseGAF(3, alphas=[math.inf])
     still.run(X, y)
-    changing = SparseGAF(3)
+    changing = SparseGAF(3, alphas=[math.inf])
     for t in range(0, 6000, 10):
         theta = 0.98 * theta + 0.2 * rng.normal(size=theta.shape)
         part = X[t : t + 10]
         changing.run(part, (part @ theta + rng.gumbel(size=(10, 3))).argmax(axis=1))
     forgets = np.array([expert.b == 0 for expert in still.experts])
-    assert still.trust[forgets].sum() < 0.05
+    assert still.trust[forgets].sum() < 0.1
     assert changing.trust[forgets].sum() > 0.5
+
+
+def visits(n):
+    """Most users come once, so that posteriors are wide; the last of three classes is rare."""
+    rng = np.random.default_rng(0)
+    user, shop = np.minimum(rng.zipf(1.3, n), 10 * n), rng.integers(0, 20, n)
+    own, effect = rng.normal(0, 0.8, (10 * n + 1, 3)), rng.normal(0, 0.8, (20, 3))
+    score = own[user] + effect[shop] + np.log([0.78, 0.2, 0.02])
+    rows = [{u: 1.0, 10**9 + s: 1.0} for u, s in zip(user.tolist(), shop.tolist(), strict=True)]
+    return rows, (score + rng.gumbel(size=(n, 3))).argmax(axis=1)
+
+
+def without_offsets(f):
+    """The same as if it came from an older file."""
+    state = f.__getstate__()
+    for name in ("corrects", "offsets", "spread"):
+        del state["state"][name]
+    f.__setstate__(state)
+    return f
+
+
+def test_a_rare_class_is_forecast_as_often_as_it_comes():
+    """Without offsets the hedges of wide posteriors forecast it too often."""
+    X, y = visits(12_000)
+    late, came = slice(3000, None), np.count_nonzero(y[3000:] == 2)
+    ratio, before = (
+        f.run(X, y)[late, 2].sum() / came
+        for f in (SparseGAF(3, alphas=[2.0]), without_offsets(SparseGAF(3, alphas=[2.0])))
+    )
+    assert abs(ratio - 1) < 0.08
+    assert before > 1.1
+
+
+def test_models_from_older_files_hedge_towards_the_uniform_forecast():
+    X, y = visits(400)
+    f = without_offsets(SparseGAF(3, alphas=[0.01], grid=[(1.0, 0.0)]))
+    f.run(X, y)
+    new = {10**12 + i: 1.0 for i in range(50)}  # about which nothing is known
+    assert np.abs(f.predict(new) - 1 / 3).max() < 0.05
+    g = SparseGAF(3, alphas=[0.01], grid=[(1.0, 0.0)])
+    g.run(X, y)
+    rates = np.bincount(y) / len(y)
+    assert np.abs(g.predict(new) - rates).max() < 0.15 < np.abs(f.predict(new) - rates).max()
+    again = pickle.loads(pickle.dumps(f))
+    again.learn(X[0], 2)
+    f.learn(X[0], 2)
+    np.testing.assert_array_equal(again.predict(new), f.predict(new))
+    f.add_class()
+    assert f.__getstate__()["state"]["corrects"] == 0
 
 
 @pytest.mark.parametrize("K", [2, 3, 5])

@@ -46,7 +46,7 @@ def same(one, other):
 def test_a_grid_has_the_rows_of_its_records_and_teaches_the_same():
     grid, records = grid_of(cells(60))
     one, other = encoder(), encoder()
-    for begin, end in ((0, 60), (0, 25), (25, 60)):
+    for begin, end in ((25, 60), (0, 60), (0, 25)):
         rows, pending = one.stage(grid[begin:end])
         expected, later = other.stage(records[begin:end])
         same(rows, expected)
@@ -98,12 +98,41 @@ def test_lines_that_are_not_plain_are_read_slowly_or_refused():
         _core.read_grid(block, 0, 5, 1, "x", 3, slowly)
     with pytest.raises(ValueError, match="fields"):
         _core.read_grid(b"a,b\n", 0, 4, 1, "t", 3, lambda line: [])
+    with pytest.raises(ValueError, match="ends before"):
+        _core.read_grid(b"a,b\n", 0, 5, 1, "tt", 3, slowly)
     with pytest.raises(ZeroDivisionError):
         _core.read_grid(b"a,b\n", 0, 4, 1, "t", 3, lambda line: 1 / 0)
 
 
+def test_plain_lines_end_as_in_dos_and_are_read_a_few_at_a_time():
+    block = b"x,1,abc\r\ny,red,\r\n\r\nz,,i\r\n"
+    columns, labels, ids, empty, begins, _, rejects, end, passed = _core.read_grid(
+        block, 0, len(block), 2, "lni", 3, refuse
+    )
+    assert (labels, ids, rejects) == (["x", "y"], ["abc", None], [])
+    assert (begins.tolist(), empty.tolist()) == ([0, 9], [False, False])
+    assert (end, passed, columns[0]) == (17, 2, None)
+    columns, labels, _, _, begins, lines, *_ = _core.read_grid(
+        block, end, len(block), 100, "lni", 3, refuse
+    )
+    assert (labels, begins.tolist(), lines.tolist()) == (["z"], [19], [1])
+    values, kinds, words = columns[1]
+    assert (np.isnan(values).tolist(), kinds.tolist(), words) == ([True], [1], {})
+
+
+@pytest.mark.parametrize("line", [b"a\xff,b", b"a\0,b", b"\xed\xa0\x80,b"])
+def test_what_is_not_text_is_never_a_plain_line(line):
+    asked = []
+    _core.read_grid(
+        line + b"\n", 0, len(line) + 1, 1, "tt", 3, lambda text: asked.append(text) or ["a", "b"]
+    )
+    assert asked == [line]
+
+
 def test_a_registry_is_settled_once_no_kind_is_guessed_again():
-    assert is_settled(encoder().registry)
+    declared = encoder()
+    declared.learn(dict.fromkeys(NAMES, "1"))
+    assert is_settled(declared.registry)
     guessing = Encoder()
     for t in range(1024):
         assert t == 0 or not is_settled(guessing.registry)

@@ -35,6 +35,20 @@ def test_what_was_saved_is_restored():
     assert again.registry.indicators == 3
 
 
+def older(state):
+    """As it was saved before keys had an array of their own."""
+    keys = state.pop("keys").tolist()
+    state["names"] = [list(pair) for pair in zip(keys, state["names"], strict=True)]
+    return state
+
+
+def test_names_of_older_files_are_restored():
+    state = some()
+    again = saved(read(older(copy.deepcopy(state))))
+    assert len(again["names"]) > 50
+    np.testing.assert_equal(again, state)
+
+
 def spoil(state, what):
     columns = {column["name"]: column for column in state["columns"]}
     if what == "twice":
@@ -48,7 +62,15 @@ def spoil(state, what):
     elif what == "name":
         columns["late"]["name"] = b"late"
     elif what == "key":
-        state["names"].append([2**64, "x"])
+        older(state)["names"].append([2**64, "x"])
+    elif what == "number":
+        state["names"][0] = 7
+    elif what == "keys":
+        state["keys"] = state["keys"].astype(np.int64)
+    elif what == "same key":
+        state["keys"][1] = state["keys"][0]
+    elif what == "fewer names":
+        del state["names"][-1]
     elif what == "indicators":
         state["indicators"] = len(state["places"]) + 1
     elif what == "places":
@@ -64,6 +86,10 @@ def spoil(state, what):
         ("too few", "other places than its kind"),
         ("name", "name of a column"),
         ("key", "key must be"),
+        ("number", "name must be text"),
+        ("keys", "array of uint64"),
+        ("same key", "do not go together"),
+        ("fewer names", "do not go together"),
         ("indicators", "indicators must be"),
         ("places", "list of texts"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import re
 from collections import Counter
@@ -16,6 +15,9 @@ import numpy as np
 
 from mixable import datasets
 from mixable._types import Labels, Stream
+from mixable.experiments.frames import BadDataError as BadDataError
+from mixable.experiments.frames import frames, has, labels, numbers, words
+from mixable.records.cells import INFINITE, WORD
 
 EMBEDDED = {
     "vehicle": datasets.load_vehicle,
@@ -24,10 +26,6 @@ EMBEDDED = {
 }
 CHUNK = 50_000
 MOST_CATEGORIES = 50
-
-
-class BadDataError(ValueError):
-    """Data that cannot be raced, with a reason that fits on one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,31 +87,24 @@ def chunks(layout: Layout, size: int = CHUNK) -> Iterator[Stream]:
         X, y, _ = _embedded(layout.name)
         yield X, y
         return
-    import polars as pl
-
-    codes = {label: code for code, label in enumerate(layout.classes)}
-    for frame in _frames(Path(layout.path), size):
-        columns = [frame[name].cast(pl.Float64, strict=False).to_numpy() for name in layout.numeric]
+    for frame in frames(Path(layout.path), size):
+        columns = [numbers(frame[name])[0] for name in layout.numeric]
         for name, values in layout.categories:
-            text = frame[name].cast(pl.String)
-            flags = [(text == value).fill_null(False) for value in values]
-            columns += [flag.cast(pl.Float64).to_numpy() for flag in flags]
+            columns += [has(frame[name], value) for value in values]
         X = np.column_stack(columns) if columns else np.empty((len(frame), 0))
-        X = np.where(np.isfinite(X), X, np.nan)
-        labels = frame[layout.target].cast(pl.String)
-        yield np.ascontiguousarray(X), np.array([codes[label] for label in labels], dtype=np.int_)
+        yield np.ascontiguousarray(X), _codes(frame, layout)
 
 
 def records(layout: Layout, size: int = CHUNK) -> Iterator[tuple[list[dict[str, Any]], Labels]]:
     """Records as `mixable stream` reads them, cells of CSV as they stand, and labels, in order."""
-    import polars as pl
-
     assert layout.path is not None
-    codes = {label: code for code, label in enumerate(layout.classes)}
-    for frame in _frames(Path(layout.path), size, as_they_stand=True):
-        labels = frame[layout.target].cast(pl.String)
-        y = np.array([codes[label] for label in labels], dtype=np.int_)
-        yield frame.drop(layout.target).to_dicts(), y
+    for frame in frames(Path(layout.path), size):
+        yield frame.drop(layout.target).to_dicts(), _codes(frame, layout)
+
+
+def _codes(frame: Any, layout: Layout) -> Labels:
+    codes: dict[str | None, int] = {label: code for code, label in enumerate(layout.classes)}
+    return np.array([codes[label] for label in labels(frame[layout.target])], dtype=np.int_)
 
 
 @lru_cache(maxsize=1)
@@ -136,14 +127,18 @@ def _embedded(name: str) -> datasets.Dataset:
 
 
 def _survey_file(path: Path, target: str | None) -> Layout:
-    import polars as pl
-
     numeric: Counter[str] = Counter()  # values that are there, of columns of numbers
     text: dict[str, Counter[str]] = {}
     classes: set[str] = set()
     columns: list[str] = []
-    rows = missing = 0
-    for frame in _frames(path, CHUNK):
+    rows = missing = infinite = 0
+    has_words = {
+        column.name
+        for frame in frames(path, CHUNK)
+        for column in frame
+        if (numbers(column)[1] == WORD).any()
+    }
+    for frame in frames(path, CHUNK):
         if not columns:
             columns = frame.columns
             target = target or columns[-1]
@@ -151,21 +146,22 @@ def _survey_file(path: Path, target: str | None) -> Layout:
                 raise BadDataError(
                     f"{path}: has no column {target!r}; its columns are {', '.join(columns)}"
                 )
-        labels = frame[target]
-        if labels.dtype.is_float():
-            labels = labels.fill_nan(None)
-        if labels.null_count():
-            row = rows + int(labels.is_null().arg_true()[0]) + 1
+        found = labels(frame[target])
+        if None in found:
+            row = rows + found.index(None) + 1
             raise BadDataError(f"{path}: row {row} has no label in column {target!r}")
-        classes.update(labels.cast(pl.String).unique())
-        for series in frame.drop(target):
-            name = series.name
-            if series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
-                numeric[name] += len(series) - series.null_count()
-                missing += series.null_count()
-            else:
-                counts = series.cast(pl.String).drop_nulls().value_counts()
+        classes.update(map(str, found))
+        for column in frame.drop(target):
+            name = column.name
+            if name in has_words:
+                counts = words(column).value_counts()
                 text.setdefault(name, Counter()).update(dict(counts.iter_rows()))
+            else:
+                values, cells = numbers(column)
+                absent = np.count_nonzero(np.isnan(values))
+                numeric[name] += len(values) - absent
+                infinite += np.count_nonzero(cells == INFINITE)
+                missing += absent
         rows += len(frame)
         if len(classes) > 1000:
             raise BadDataError(
@@ -192,6 +188,10 @@ def _survey_file(path: Path, target: str | None) -> Layout:
         remarks.append(f"text column {name!r} became {len(values)} columns of 0 and 1{more}")
     if categories:
         remarks.append("that is for forecasters of numbers; curved reads records, as a stream does")
+    if infinite:
+        remarks.append(
+            f"{infinite} values are infinite: a stream rejects them, here they are missing"
+        )
     if missing:
         remarks.append(f"{missing} missing values count as the running mean of their column")
     if not numeric and not categories:
@@ -224,53 +224,6 @@ def _sort_key(label: str) -> tuple[int, float, str]:
         return (0, float(label), label)
     except ValueError:
         return (1, 0.0, label)
-
-
-def _frames(path: Path, size: int, *, as_they_stand: bool = False) -> Iterator[Any]:
-    """Polars data frames of at most `size` rows; cells of CSV as numbers, or as they stand."""
-    import polars as pl
-
-    def in_batches(lazy: Any) -> Iterator[Any]:
-        yield from lazy.collect_batches(chunk_size=size, maintain_order=True)
-
-    plain = glob.escape(str(path.resolve()))  # Polars takes brackets and stars for patterns
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = next((suffix for suffix in reversed(suffixes) if suffix not in (".gz", ".zst")), "")
-    if kind in (".csv", ".tsv", ".txt", ".data"):
-        if path.stat().st_size == 0:
-            raise BadDataError(f"{path}: is empty")
-        options: dict[str, Any] = {
-            "separator": "\t" if kind == ".tsv" else ",",
-            "null_values": None if as_they_stand else ["", "NA", "NaN", "nan", "?"],
-            "infer_schema": not as_they_stand,
-            "infer_schema_length": None,
-        }
-        yield from in_batches(pl.scan_csv(plain, **options))
-    elif kind in (".parquet", ".pq"):
-        yield from in_batches(pl.scan_parquet(plain))
-    elif kind in (".jsonl", ".ndjson"):
-        yield from in_batches(pl.scan_ndjson(plain, infer_schema_length=None))
-    elif kind == ".arff":
-        from scipy.io import arff
-
-        records, meta = arff.loadarff(path)
-        kinds = dict(zip(meta.names(), meta.types(), strict=True))
-        columns = {name: records[name] for name in meta.names()}
-        for name, values in columns.items():
-            if kinds[name] != "numeric":
-                columns[name] = [None if v == b"?" else v.decode() for v in values]
-        yield pl.DataFrame(columns)
-    elif kind in (".libsvm", ".svm", ".svmlight", ".scale"):
-        from sklearn.datasets import load_svmlight_file
-
-        X, y = load_svmlight_file(str(path))
-        features = {f"x{i}": column for i, column in enumerate(X.toarray().T, start=1)}
-        yield pl.DataFrame({**features, "label": [f"{label:g}" for label in y]})
-    else:
-        raise BadDataError(
-            f"{path}: its kind is not known; CSV, TSV, Parquet, JSON lines, ARFF and LIBSVM files "
-            "are, by their extension"
-        )
 
 
 def one_line(error: Exception) -> str:

@@ -32,7 +32,7 @@ GRID = (
     (10.0, 0.0),
     (40.0, 0.0),
 )
-ALPHAS = (16.0, 64.0, math.inf)
+ALPHAS = (2.0, 16.0, math.inf)
 MOST_SETTINGS = 64
 MOST_FEATURES = 2**31 - 1
 
@@ -94,7 +94,8 @@ class SparseGAF(MulticlassForecaster):
         The settings (lam, b), for values of mean square 1. With b = 0 the steps stay as large as
         they were, which follows a change; only features that are active forget.
     alphas
-        The widths: the read-out is softmax(m / sqrt(1 + (pi/8) g / alpha)).
+        The widths: the read-out is softmax(m_0 + (m - m_0) / sqrt(1 + (pi/8) g / alpha) + o), m_0
+        the intercept and o offsets of the classes, by the misses of the last 5,000 examples.
     share
         The share of the trust that is spread evenly at each step, in one of the two vectors of
         weights (see `mixable.AutoGAF`).
@@ -288,10 +289,10 @@ class SparseGAF(MulticlassForecaster):
             raise ValueError("the saved slots do not go with the saved keys and n_classes")
         self.__init__(**parameters)  # type: ignore[misc]
         self._lost = lost
-        # Plain copies: joblib may have mapped the arrays into memory.
         for name in [name for name, value in known.items() if isinstance(value, np.ndarray)]:
-            known[name] = np.array(known[name])
-        self._core.restore(known)
+            known[name] = np.array(known[name])  # joblib may have mapped it into memory
+        none = np.zeros((1, K))  # files from before there were offsets go on without
+        self._core.restore({"corrects": 0, "offsets": none, "spread": none, **known})
 
 
 def _lanes(settings: int) -> int:

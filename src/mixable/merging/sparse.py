@@ -38,6 +38,7 @@ pool, four orders, 1.075 and 1.049.
 """
 SETTLED = 16  # rows after which the scale stays, as in core/sparse_row.hpp
 MOST_SUM, MOST_WEIGHT = 1e30, 1e9  # as in core/sparse_slot.hpp
+MEMORY, MOST_OFFSET, MOST_SPREAD = 5000, 3.0, 1e18  # as in core/sparse.hpp
 NODES, WIDTHS = np.polynomial.legendre.leggauss(8)
 
 Keys = NDArray[np.uint64]
@@ -144,7 +145,41 @@ def combine(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> St
         "scale": scale,
         "sizes": np.full_like(states[0]["sizes"], scale, shape=(1, SETTLED)),
         "keys": merged.keys,
+        **_offsets(start, states, before, grown, changes),
         **rounding.rounded(np.column_stack([acc, flat])),
+    }
+
+
+def _offsets(
+    start: State | None,
+    states: list[State],
+    before: State | None,
+    grown: list[int],
+    changes: list[Change],
+) -> State:
+    """Offsets of the classes: those of `start`, moved as the terms were since, by their examples.
+
+    What offsets know of the past decays with each example; what the terms have added, adds.
+    """
+    total = sum(grown)
+    offsets, spread = (
+        np.zeros_like(states[0][name]) if start is None else start[name].copy()
+        for name in ("offsets", "spread")
+    )
+    spread *= (1 - 1 / MEMORY) ** total
+    for state, n, change in zip(states, grown, changes, strict=True):
+        moved, more = state["offsets"], state["spread"]
+        if change.classes is not None:
+            moved, more = (each @ np.asarray(change.classes).T for each in (moved, more))
+        if before is not None:
+            moved = moved - before["offsets"]
+            more = more - before["spread"] * (1 - 1 / MEMORY) ** n
+        offsets = offsets + (n / total if total else 0.0) * moved
+        spread = spread + np.maximum(change.weight * more, 0.0)
+    return {
+        "corrects": min(state["corrects"] for state in states),
+        "offsets": np.clip(offsets, -MOST_OFFSET, MOST_OFFSET),
+        "spread": np.minimum(spread, MOST_SPREAD),
     }
 
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from mixable import _validate
 from mixable.records.category import Category
 from mixable.records.declaration import checked_name
@@ -24,7 +26,8 @@ def saved(state: State) -> dict[str, Any]:
         "places": list(registry.places),
         "indicators": registry.indicators,
         "bag": registry.bag,
-        "names": [[key, name] for key, name in state.names.items()],
+        "names": list(state.names.values()),
+        "keys": np.array(list(state.names), np.uint64),
     }
 
 
@@ -60,9 +63,23 @@ def restore(state: State, saved: dict[str, Any]) -> None:
     registry.indicators = _validate.count(
         saved["indicators"], "indicators", least=0, most=len(places)
     )
-    for key, name in saved["names"]:
-        if not isinstance(name, str):
-            raise TypeError("a saved name must be text")
-        state.names[_validate.count(key, "key", least=0, most=2**64 - 1)] = name
+    state.names = _names(saved)
     if len(state.names) > state.limits.values:
         raise ValueError("the saved encoder has more names than its limit")
+
+
+def _names(saved: dict[str, Any]) -> dict[int, str]:
+    """Names by key; in older files they are pairs."""
+    keys, names = saved.get("keys"), saved["names"]
+    if keys is None:
+        keys, names = [key for key, _ in names], [name for _, name in names]
+    elif isinstance(keys, np.ndarray) and keys.dtype == np.uint64 and keys.ndim == 1:
+        keys = keys.tolist()
+    else:
+        raise TypeError("the saved keys must be an array of uint64")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("a saved name must be text")
+    if len(set(keys)) < len(names) or len(keys) != len(names):
+        raise ValueError("saved names and keys do not go together")
+    checked = [_validate.count(key, "key", least=0, most=2**64 - 1) for key in keys]
+    return dict(zip(checked, names, strict=True))

@@ -207,26 +207,22 @@ def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-_PLAIN = json.JSONDecoder()
 _STRICT = json.JSONDecoder(object_pairs_hook=without_doubles)
 
 
 def loaded(text: str) -> Any:
     """What a line of JSON says; without spaces around it."""
-    # Where no space stands before a colon, as nearly always, each name ends in `":`. If there are
-    # as many of those as names in the object, none stands twice.
-    if not any(space in text for space in (" :", "\t:", "\r:")):
-        try:
-            values, end = _PLAIN.raw_decode(text)
-        except ValueError:
-            end = -1  # and the other says why
-        if end == len(text) and type(values) is dict and len(values) == text.count('":'):
-            return values
-    return _STRICT.decode(text)
+    try:
+        values, end = _STRICT.scan_once(text, 0)
+    except StopIteration:
+        end = -1
+    return values if end == len(text) else _STRICT.decode(text)  # which says why not
 
 
 def text_or_none(value: Any, what: str) -> str | None:
     """A label or an identifier as text; None and the empty text are none."""
+    if type(value) is str and value and value.isascii():
+        return value
     if value is None or value == "":
         return None
     if isinstance(value, float) and not math.isfinite(value):
