@@ -21,7 +21,7 @@ X, Y = logistic_stream(60, 4, 3)
         lambda: GAF(4, 3, integrator=mx.integrals.MonteCarlo(8)),
         lambda: GAF(4, 3, surrogate="averaged"),
         lambda: GAF(4, 3, alpha=np.inf, drift=1e-3),
-        lambda: GAF(4, 20, integrator="Pairwise"),
+        lambda: GAF(4, 20, integrator="pairwise"),
     ],
 )
 def test_models_in_turn_are_models_one_by_one(make):
