@@ -152,6 +152,9 @@ void bind_scaler(nb::module_& m) {
             },
             nb::sig("def moments(self) -> NDArray[np.float64]"),
             "Mean and standard deviation of each feature: two rows.")
+        .def("hold", &Scaler::hold,
+             "Rows are scaled by the statistics as they are, while these go on.")
+        .def("release", &Scaler::release, "Rows are scaled by all statistics again.")
         .def(
             "adopt",
             [](Scaler& self, const Scaler& other) {
@@ -179,6 +182,7 @@ void bind_scaler(nb::module_& m) {
                 std::fill_n(data(whole["early"]), self.d * Scaler::kept, std::nan(""));
                 whole.update(state);
                 Scaler saved = self.empty();
+                if (whole.contains("held")) saved.expect_held();
                 LoadingArrays loading(whole, true, true);
                 saved.visit(loading);
                 if (!saved.sound())

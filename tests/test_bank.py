@@ -165,6 +165,17 @@ def test_a_text_is_not_a_number():
     assert bank[1].predict(X[2]).tolist() != bank["1"].predict(X[2]).tolist()
 
 
+def test_a_model_that_was_handed_out_is_the_one_that_learns():
+    """Though it gets another core by growing."""
+    bank = mx.Bank(small())
+    bank.learn("a", X[0], 1)
+    model = bank["a"]
+    model.add_class()
+    bank.learn("a", X[1], 3)
+    assert model.steps == 2
+    assert len(bank.predict("a", X[2])) == 4
+
+
 def test_newcomers_begin_with_the_prior():
     prior = small()
     prior.run(X[:100], Y[:100])

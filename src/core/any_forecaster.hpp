@@ -2,6 +2,7 @@
 // they are compiled once for all forecasters of labels, and once for those of targets.
 #pragma once
 
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -10,7 +11,7 @@
 namespace MIXABLE_ISA {
 
 template <class Outcome_>
-class AnyForecaster {
+class AnyForecaster : public Packed {
    public:
     using Outcome = Outcome_;
     AnyForecaster() = default;
@@ -43,6 +44,9 @@ class AnyForecaster {
     /// Row t of out (n x columns) is predicted before y_t is learned. `weight` may be null.
     virtual void run(const double* X, const Outcome* y, const double* weight, long n,
                      double* out) = 0;
+    /// Asks for the memory of a step, besides what always stays where it is.
+    virtual void fetch() const {}
+    virtual std::array<Span, 3> fixed() const { return {}; }
     /// To be called when the state has been changed from outside.
     virtual void forget_reading() = 0;
 

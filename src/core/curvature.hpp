@@ -29,6 +29,12 @@ class Curvature {
     }
 
     bool is_kept() const { return shape_.drift == 0; }
+    /// Asks for the memory of a step.
+    void fetch() const {
+        if (is_kept() && n_ + 1 == shape_.curvature_capacity()) A.fetch();
+        fetch_memory(x_ + n_ * dp, std::size_t(d) * sizeof(double));
+        fetch_memory(c_ + n_ * k * k, std::size_t(k * k) * sizeof(double));
+    }
     /// The lower class blocks of A, which may be written.
     Buffer& matrix() { return A; }
 

@@ -30,8 +30,8 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
           family_(std::move(family)),
           unit_(d, views, options.scale, options.sleep),
           roster_(std::move(plans), blas, options.share, Family::experts_may_rest),
-          reading_(experts() * period * family_.width()),
-          z_(period * row),
+          reading_(experts() * family_.width()),
+          z_(row),
           likelihood_(experts()) {
         start_over();
     }
@@ -50,9 +50,9 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
     long steps() const override { return steps_; }
     long block() const override { return period; }
     double largest_square() const override { return 1e280; }
-    double cost() const override { return total(&PosteriorShape::cost); }
+    double cost() const override { return roster_.total(&PosteriorShape::cost); }
     /// About how long a step takes with everyone awake.
-    double seconds() const { return total(&PosteriorShape::seconds); }
+    double seconds() const { return roster_.total(&PosteriorShape::seconds); }
 
     void predict(const double* x, double* p) override {
         read_input(x);
@@ -61,6 +61,7 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
 
     void predict_many(const double* X, long n, double* out) override {
         forget_reading();
+        make_room(n);
         for (long t = 0; t < n; t += period) {
             const long count = std::min(period, n - t);
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
@@ -80,7 +81,7 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
             return review_if_due();
         }
         read_input(x);
-        if (readings_are_settled()) reweigh(0, y, weight);
+        if (roster_.readings_are_settled()) reweigh(0, y, weight);
         if (unit_.keep(x, double(y), weight)) {
             learn_again();
             read_input(x);
@@ -95,6 +96,7 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
     void run(const double* X, const Outcome* y, const double* weights, long n,
              double* out) override {
         forget_reading();
+        make_room(n);
         const auto weight = [&](long t) { return weights ? weights[t] : 1.0; };
         for (long t = 0; t < n;) {
             const long count = together(y + t, weights ? weights + t : nullptr, n - t);
@@ -194,6 +196,12 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
     }
     bool may_be_restored() const override { return steps_ == 0; }
 
+    void fetch() const override {
+        fetch_memory(this, sizeof *this);
+        for (const Buffer* each : {&reading_, &z_, &likelihood_}) each->fetch();
+        roster_.fetch();
+    }
+
     void forget_reading() override {
         roster_.for_awake([](Member<Outcome>& member) {
             if (member.state) member.state->forget_prepared();
@@ -209,14 +217,16 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
     static constexpr double memory = 128;  // steps that the gain of a member goes back
 
     double* reading(long expert, long row) {
-        return reading_ + (expert * period + row) * family_.width();
+        return reading_ + (expert * rows_ + row) * family_.width();
+    }
+    /// Room for the rows of tables, once one comes: many models learn row by row.
+    void make_room(long n) {
+        if (n <= rows_) return;
+        rows_ = period;
+        reading_ = Buffer(experts() * rows_ * family_.width());
+        z_ = Buffer(rows_ * row);
     }
 
-    double total(double (PosteriorShape::*of)() const) const {
-        double sum = 0;
-        for (const auto& member : roster_.members) sum += (member.shape.*of)();
-        return sum;
-    }
     bool is_acceptable(Outcome y, double weight) const {
         return weight <= most_weight && family_.accepts(y);
     }
@@ -226,19 +236,11 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
             "and its target at most 1e100");
     }
 
-    bool readings_are_settled() const {
-        bool settled = true;
-        roster_.for_awake([&](const Member<Outcome>& member) {
-            settled = settled && member.readings->settled();
-        });
-        return settled;
-    }
-
     /// How many of the next n rows can be learned at once. Up to the next review, members need not
     /// hear of each other; as long as the scale may change, one row at a time, and those of weight
     /// 0 by themselves.
     long together(const Outcome* y, const double* weights, long n) const {
-        const bool settled = unit_.is_settled() && readings_are_settled();
+        const bool settled = unit_.is_settled() && roster_.readings_are_settled();
         const long most = settled ? std::min(n, period - steps_ % period) : 1;
         for (long i = 0; i < most; ++i) {
             const double weight = weights ? weights[i] : 1.0;
@@ -383,6 +385,7 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
     Roster<Outcome> roster_;
     long steps_ = 0;
     double score_ = 0;
+    long rows_ = 1;  // of an input, that there is room for
     Buffer reading_, z_;
     Buffer likelihood_;         // of the outcome, by each expert, over that of the best
     std::vector<double> own_;   // the same by each member

@@ -28,40 +28,33 @@ struct Rung {
 
 class Expectation {
    public:
-    /// The ladder may be shared by many.
-    Expectation(long classes, std::shared_ptr<const std::vector<Rung>> ladder)
-        : ladder_(std::move(ladder)),
-          work_(5 * classes * W),
+    explicit Expectation(long classes)
+        : work_(5 * classes * W),
           zm_(pad_to(classes, 8)),
           lower_(classes * classes),
           own_(pad_to(classes, 8)),
           mask_(pad_to(classes, 8)) {
         for (long c = 0; c < classes; ++c) mask_[c] = 1.0;
-        long most = 0;
-        for (const Rung& rung : *ladder_) {
-            if (rung.kind == Rung::random) most = std::max(most, pad(rung.m));
-            if (rung.kind == Rung::pairwise) gram_ = Buffer(classes * pad_to(classes, 8));
-        }
-        fresh_ = Buffer(most * (classes - 1));
     }
 
     /// p (K) from the mean m and the factorised G held by `geometry`; `width` is 1 / (2 alpha).
     /// `step` seeds the random points.
-    void operator()(const Softmax& geometry, const double* m, double width, std::uint64_t step,
-                    double* p) {
+    void operator()(const std::vector<Rung>& ladder, const Softmax& geometry, const double* m,
+                    double width, std::uint64_t step, double* p) {
         const long k = geometry.k, sk = geometry.sk;
         const double root = std::sqrt(width);
         // Row j of the lower factor of S; its rows are the columns of C.
         for (long j = 0; j < k; ++j)
             for (long i = 0; i <= j; ++i) lower_[j * k + i] = root * geometry.factor[i * sk + j];
         geometry.expand<double>(m, zm_, 1);
-        const Rung& rung = pick(k);
+        const Rung& rung = pick(ladder, k);
         switch (rung.kind) {
             case Rung::taylor:
                 return taylor(geometry, root, p);
             case Rung::symmetric:
                 return points<true>(geometry, rung.m, rung.w, rung.weight, p);
             case Rung::random:
+                make_room(fresh_, pad(rung.m) * k);
                 normal_points(rung.seed, step, k, rung.m, fresh_, pad(rung.m));
                 return points<false>(geometry, rung.m, fresh_, rung.weight, p);
             case Rung::pairwise:
@@ -70,8 +63,12 @@ class Expectation {
     }
 
    private:
-    const Rung& pick(long k) const {
-        if (ladder_->size() == 1) return ladder_->front();
+    static void make_room(Buffer& buffer, long n) {
+        if (buffer.size() < n) buffer = Buffer(n);
+    }
+
+    const Rung& pick(const std::vector<Rung>& ladder, long k) const {
+        if (ladder.size() == 1) return ladder.front();
         // |S|_F, an upper bound of the largest eigenvalue, from S = L L^T.
         double square = 0;
         for (long a = 0; a < k; ++a)
@@ -81,9 +78,9 @@ class Expectation {
                 square += (a == b ? 1 : 2) * s * s;
             }
         const double norm = std::sqrt(square);
-        for (const Rung& rung : *ladder_)
+        for (const Rung& rung : ladder)
             if (norm <= rung.reach) return rung;
-        return ladder_->back();
+        return ladder.back();
     }
 
     /// Second order: p_c (1 + 1/2 sum_j [(N_cj - pN_j)^2 - sum_a p_a (N_aj - pN_j)^2]), N N^T the
@@ -111,6 +108,7 @@ class Expectation {
     /// The variances of differences of logits are |N_c - N_j|^2.
     void in_closed_form(const Softmax& geometry, double width, double* p) {
         const long K = geometry.K, ld = pad_to(K, 8), sk = geometry.sk;
+        make_room(gram_, K * ld);
         dots(geometry.k, K, geometry.N, sk, K, geometry.N, sk, gram_, ld);
         for (long c = 0; c < K; ++c) own_[c] = gram_[c * ld + c];
         pairwise(
@@ -163,7 +161,6 @@ class Expectation {
             store(total + c * W, load(total + c * W) + share * load(e + c * W));
     }
 
-    std::shared_ptr<const std::vector<Rung>> ladder_;
     Buffer work_, zm_, lower_, fresh_;
     Buffer gram_, own_, mask_;  // N N^T, its diagonal, 1 for a class
 };

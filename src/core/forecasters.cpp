@@ -87,8 +87,10 @@ PosteriorShape shape_for(long K, long d, double lam, double drift, Structure str
 
 OfLabels make_gaf(const PosteriorShape& shape, const Blas& blas, double beta, double alpha,
                   double mu, Ladder ladder, Surrogate surrogate, Ladder averages) {
-    return std::make_unique<Gaf>(full(shape, blas), shape.k + 1, beta, alpha, mu, std::move(ladder),
-                                 surrogate, std::move(averages));
+    return Arena::pack([&]() -> OfLabels {
+        return std::make_unique<Gaf>(full(shape, blas), shape.k + 1, beta, alpha, mu, ladder,
+                                     surrogate, averages);
+    });
 }
 OfLabels make_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
     return std::make_unique<Folklore>(full(shape, blas), shape.k + 1, beta);

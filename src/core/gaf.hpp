@@ -2,14 +2,40 @@
 // paper, in K - 1 coordinates).
 #pragma once
 
+#include <atomic>
 #include <cmath>
-#include <optional>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "averaged.hpp"
 #include "surrogates.hpp"
 
 namespace MIXABLE_ISA {
+
+/// Where a rule computes. Nothing in it is needed later than the next reading, so rules with few
+/// classes share one in each thread: many models need memory for what they know only.
+class GafWork {
+   public:
+    explicit GafWork(long classes) : softmax(classes), expectation(classes) {}
+    Softmax softmax;
+    Expectation expectation;
+    std::uint64_t reading = 0;  // the one that was factorised last
+
+    static constexpr long most_shared = 16;  // classes
+    static GafWork& shared(long classes) {
+        thread_local std::unique_ptr<GafWork> all[most_shared + 1];
+        std::unique_ptr<GafWork>& found = all[classes];
+        if (!found) found = Arena::apart([&] { return std::make_unique<GafWork>(classes); });
+        return *found;
+    }
+    /// A number that no other reading has, of any thread.
+    static std::uint64_t new_reading() {
+        static std::atomic<std::uint64_t> threads{0};
+        thread_local std::uint64_t next = ++threads << 40;
+        return ++next;
+    }
+};
 
 class GafRule {
    public:
@@ -24,20 +50,22 @@ class GafRule {
           beta_(beta),
           alpha_(alpha),
           mu_(mu),
-          softmax_(classes),
-          expectation_(classes, std::move(ladder)) {
+          ladder_(std::move(ladder)) {
+        if (classes > GafWork::most_shared) own_ = std::make_unique<GafWork>(classes);
         if (surrogate_ == Surrogate::averaged)
-            averaged_.emplace(classes);
+            averaged_ = std::make_unique<Averaged>(classes);
         else if (surrogate_ != Surrogate::tangent)
-            averages_.emplace(classes, std::move(averages));
+            averages_ = std::make_unique<Averages>(classes, std::move(averages));
     }
 
     const long outputs;
 
     void begin(const double* m, const double* G, long step) {
         m_ = m;
+        G_ = G;
         step_ = step;
-        softmax_.factorise(G);
+        reading_ = GafWork::new_reading();
+        work();
     }
 
     void predict(double* p) { predict(alpha_, p); }
@@ -49,10 +77,12 @@ class GafRule {
         if (step_ == 0 && std::all_of(m_, m_ + outputs - 1, is_zero)) {  // all classes are alike
             for (long c = 0; c < outputs; ++c) p[c] = 1.0 / double(outputs);
         } else if (std::isinf(alpha)) {
-            softmax_.evaluate(m_);
-            copy(softmax_.p, outputs, p);
+            Softmax& softmax = work().softmax;
+            softmax.evaluate(m_);
+            copy(softmax.p, outputs, p);
         } else {
-            expectation_(softmax_, m_, 0.5 / alpha, std::uint64_t(step_), p);
+            GafWork& own = work();
+            own.expectation(*ladder_, own.softmax, m_, 0.5 / alpha, std::uint64_t(step_), p);
         }
         for (long c = 0; c < outputs; ++c)
             p[c] = std::max((1.0 - mu_) * p[c] + mu_ / double(outputs),
@@ -63,23 +93,35 @@ class GafRule {
     /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q. Or another surrogate's (surrogates.hpp,
     /// averaged.hpp).
     void learn(long y, double weight, double* v, double* F) {
-        if (averaged_) return averaged_->learn(softmax_, m_, y, weight, beta_, v, F);
-        if (averages_) return averages_->learn(softmax_, surrogate_, m_, y, weight, beta_, v, F);
-        softmax_.solve_step(m_, y, weight);
-        softmax_.gradient(y, v);
+        Softmax& softmax = work().softmax;
+        if (averaged_) return averaged_->learn(softmax, m_, y, weight, beta_, v, F);
+        if (averages_) return averages_->learn(softmax, surrogate_, m_, y, weight, beta_, v, F);
+        softmax.solve_step(m_, y, weight);
+        softmax.gradient(y, v);
         for (long j = 0; j < outputs - 1; ++j) v[j] *= 0.5 * weight;
-        softmax_.curvature(0.5 * weight * beta_, F);
+        softmax.curvature(0.5 * weight * beta_, F);
     }
 
    private:
+    /// With the factor of the present reading.
+    GafWork& work() {
+        GafWork& found = own_ ? *own_ : GafWork::shared(outputs);
+        if (found.reading != reading_) {
+            found.softmax.factorise(G_);
+            found.reading = reading_;
+        }
+        return found;
+    }
+
     Surrogate surrogate_;
     double beta_, alpha_, mu_;
-    const double* m_ = nullptr;
+    const double *m_ = nullptr, *G_ = nullptr;
     long step_ = 0;
-    Softmax softmax_;
-    Expectation expectation_;
-    std::optional<Averages> averages_;
-    std::optional<Averaged> averaged_;
+    std::uint64_t reading_ = 0;
+    std::shared_ptr<const std::vector<Rung>> ladder_;
+    std::unique_ptr<GafWork> own_;
+    std::unique_ptr<Averages> averages_;
+    std::unique_ptr<Averaged> averaged_;
 };
 
 }  // namespace MIXABLE_ISA

@@ -55,6 +55,22 @@ class Posterior final : public State {
     long steps() const override { return steps_; }
     long room() const override { return r - n_; }
 
+    Span largest() const override { return {Ainv, std::size_t(D * ld) * sizeof(double)}; }
+    void fetch() const override {
+        fetch_memory(this, sizeof *this);
+        fetch_memory(panels_.data(), sizeof(Panel));
+        for (const Buffer* each : {&V, &m0, &h, &B, &Z, &L, &GF, &C, &m, &G}) each->fetch();
+        const auto fetch = [](const double* at, long n) {
+            fetch_memory(at, std::size_t(n) * sizeof(double));
+        };
+        fetch(P, (n_ + 1) * k * ld);
+        fetch(T, (n_ + 1) * rank * lt);
+        fetch(K + n_ * k * lt, k * lt);
+        fetch(X + n_ * dp, d);
+        if (n_ + 1 == r) U.fetch();  // the next step folds the block
+        curvature_.fetch();
+    }
+
     /// Their P, Gram rows and means before the block.
     [[gnu::noinline]] void prepare(const Rows& rows, bool in_turn = true) override {
         const long count = rows.count;

@@ -81,6 +81,29 @@ class Roster {
                     [&](std::size_t i, long first, long end) { work[i](first, end); });
     }
 
+    void fetch() const {
+        fetch_memory(members.data(), members.size() * sizeof members[0]);
+        for_awake([](const Member<Outcome>& member) {
+            if (!member.state) return;
+            member.state->largest().fetch();
+            member.state->fetch();
+        });
+    }
+
+    bool readings_are_settled() const {
+        bool settled = true;
+        for_awake([&](const Member<Outcome>& member) {
+            settled = settled && member.readings->settled();
+        });
+        return settled;
+    }
+    /// A sum over all members, awake or asleep.
+    double total(double (PosteriorShape::*of)() const) const {
+        double sum = 0;
+        for (const Member<Outcome>& member : members) sum += (member.shape.*of)();
+        return sum;
+    }
+
     double trust(const Member<Outcome>& member) const {
         double s = 0;
         for_experts(member, [&](long r) { s += weights.trust(r); });

@@ -42,6 +42,7 @@ class Scaler {
     /// The same, and x is learned.
     void learn(const double* x, double* z) {
         put_intercept(z);
+        if (!holds()) held_ = Buffer();
         for (long i = 0; i < d; ++i) {
             const Feature feature = with(i, x[i]);
             put(i, x[i], feature, z);
@@ -61,6 +62,19 @@ class Scaler {
         }
     }
 
+    /// From now on rows are scaled by the statistics as they are, while these go on; what has not
+    /// varied yet is 0. So rows that several learn apart have one scale.
+    void hold() {
+        Buffer held(3 * d);
+        moments(held, held + d);
+        std::fill_n(held + 2 * d, d, 1.0);
+        held_ = std::move(held);
+    }
+    /// Rows are scaled by all statistics again. The scale that was held is known until the next row
+    /// is learned: it is that of all rows since.
+    void release() { std::fill_n(held_ + 2 * d, holds() ? d : 0, 0.0); }
+    bool holds() const { return held_.size() > 0 && (d == 0 || held_[2 * d] != 0); }
+
     /// One like this that has learned nothing.
     Scaler empty() const { return Scaler(d, intercept_, standardize_, views); }
 
@@ -70,13 +84,22 @@ class Scaler {
                                     {&square_, &other.square_}})
             copy(*theirs, other.d, *mine);
         copy(other.early_, other.d * kept, early_);
+        held_ = Buffer();
+        if (other.held_.size() == 0) return;
+        held_ = Buffer(3 * d);
+        for (long row = 0; row < 3; ++row)
+            copy(other.held_ + row * other.d, other.d, held_ + row * d);
+        std::fill_n(held_ + 2 * d, d, other.holds() ? 1.0 : 0.0);
     }
+    /// Makes room for a scale that was held, before `visit` reads it.
+    void expect_held() { held_ = Buffer(3 * d); }
 
     void visit(Visitor& visitor) {
         visitor("count", count_, 1L, d, d);
         visitor("mean", mean_, 1L, d, d);
         visitor("square", square_, 1L, d, d);
         visitor("early", early_, d, kept, kept);
+        if (held_.size() > 0) visitor("held", held_, 3L, d, d);
     }
 
     /// Whether the statistics can be some that `learn` made; after `visit` has written them.
@@ -91,6 +114,10 @@ class Scaler {
             if (std::any_of(begin, end, [](double x) { return std::fabs(x) > largest; }))
                 return false;
         }
+        for (long i = 0; i < held_.size() / 3; ++i)
+            if (!(std::fabs(held_[i]) <= largest && held_[d + i] >= 0 && held_[d + i] <= largest &&
+                  held_[2 * d + i] == held_[2 * d] && (held_[2 * d] == 0 || held_[2 * d] == 1)))
+                return false;
         return true;
     }
 
@@ -173,13 +200,13 @@ class Scaler {
 
     void put(long i, double x, const Feature& feature, double* z) const {
         const long at = width - d + i;
-        const bool missing = std::isnan(x);
+        const bool missing = std::isnan(x), held = holds();
         if (!standardize_) {
             z[at] = missing ? feature.mean : x;
             return;
         }
-        const double sd = feature.sd(), scaled = sd > 0 && !missing ? (x - feature.mean) / sd : 0.0,
-                     size = std::fabs(scaled);
+        const double mean = held ? held_[i] : feature.mean, sd = held ? held_[d + i] : feature.sd(),
+                     scaled = sd > 0 && !missing ? (x - mean) / sd : 0.0, size = std::fabs(scaled);
         z[at] = std::min(std::max(scaled, -reach), reach);
         if (views > 1)
             z[width + at] =
@@ -188,6 +215,7 @@ class Scaler {
 
     bool intercept_, standardize_;
     Buffer count_, mean_, square_, early_;
+    Buffer held_;  // mean and deviation that were held, and whether they still are; or nothing
 };
 
 }  // namespace MIXABLE_ISA

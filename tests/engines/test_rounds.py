@@ -66,6 +66,21 @@ def test_a_fit_goes_on_where_it_stopped(tmp_path):
         by_hand(linear(), PARTS, n_rounds=5, checkpoint=tmp_path)
 
 
+def test_partitions_with_other_scales_are_not_refused_in_mid_fit():
+    """The base says by which scale curved features see the rows of a round."""
+    far = FRAME.assign(a=FRAME.a * np.where(np.arange(600) < 350, 1.0, 30.0))
+    parts = [far[:250], far[250:450], far[450:]]
+    model = by_hand(mx.GAFClassifier(n_components=8), parts, n_rounds=2, warmup=150)
+    assert model.forecaster_.steps == 600
+    (curved, *_), shaped = (
+        [each for each in model.forecaster_.inputs if hasattr(each, name)]
+        for name in ("maps", "shapes")
+    )
+    for scaler in (curved.scaled.scaler, *(each.scaler for each in shaped)):
+        sd = scaler.moments()[1]
+        assert sd[0] == pytest.approx(far.a.std(), rel=0.2)  # of all rows; outliers count less
+
+
 def test_workers_keep_the_landmarks_of_the_first_model():
     kernel = {"kernel": "rbf", "method": "nystroem", "n_components": 5}
     model = by_hand(

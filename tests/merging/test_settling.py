@@ -1,10 +1,11 @@
-"""A settled model chooses no landmarks and no kinds of columns."""
+"""A settled model chooses no landmarks, no kinds of columns, and no scale for curved features."""
 
 import copy
 
+import numpy as np
 import pandas as pd
 import pytest
-from shards import NUMBERS, X, Y
+from shards import NUMBERS, X, Y, distance
 
 import mixable as mx
 from mixable.merging import settle
@@ -42,3 +43,44 @@ def test_kinds_stay():
             model.partial_fit(frame[10:], Y[10:40])
         kinds.append(model.learner_.inputs.encoder.kinds["w"])
     assert kinds == ["number", "category", "number"]
+
+
+@pytest.mark.parametrize(("kind", "y"), [(mx.GAFClassifier, Y), (mx.GAFRegressor, NUMBERS)])
+def test_shards_whose_inputs_come_apart_are_merged(kind, y):
+    """They have seen their rows by the scale of the base; in groups, too."""
+    base = kind(n_components=8).partial_fit(X[:100], y[:100])
+    shards = [copy.deepcopy(base) for _ in range(3)]
+    for i, shard in enumerate(shards):
+        settle(shard)
+        rows = slice(100 + 150 * i, 250 + 150 * i)
+        shard.partial_fit(X[rows] * 4.0**i + 3 * i, y[rows])
+        assert distance(shard, mx.loads(mx.dumps(shard)), X) == 0
+    a, b, c = shards
+    merged = mx.merge(shards, base=base)
+    assert merged.forecaster_.steps == 550
+    spread = np.ptp(y)
+    grouped = mx.merge([mx.merge([a, b], base=base), c], base=base)
+    assert distance(merged, grouped, X) < 1e-9 * spread
+    assert distance(merged, mx.merge([c, b, a], base=base), X) < 1e-9 * spread
+    merged.partial_fit(X[:50], y[:50])  # by the scale of all
+
+
+def test_a_merged_model_goes_by_the_statistics_of_all():
+    base = mx.GAFClassifier(n_components=8).partial_fit(X[:100], Y[:100])
+    shards = [copy.deepcopy(base) for _ in range(2)]
+    for shard, factor in zip(shards, (1.0, 5.0), strict=True):
+        settle(shard)
+        before = _curved(shard).transform(X[:5])
+        shard.partial_fit(factor * X[100:200], Y[100:200])
+        np.testing.assert_array_equal(_curved(shard).transform(X[:5]), before)
+    merged = mx.merge(shards, base=base)
+    all_rows = np.concatenate([X[:200], 5 * X[100:200]])
+    mean, sd = _curved(merged).moments()
+    np.testing.assert_allclose(mean, all_rows.mean(axis=0), rtol=0.02)  # outliers count less
+    np.testing.assert_allclose(sd, all_rows.std(axis=0), rtol=0.02)
+    Z = _curved(merged).transform(np.zeros(4))
+    np.testing.assert_allclose(Z[1:5], -mean / sd, rtol=0.02)
+
+
+def _curved(model):
+    return next(each for each in model.forecaster_.inputs if hasattr(each, "maps")).scaled.scaler

@@ -14,6 +14,7 @@ import numpy as np
 from mixable import _validate
 from mixable._files import write_whole
 from mixable.merging import merge, settle, steps_of
+from mixable.merging.settling import release
 from mixable.persistence import dumps, load, loads, save
 
 GROUP = 8
@@ -53,6 +54,7 @@ def learned(base: bytes, rows: Any, target: str, *, part: int, span: tuple[int, 
         if first < last:
             settle(model)
             teach(model, rows[first:last], target)
+            release(model)
         return dumps(model)
     except Exception as error:
         text = f"partition {part} cannot be learned (round {number + 1} of {rounds}): {error}"

@@ -20,6 +20,9 @@ from mixable.learner.shapes import ShapedInputs
 
 State = dict[str, Array]
 
+STATISTICS = {"count", "mean", "square", "early", "held"}
+"""What the state of a scaler has; the last where rows were seen by a scale that was held."""
+
 NEAR, STILL_NEAR = 0.25, 0.5
 """Means that differ by this many deviations, or deviations by this factor, are the same to a
 kernel's features, to bins and leaves, which no affine change can bring to other statistics. Models
@@ -34,20 +37,22 @@ def combine(
 
     `inputs` is any of them, for its kind.
     """
-    merged = _statistics(onto, terms, base)
+    merged, held = _statistics(onto, terms, base), _held(terms)
+    merged.update({} if held is None else {"held": held})
     if isinstance(inputs, KernelInputs | ShapedInputs):
         check_near(merged, terms, is_begun=base is not None)
         return {**merged, **_same_maps(terms)}, [None] * len(terms)
     assert isinstance(inputs, ScaledInputs)
     intercept, standardize, _ = inputs._options
-    if not standardize:
+    if not standardize or held is not None:
         return merged, [None] * len(terms)
     return merged, [_change(term, merged, intercept=intercept) for term in terms]
 
 
 def reordered(state: State, order: NDArray[np.int_]) -> State:
     """The statistics of features in another order."""
-    by_column = {name: state[name][:, order] for name in ("count", "mean", "square")}
+    names = ("count", "mean", "square", "held")
+    by_column = {name: state[name][:, order] for name in names if name in state}
     return {**state, **by_column, "early": state["early"][order]}
 
 
@@ -97,6 +102,16 @@ def _early(terms: list[State], count: Array, *, is_new: bool) -> Array:
     return out
 
 
+def _held(terms: list[State]) -> Array | None:
+    """The scale by which all have seen their rows (`settle`), if it is one, held no longer."""
+    first = terms[0].get("held")
+    if first is None or any(
+        "held" not in term or not np.array_equal(term["held"][:2], first[:2]) for term in terms
+    ):
+        return None
+    return np.vstack([first[:2], np.zeros_like(first[:1])])
+
+
 def _deviations(state: State) -> Array:
     return np.asarray(np.sqrt(state["square"] / np.maximum(state["count"], 1.0))[0])
 
@@ -118,7 +133,12 @@ def _change(own: State, merged: State, *, intercept: bool) -> Array | None:
 
 
 def check_near(merged: State, terms: list[State], *, is_begun: bool) -> None:
-    """Refuse models whose statistics are too far from each other for features that are curved."""
+    """Refuse models whose statistics are too far from each other for features that are curved.
+
+    Models that were settled have seen their rows by one scale, whatever their statistics are.
+    """
+    if "held" in merged:
+        return
     near = STILL_NEAR if is_begun else NEAR
     for term in terms:
         mine, theirs = _deviations(term), _deviations(merged)
@@ -138,7 +158,7 @@ def check_near(merged: State, terms: list[State], *, is_begun: bool) -> None:
 def _same_maps(terms: list[State]) -> State:
     """The feature maps, which must be the same in all."""
     first = terms[0]
-    maps = {k: v for k, v in first.items() if k not in ("count", "mean", "square", "early")}
+    maps = {k: v for k, v in first.items() if k not in STATISTICS}
     for name, values in maps.items():
         for term in terms[1:]:
             other = term[name]

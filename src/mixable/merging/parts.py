@@ -104,7 +104,7 @@ def _unchanged(onto: Part | None, terms: list[Part], base: Part | None) -> tuple
 def _in_order(state: dict[str, Array], places: Places) -> dict[str, Array]:
     if places == list(range(len(places))):
         return state
-    if not {"count", "mean", "square", "early"} == state.keys():
+    if not state.keys() <= inputs.STATISTICS:
         raise ValueError(
             "models with kernel features, bins or leaves must have the same features in one order: "
             "let them start from a common model (base) that has met them all"

@@ -1,0 +1,75 @@
+"""Small models side by side in memory, that compute in one place: none notices the others."""
+
+import copy
+import gc
+import threading
+
+import numpy as np
+import pytest
+from streams import logistic_stream
+
+import mixable as mx
+from mixable import GAF
+
+X, Y = logistic_stream(60, 4, 3)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GAF(4, 3),
+        lambda: GAF(4, 3, integrator=mx.integrals.MonteCarlo(8)),
+        lambda: GAF(4, 3, surrogate="averaged"),
+        lambda: GAF(4, 3, alpha=np.inf, drift=1e-3),
+        lambda: GAF(4, 20, integrator="pairwise"),
+    ],
+)
+def test_models_in_turn_are_models_one_by_one(make):
+    """What one has read, another's reading replaces, between its forecast and its step."""
+    alone, many = make(), [make() for _ in range(3)]
+    wanted = []
+    for x, y in zip(X, Y, strict=True):
+        wanted.append(alone.predict(x))
+        alone.learn(x, int(y))
+    for x, y, p in zip(X, Y, wanted, strict=True):
+        for i, model in enumerate(many):
+            np.testing.assert_array_equal(model.predict(x), p)
+            many[i - 1].predict(X[0] + i)
+        for model in many:
+            model.predict(x)
+        for model in many:
+            model.learn(x, int(y))
+    for model in many:
+        np.testing.assert_array_equal(model.predict(X), alone.predict(X))
+
+
+def test_a_forecast_of_one_thread_is_learned_by_another():
+    here, wanted = GAF(4, 3), GAF(4, 3)
+    wanted.run(X, Y)
+    for x, y in zip(X, Y, strict=True):
+        thread = threading.Thread(target=here.predict, args=(x,))
+        here.predict(-x)
+        thread.start()
+        thread.join()
+        here.learn(x, int(y))
+    np.testing.assert_array_equal(here.predict(X), wanted.predict(X))
+
+
+def test_blocks_are_used_again():
+    """Models come and go, in any order; what stays is as it was."""
+    rng = np.random.default_rng(0)
+    models = {}
+    for i in range(2000):
+        f = GAF(int(rng.integers(1, 4)), 2)
+        f.learn(np.full(f.n_features, 1.0 + i % 7), i % 2)
+        models[i] = f, f.predict(np.ones(f.n_features))
+        if i % 3:
+            del models[list(models)[int(rng.integers(len(models)))]]
+        if i % 500 == 0:
+            gc.collect()
+    for f, p in models.values():
+        np.testing.assert_array_equal(f.predict(np.ones(f.n_features)), p)
+        np.testing.assert_array_equal(copy.deepcopy(f).predict(np.ones(f.n_features)), p)
+    grown, _ = next(iter(models.values()))
+    grown.add_class()
+    assert len(grown.predict(np.ones(grown.n_features))) == 3
