@@ -1,9 +1,12 @@
 """What curves bring and cost: log loss and time of the linear and of the default classifier.
 
-    python benchmarks/curves.py [landmarks]
+    pip install ".[bench]"
+    python benchmarks/curves.py [landmarks | peers | planes]
 
 `landmarks` has the default with other ceilings of its landmarks (n_components) in place of the
-linear one.
+linear one. `peers` has the time of Vowpal Wabbit, of kernel="rbf" with as many components, and of
+river's forests at their defaults, over that of the default. `planes` has streams on which a linear
+model is right: what the default loses there, and what it costs after 2,048 examples.
 
 One pass over raw rows in the order of `default_rng(0)`, each row forecast before its label is
 learned. Time is of one core: the least of three runs in which all take their turn.
@@ -51,13 +54,83 @@ def measured(options, X, y):
     return mx.metrics.log_loss(p, y), 1e6 * seconds / len(y)
 
 
+def head(*names):
+    """Print the head of a table in Markdown."""
+    print("| stream |", " | ".join(names), "|")
+    print("|---" * (len(names) + 1) + "|")
+
+
+def river_time(model, X, y, rows):
+    """Microseconds of an example in river's loop, over the first rows."""
+    events = [dict(enumerate(row)) for row in X[:rows].tolist()]
+    start = time.process_time()
+    for event, label in zip(events, y.tolist(), strict=False):
+        model.predict_proba_one(event)
+        model.learn_one(event, label)
+    return 1e6 * (time.process_time() - start) / len(events)
+
+
+def peers():
+    """The time of others over that of the default. The slow ones have the first rows only."""
+    from river import forest
+    from structures import six, vowpal_wabbit
+
+    few = 500
+    head("us, default", "over VW", "rbf over it", "AMF over it", "ARF over it")
+    for name, X, y in six():
+        K = int(y.max()) + 1
+        scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        own, others = [], []
+        for _ in range(ROUNDS):
+            own.append(measured({}, X, y)[1])
+            others.append(vowpal_wabbit(scaled, y, K, time.process_time)[0])
+        mine = min(own)
+        early = min(measured({}, X[:few], y[:few])[1] for _ in range(ROUNDS))
+        rbf = measured({"kernel": "rbf"}, X[:few], y[:few])[1]
+        amf = river_time(forest.AMFClassifier(seed=0), X, y, few)
+        arf = river_time(forest.ARFClassifier(seed=0), X, y, few)
+        numbers = [f"{mine:.0f}", f"{mine / min(others):.1f}"]
+        numbers += [f"{each / early:.0f}" for each in (rbf, amf, arf)]
+        print(f"| {name} |", " | ".join(numbers), "|", flush=True)
+
+
+def planes():
+    """What curves lose and cost where a plane is right, or moves."""
+
+    def linear(n, d, K, tails=False):
+        rng = np.random.default_rng(d)
+        X = rng.standard_t(3, size=(n, d)) if tails else rng.normal(size=(n, d))
+        scores = X @ rng.normal(size=(d, K)) * 3 / d**0.5 + rng.gumbel(size=(n, K))
+        return X, scores.argmax(axis=1)
+
+    first, last, n = 2048, 5000, 8192
+    cases = {f"{d} columns, {K} classes": linear(n, d, K) for d, K in ((4, 2), (10, 4), (30, 3))}
+    cases["heavy tails, 8 columns, 3 classes"] = linear(n, 8, 3, tails=True)
+    for kind in ("none", "slow", "jump"):
+        cases[f"make_drift, {kind}"] = mx.datasets.make_drift(n, kind=kind)
+    head("loss over linear, 5,000 rows", "time over linear, after 2,048 rows")
+    for name, (X, y) in cases.items():
+        runs = [[], []]
+        for _ in range(ROUNDS):
+            for options, times in zip(KINDS.values(), runs, strict=True):
+                model = mx.GAFClassifier(**options)
+                model.prequential(X[:first], y[:first], classes=range(int(y.max()) + 1))
+                start = time.process_time()
+                model.prequential(X[first:], y[first:])
+                times.append(time.process_time() - start)
+        losses = [measured(options, X[:last], y[:last])[0] for options in KINDS.values()]
+        ratio = min(runs[1]) / min(runs[0])
+        print(f"| {name} | {losses[1] / losses[0]:.4f} | {ratio:.2f} |", flush=True)
+
+
 def main():
     """Print a table in Markdown."""
-    kinds = CEILINGS if "landmarks" in sys.argv[1:] else KINDS
     measured({}, *mx.datasets.make_drift(100, kind="none"))  # imports
-    heads = [f"{what}, {kind}" for what in ("loss", "us") for kind in kinds]
-    print("| stream |", " | ".join(heads), "|")
-    print("|---" * (len(heads) + 1) + "|")
+    for other in (peers, planes):
+        if other.__name__ in sys.argv[1:]:
+            return other()
+    kinds = CEILINGS if "landmarks" in sys.argv[1:] else KINDS
+    head(*(f"{what}, {kind}" for what in ("loss", "us") for kind in kinds))
     for name, X, y in streams():
         runs = [[measured(options, X, y) for options in kinds.values()] for _ in range(ROUNDS)]
         losses = [f"{loss:.3f}" for loss, _ in runs[0]]

@@ -208,6 +208,10 @@ class Sparse {
     Sparse empty() const { return Sparse(K, settings_, alphas_, share_, wanted_most_); }
 
    private:
+    typedef float few __attribute__((vector_size(W * sizeof(float)), aligned(4)));
+    static void put(vec from, float* to) {
+        *reinterpret_cast<few*>(to) = __builtin_convertvector(from, few);
+    }
     static double power(double acc) { return std::sqrt(acc) * std::sqrt(std::sqrt(acc)); }
 
     void forget() {
@@ -232,6 +236,10 @@ class Sparse {
     /// gets one if it is to be learned, and otherwise is read as it would be then.
     void locate(const SparseRow& row, bool learns) {
         active_.set(row, scale_.factor(), bias_.data());
+        if (powers_.size() < active_.size() + W) {
+            powers_.resize(2 * active_.size() + W);
+            rates_.resize(powers_.size() * std::size_t(SP));
+        }
         for (std::size_t i = 1; i < active_.size(); ++i) slots_.touch(active_[i].hash);
         for (std::size_t i = 1; i < active_.size(); ++i) slots_.peek(active_[i].hash);
         long size = slots_.size();
@@ -257,17 +265,24 @@ class Sparse {
 
     /// Sets m (K x SP) and g (SP).
     void read() {
-        m_.clear();
-        g_.clear();
-        double* const learned = m_ + (K - shape_.C) * SP;
-        for (const Active& each : active_) {
-            shape_.add(each.value, each.slot, learned);
-            const double square = each.value * each.value, acc = power(double(each.slot[0]));
-            for (long s = 0; s < SP; s += W)
-                store(g_ + s, load(g_ + s) + square * variance(acc, s));
+        shape_.sum(active_, m_ + (K - shape_.C) * SP);
+        for (std::size_t i = 0; i < active_.size(); ++i) powers_[i] = double(active_[i].slot[0]);
+        raise();
+        for (long s = 0; s < SP; s += W) {
+            vec g{};
+            for (std::size_t i = 0; i < active_.size(); ++i)
+                g += active_[i].value * active_[i].value * variance(powers_[i], s);
+            store(g_ + s, g);
         }
         if (K == 2)
             for (long s = 0; s < SP; ++s) m_[s] = -m_[SP + s];
+    }
+    /// Raises `powers_` to the power of 3/4.
+    void raise() {
+        for (std::size_t i = 0; i < active_.size(); i += W) {
+            const vec square_root = root(load(&powers_[i]));
+            store(&powers_[i], square_root * root(square_root));
+        }
     }
 
     /// The forecasts (widths x K x SP) of all experts from m and g, and p (K) of the mixture.
@@ -309,20 +324,22 @@ class Sparse {
             if (c != y) rest += own_[c], error += own_[c] * own_[c];
         const double news = weight * (error + rest * rest) / double(K - 1);
 
-        g_.clear();
-        if (long(rates_.size()) < long(active_.size()) * SP)
-            rates_.resize(2 * active_.size() * std::size_t(SP));
         for (std::size_t i = 0; i < active_.size(); ++i) {
             const double z = active_[i].value;
             float& acc = active_[i].slot[0];
             acc = std::min(float(double(acc) + z * z * news), SlotShape::largest_sum);
-            const double to = power(double(acc));
-            for (long s = 0; s < SP; s += W) {
-                const vec rate = z * variance(to, s);
-                store(g_ + s, load(g_ + s) + z * rate);
-                for (int l = 0; l < W; ++l)
-                    rates_[i * std::size_t(SP) + std::size_t(s + l)] = float(rate[l]);
+            powers_[i] = double(acc);
+        }
+        raise();
+        for (long s = 0; s < SP; s += W) {
+            vec g{};
+            for (std::size_t i = 0; i < active_.size(); ++i) {
+                const double z = active_[i].value;
+                const vec rate = z * variance(powers_[i], s);
+                g += z * rate;
+                put(rate, &rates_[i * std::size_t(SP) + std::size_t(s)]);
             }
+            store(g_ + s, g);
         }
         for (long s = 0; s < SP; s += W) {
             for (long c = 0; c < K; ++c) {
@@ -331,8 +348,7 @@ class Sparse {
             }
             rule_.learn(scaled_, width_, y, weight);
             for (long c = 0; c < shape_.C; ++c)
-                for (int l = 0; l < W; ++l)
-                    v_[std::size_t(c * SP + s + l)] = float(rule_.v[(c + K - shape_.C) * W + l]);
+                put(load(rule_.v + (c + K - shape_.C) * W), &v_[std::size_t(c * SP + s)]);
         }
         for (std::size_t i = 0; i < active_.size(); ++i)
             shape_.subtract(&rates_[i * std::size_t(SP)], v_.data(), active_[i].slot);
@@ -371,6 +387,7 @@ class Sparse {
     SparseScale scale_;
     long steps_ = 0, collisions_ = 0;
     std::vector<float> bias_, zero_, v_, rates_;  // v_: what is to be learned
+    std::vector<double> powers_;                  // of the accumulators of `active_`
     ActiveFeatures active_;
 };
 

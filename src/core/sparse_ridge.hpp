@@ -210,10 +210,7 @@ class SparseRidge {
     }
 
     /// Sets m (SP): what each setting says, in units.
-    void read() {
-        m_.clear();
-        for (const Active& each : active_) shape_.add(each.value, each.slot, m_);
-    }
+    void read() { shape_.sum(active_, m_); }
 
     void write(double* out) const {
         double sum = 0;
