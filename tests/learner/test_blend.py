@@ -10,6 +10,7 @@ from streams import logistic_stream
 import mixable as mx
 from mixable import _core
 from mixable.learner import Blend, ShapeDesign, design_of_classes, design_of_records, grids
+from mixable.learner.blend import TIE
 from mixable.learner.pooled import PooledDesign
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records import Rows
@@ -63,7 +64,7 @@ def test_it_is_its_experts_under_the_judge():
     blend = Blend(design(), 3, 3)
     said = said_by_parts(X, y, 3)
     said += [shaped(part, X, y, 3) for part in design().parts if isinstance(part, ShapeDesign)]
-    judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3)
+    judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3, tie=TIE)
     expected = judge.run(np.ascontiguousarray(np.stack(said, 1).reshape(300, -1)), y, None)
     np.testing.assert_allclose(blend.run(X, y), expected, rtol=0, atol=1e-8)
     np.testing.assert_allclose(blend.weights, judge.mean()[0], rtol=0, atol=1e-6)
