@@ -1,12 +1,14 @@
 """What curves bring and cost: log loss and time of the linear and of the default classifier.
 
     pip install ".[bench]"
-    python benchmarks/curves.py [landmarks | peers | planes]
+    python benchmarks/curves.py [landmarks | peers [OTHER_PYTHON] | planes]
 
 `landmarks` has the default with other ceilings of its landmarks (n_components) in place of the
-linear one. `peers` has the time of Vowpal Wabbit, of kernel="rbf" with as many components, and of
-river's forests at their defaults, over that of the default. `planes` has streams on which a linear
-model is right: what the default loses there, and what it costs after 2,048 examples.
+linear one. `peers` has the time of the default over that of Vowpal Wabbit, and over it that of
+kernel="rbf" with as many components (the first 500 rows; OTHER_PYTHON is the interpreter of an
+environment with another version of mixable) and of river's forests at their defaults (the first
+2,000 rows). `planes` has streams on which a linear model is right: what the default loses there,
+and what it costs after 2,048 examples.
 
 One pass over raw rows in the order of `default_rng(0)`, each row forecast before its label is
 learned. Time is of one core: the least of three runs in which all take their turn.
@@ -17,6 +19,7 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import subprocess
 import sys
 import time
 
@@ -26,6 +29,7 @@ from sklearn.datasets import load_digits
 import mixable as mx
 
 ROUNDS = 3
+FEW, MANY = 500, 2000  # rows for the slow ones
 KINDS = {"linear": {"kernel": None}, "default": {}}
 CEILINGS = {f"{m} landmarks": {"n_components": m} for m in (50, 100, 200, 300, 400)}
 
@@ -70,14 +74,22 @@ def river_time(model, X, y, rows):
     return 1e6 * (time.process_time() - start) / len(events)
 
 
-def peers():
-    """The time of others over that of the default. The slow ones have the first rows only."""
-    from river import forest
-    from structures import six, vowpal_wabbit
+def rbf():
+    """Print the microseconds of kernel="rbf" on the first rows of each stream."""
+    for _, X, y in streams():
+        print(measured({"kernel": "rbf"}, X[:FEW], y[:FEW])[1], flush=True)
 
-    few = 500
+
+def peers():
+    """The time of others over that of the default, each on the same rows."""
+    from river import forest
+    from structures import vowpal_wabbit
+
+    python = sys.argv[2] if len(sys.argv) > 2 else sys.executable
+    command = [python, "-W", "ignore", __file__, "rbf"]
+    lines = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.split()
     head("us, default", "over VW", "rbf over it", "AMF over it", "ARF over it")
-    for name, X, y in six():
+    for (name, X, y), kernels in zip(streams(), map(float, lines), strict=True):
         K = int(y.max()) + 1
         scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
         own, others = [], []
@@ -85,12 +97,13 @@ def peers():
             own.append(measured({}, X, y)[1])
             others.append(vowpal_wabbit(scaled, y, K, time.process_time)[0])
         mine = min(own)
-        early = min(measured({}, X[:few], y[:few])[1] for _ in range(ROUNDS))
-        rbf = measured({"kernel": "rbf"}, X[:few], y[:few])[1]
-        amf = river_time(forest.AMFClassifier(seed=0), X, y, few)
-        arf = river_time(forest.ARFClassifier(seed=0), X, y, few)
-        numbers = [f"{mine:.0f}", f"{mine / min(others):.1f}"]
-        numbers += [f"{each / early:.0f}" for each in (rbf, amf, arf)]
+        early, later = (
+            min(measured({}, X[:n], y[:n])[1] for _ in range(ROUNDS)) for n in (FEW, MANY)
+        )
+        amf = river_time(forest.AMFClassifier(seed=0), X, y, MANY)
+        arf = river_time(forest.ARFClassifier(seed=0), X, y, MANY)
+        numbers = [f"{mine:.0f}", f"{mine / min(others):.1f}", f"{kernels / early:.0f}"]
+        numbers += [f"{each / later:.1f}" for each in (amf, arf)]
         print(f"| {name} |", " | ".join(numbers), "|", flush=True)
 
 
@@ -126,7 +139,7 @@ def planes():
 def main():
     """Print a table in Markdown."""
     measured({}, *mx.datasets.make_drift(100, kind="none"))  # imports
-    for other in (peers, planes):
+    for other in (peers, planes, rbf):
         if other.__name__ in sys.argv[1:]:
             return other()
     kinds = CEILINGS if "landmarks" in sys.argv[1:] else KINDS
