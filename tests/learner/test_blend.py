@@ -70,6 +70,22 @@ def test_it_is_its_experts_under_the_judge():
     np.testing.assert_allclose(blend.weights, judge.mean()[0], rtol=0, atol=1e-6)
 
 
+def test_experts_that_have_rested_keep_their_own_scale():
+    """In tables rows are scaled once for all experts, but for those that have seen other rows."""
+    X, y = logistic_stream(1100, 3, 3)
+    X[100:] *= 5
+    blend = Blend(design(), 3, 3)
+    blend.run(X[:100], y[:100])
+    blend._core.restore({**blend._core.state(), "rest.left": 1})
+    blend.run(X[100:1024], y[100:1024])
+    assert not blend.is_resting
+    single = copy.deepcopy(blend)
+    p = blend.run(X[1024:], y[1024:])
+    for x, label, expected in zip(X[1024:], y[1024:], p, strict=True):
+        np.testing.assert_allclose(single.predict(x), expected, rtol=0, atol=1e-9)
+        single.learn(x, label)
+
+
 @pytest.mark.parametrize("has_features", [False, True])
 def test_tables_single_records_and_streams_agree(has_features):
     rows, y = some_records(150)
