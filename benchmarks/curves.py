@@ -1,9 +1,14 @@
 """What curves bring and cost: log loss and time of the linear and of the default classifier.
 
-    python benchmarks/curves.py [landmarks]
+    pip install ".[bench]"
+    python benchmarks/curves.py [landmarks | peers [OTHER_PYTHON] | planes]
 
 `landmarks` has the default with other ceilings of its landmarks (n_components) in place of the
-linear one.
+linear one. `peers` has the time of the default over that of Vowpal Wabbit, and over it that of
+kernel="rbf" with as many components (the first 500 rows; OTHER_PYTHON is the interpreter of an
+environment with another version of mixable) and of river's forests at their defaults (the first
+2,000 rows). `planes` has streams on which a linear model is right: what the default loses there,
+and what it costs after 2,048 examples.
 
 One pass over raw rows in the order of `default_rng(0)`, each row forecast before its label is
 learned. Time is of one core: the least of three runs in which all take their turn.
@@ -14,6 +19,7 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import subprocess
 import sys
 import time
 
@@ -23,6 +29,7 @@ from sklearn.datasets import load_digits
 import mixable as mx
 
 ROUNDS = 3
+FEW, MANY = 500, 2000  # rows for the slow ones
 KINDS = {"linear": {"kernel": None}, "default": {}}
 CEILINGS = {f"{m} landmarks": {"n_components": m} for m in (50, 100, 200, 300, 400)}
 
@@ -51,13 +58,92 @@ def measured(options, X, y):
     return mx.metrics.log_loss(p, y), 1e6 * seconds / len(y)
 
 
+def head(*names):
+    """Print the head of a table in Markdown."""
+    print("| stream |", " | ".join(names), "|")
+    print("|---" * (len(names) + 1) + "|")
+
+
+def river_time(model, X, y, rows):
+    """Microseconds of an example in river's loop, over the first rows."""
+    events = [dict(enumerate(row)) for row in X[:rows].tolist()]
+    start = time.process_time()
+    for event, label in zip(events, y.tolist(), strict=False):
+        model.predict_proba_one(event)
+        model.learn_one(event, label)
+    return 1e6 * (time.process_time() - start) / len(events)
+
+
+def rbf():
+    """Print the microseconds of kernel="rbf" on the first rows of each stream."""
+    for _, X, y in streams():
+        print(measured({"kernel": "rbf"}, X[:FEW], y[:FEW])[1], flush=True)
+
+
+def peers():
+    """The time of others over that of the default, each on the same rows."""
+    from river import forest
+    from structures import vowpal_wabbit
+
+    python = sys.argv[2] if len(sys.argv) > 2 else sys.executable
+    command = [python, "-W", "ignore", __file__, "rbf"]
+    lines = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.split()
+    head("us, default", "over VW", "rbf over it", "AMF over it", "ARF over it")
+    for (name, X, y), kernels in zip(streams(), map(float, lines), strict=True):
+        K = int(y.max()) + 1
+        scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        own, others = [], []
+        for _ in range(ROUNDS):
+            own.append(measured({}, X, y)[1])
+            others.append(vowpal_wabbit(scaled, y, K, time.process_time)[0])
+        mine = min(own)
+        early, later = (
+            min(measured({}, X[:n], y[:n])[1] for _ in range(ROUNDS)) for n in (FEW, MANY)
+        )
+        amf = river_time(forest.AMFClassifier(seed=0), X, y, MANY)
+        arf = river_time(forest.ARFClassifier(seed=0), X, y, MANY)
+        numbers = [f"{mine:.0f}", f"{mine / min(others):.1f}", f"{kernels / early:.0f}"]
+        numbers += [f"{each / later:.1f}" for each in (amf, arf)]
+        print(f"| {name} |", " | ".join(numbers), "|", flush=True)
+
+
+def planes():
+    """What curves lose and cost where a plane is right, or moves."""
+
+    def linear(n, d, K, tails=False):
+        rng = np.random.default_rng(d)
+        X = rng.standard_t(3, size=(n, d)) if tails else rng.normal(size=(n, d))
+        scores = X @ rng.normal(size=(d, K)) * 3 / d**0.5 + rng.gumbel(size=(n, K))
+        return X, scores.argmax(axis=1)
+
+    first, last, n = 2048, 5000, 8192
+    cases = {f"{d} columns, {K} classes": linear(n, d, K) for d, K in ((4, 2), (10, 4), (30, 3))}
+    cases["heavy tails, 8 columns, 3 classes"] = linear(n, 8, 3, tails=True)
+    for kind in ("none", "slow", "jump"):
+        cases[f"make_drift, {kind}"] = mx.datasets.make_drift(n, kind=kind)
+    head("loss over linear, 5,000 rows", "time over linear, after 2,048 rows")
+    for name, (X, y) in cases.items():
+        runs = [[], []]
+        for _ in range(ROUNDS):
+            for options, times in zip(KINDS.values(), runs, strict=True):
+                model = mx.GAFClassifier(**options)
+                model.prequential(X[:first], y[:first], classes=range(int(y.max()) + 1))
+                start = time.process_time()
+                model.prequential(X[first:], y[first:])
+                times.append(time.process_time() - start)
+        losses = [measured(options, X[:last], y[:last])[0] for options in KINDS.values()]
+        ratio = min(runs[1]) / min(runs[0])
+        print(f"| {name} | {losses[1] / losses[0]:.4f} | {ratio:.2f} |", flush=True)
+
+
 def main():
     """Print a table in Markdown."""
-    kinds = CEILINGS if "landmarks" in sys.argv[1:] else KINDS
     measured({}, *mx.datasets.make_drift(100, kind="none"))  # imports
-    heads = [f"{what}, {kind}" for what in ("loss", "us") for kind in kinds]
-    print("| stream |", " | ".join(heads), "|")
-    print("|---" * (len(heads) + 1) + "|")
+    for other in (peers, planes, rbf):
+        if other.__name__ in sys.argv[1:]:
+            return other()
+    kinds = CEILINGS if "landmarks" in sys.argv[1:] else KINDS
+    head(*(f"{what}, {kind}" for what in ("loss", "us") for kind in kinds))
     for name, X, y in streams():
         runs = [[measured(options, X, y) for options in kinds.values()] for _ in range(ROUNDS)]
         losses = [f"{loss:.3f}" for loss, _ in runs[0]]

@@ -69,12 +69,13 @@ void bind_judge(nb::module_& m) {
         .def(
             "__init__",
             [](JudgeModel* self, long N, long K, double lam, double drift, double smoothing,
-               double share, double least_gain) {
+               double share, double least_gain, double tie) {
                 new (self) JudgeModel(
-                    std::make_unique<Judge>(N, K, lam, drift, smoothing, share, least_gain));
+                    std::make_unique<Judge>(N, K, lam, drift, smoothing, share, least_gain, tie));
             },
             nb::arg("n_experts"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("drift"),
-            nb::arg("smoothing"), nb::arg("share"), nb::arg("least_gain") = 0.005)
+            nb::arg("smoothing"), nb::arg("share"), nb::arg("least_gain") = 0.005,
+            nb::arg("tie") = 0.0)
         .def("trust", &JudgeModel::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
              "The trust in two readings of each pool, then in the experts.")
         .def(

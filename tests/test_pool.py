@@ -53,10 +53,10 @@ def minimum(A, w, Phi, y, weight):
     return u
 
 
-def reference(P, y, weight, drift):
+def reference(P, y, weight, drift, tie=0.0):
     """Weights of the pool after all examples, and its plain forecasts."""
     n, N, K = P.shape
-    w, A, out = np.full(N, 1 / N), np.eye(N), []
+    w, A, out = np.full(N, 1 / N), np.eye(N) + tie / N, []
     for t in range(n):
         Phi = np.log(0.999 * P[t] + 0.001 / K)
         Phi -= Phi.mean(axis=1, keepdims=True)
@@ -68,15 +68,18 @@ def reference(P, y, weight, drift):
     return w, np.array(out)
 
 
+@pytest.mark.parametrize("tie", [0.0, 50.0])
 @pytest.mark.parametrize(("N", "K", "sharp"), [(1, 2, 1.0), (2, 4, 1.0), (3, 5, 0.1), (5, 20, 0.3)])
-def test_the_weights_are_those_of_the_papers_rule(core, N, K, sharp):
+def test_the_weights_are_those_of_the_papers_rule(core, N, K, sharp, tie):
     P, y = said(60, max(N, 2), K, sharp)
     P = P[:, :N]
     weight = np.random.default_rng(1).choice([0.5, 1.0, 3.0], size=60)
-    judge = core.Judge(N, K, 1.0, 1e-4, 1e-3, 1e-3)
+    judge = core.Judge(N, K, 1.0, 1e-4, 1e-3, 1e-3, tie=tie)
+    before = judge.state()
+    np.testing.assert_allclose(before["0.S"] @ before["0.A"], np.eye(N), atol=1e-12)
     judge.run(np.ascontiguousarray(P.reshape(60, -1)), y.astype(np.int_), weight)
     for row, drift in zip(judge.mean(), (0.0, 1e-4), strict=True):
-        np.testing.assert_allclose(row, reference(P, y, weight, drift)[0], rtol=0, atol=1e-7)
+        np.testing.assert_allclose(row, reference(P, y, weight, drift, tie)[0], rtol=0, atol=1e-7)
 
 
 def test_its_loss_is_near_that_of_the_best_of_pools_and_experts():

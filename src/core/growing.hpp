@@ -73,9 +73,9 @@ class Growing final : public State {
             dots(n, 1, x, stride_, pending_, Q, stride_, along_, r);
             combine(1, n, pending_, -1.0, {along_, 0, 1}, Q, stride_, p, stride_, true);
         }
-        const double g = std::max(plain_dot(x, p, n), 0.0);
+        const double g = std::max(long_dot(x, p, n), 0.0);
         for (long c = 0; c < k; ++c) {
-            m[c] = plain_dot(V + c * stride_, x, n);
+            m[c] = long_dot(V + c * stride_, x, n);
             G[c] = g;
         }
         read_ = t;
@@ -230,7 +230,7 @@ class Growing final : public State {
 
    private:
     static constexpr double little = 0.1;  // f g of an example that counts by itself
-    static constexpr long r = 32;          // steps that may be pending, and inputs prepared
+    static constexpr long r = 64;          // steps that may be pending, and inputs prepared
     static constexpr long panel = 128;     // rows of S that BLAS updates together
     static constexpr long by_blas = 48;    // the least n for BLAS
 
@@ -276,6 +276,7 @@ class Growing final : public State {
         for (long t = 0; t < pending_; ++t) Q[t * stride_ + i] = 0;
     }
     void make_places(const double* row) {
+        if (long(places_.size()) == d) return;
         for (long l = 0; l < d; ++l)
             if (row[l] != 0 && !has_place_[std::size_t(l)]) make_place(l);
     }

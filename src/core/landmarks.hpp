@@ -191,7 +191,7 @@ class Landmarks {
         }
         for (long i = 0; i < r_; i += W) store(values + i, exp(load(values + i)));
         for (long i = 0; i < r_; ++i)
-            out[i] = (values[i] - plain_dot(factor_ + i * m, out, i)) / factor_[i * m + i];
+            out[i] = (values[i] - long_dot(factor_ + i * m, out, i)) / factor_[i * m + i];
     }
 
     double gamma_, tolerance_;

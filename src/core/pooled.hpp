@@ -9,6 +9,7 @@
 #include "follow.hpp"
 #include "landmarks.hpp"
 #include "pool.hpp"
+#include "scaled_block.hpp"
 #include "shapes.hpp"
 #include "sparse.hpp"
 
@@ -62,9 +63,10 @@ class PoolExpert {
     virtual void predict(double* p) = 0;
     /// Learns the record that was read, and so do its inputs if the weight is above 0.
     virtual void learn(const Record& record, long y, double weight) = 0;
-    /// Predicts and learns up to `block` records in turn, for less; p (n x K).
-    virtual void run(const Record* records, const long* y, const double* weight, long n,
-                     double* p) = 0;
+    /// Predicts and learns up to `block` records in turn, for less; p (n x K). They are those that
+    /// `scaled` has begun with.
+    virtual void run(const Record* records, ScaledBlock& scaled, const long* y,
+                     const double* weight, long n, double* p) = 0;
 
     /// Whether `run` has the bits of `read`, `predict` and `learn`.
     virtual bool runs_as_one_by_one() const { return false; }
@@ -105,26 +107,30 @@ class ScaledExpert final : public PoolExpert {
         may_be_landmark_ = false;
         scaler_.learn(record.x, scaled_);
     }
-    void run(const Record* records, const long* y, const double* weight, long n,
-             double* p) override {
-        bool counts[block] = {};
-        for (long t = 0; t < n; ++t) {
-            counts[t] = !weight || weight[t] > 0;
-            if (counts[t])
-                scaler_.learn(records[t].x, scaled_);
-            else
-                scaler_.transform(records[t].x, scaled_);
-            if (map_)
-                copy(last_scaling(), scaler_.d, last_ + t * scaler_.d);
-            else
-                copy(scaled_, length_, rows_ + t * length_);
-        }
-        if (map_) {
-            map_->learn_many(last_, counts, n, features_);
-            for (long t = 0; t < n; ++t)
-                make_row(last_ + t * scaler_.d, features_ + t * map_->m, rows_ + t * length_);
-        }
+    void run(const Record* records, ScaledBlock& scaled, const long* y, const double* weight,
+             long n, double* p) override {
+        const long d = scaler_.d, width = scaler_.width;
+        scaled.scale(scaler_, [&](long t) { return records[t].x; });
         may_be_landmark_ = false;
+        if (map_) {
+            bool counts[block] = {};
+            for (long t = 0; t < n; ++t) {
+                counts[t] = !weight || weight[t] > 0;
+                copy(scaled.view(t, -1), d, last_ + t * d);
+            }
+            map_->learn_many(last_, counts, n, features_);
+        }
+        for (long t = 0; t < n; ++t) {
+            double* row = rows_ + t * length_;
+            if (map_) {
+                make_row(last_ + t * d, features_ + t * map_->m, row);
+                continue;
+            }
+            for (long v = 0; v < scaler_.views; ++v, row += width) {
+                if (width > d) row[0] = 1.0;
+                copy(scaled.view(t, v), d, row + width - d);
+            }
+        }
         forecaster_.run(rows_, y, weight, n, p);
     }
 
@@ -159,32 +165,33 @@ class SparseExpert final : public PoolExpert {
           scaled_(scaler.views * scaler.width) {}
 
     void read(const Record& record) override {
-        keys_.clear();
-        values_.clear();
-        if (shapes_.takes_features) take(record.features);
-        if (shapes_.takes_crosses) take(record.crosses);
         scaler_.transform(record.x, scaled_);
-        const char* shown = shapes_.takes_features ? record.shown : nullptr;
-        const double* z = scaled_ + (scaled_.size() - scaler_.d);
-        shapes_.add(record.x, z, scaler_.d, shown, keys_, values_);
+        make_row(record, scaled_ + (scaled_.size() - scaler_.d));
     }
     void predict(double* p) override { forecaster_.predict(row(), p); }
     void learn(const Record& record, long y, double weight) override {
         forecaster_.learn(row(), y, weight);
         if (weight > 0) scaler_.learn(record.x, scaled_);
     }
-    void run(const Record* records, const long* y, const double* weight, long n,
-             double* p) override {
+    void run(const Record* records, ScaledBlock& scaled, const long* y, const double* weight,
+             long n, double* p) override {
+        scaled.scale(scaler_, [&](long t) { return records[t].x; });
         for (long t = 0; t < n; ++t) {
-            const double w = weight ? weight[t] : 1.0;
-            read(records[t]);
-            forecaster_.step(row(), y[t], w, p + t * forecaster_.K);
-            if (w > 0) scaler_.learn(records[t].x, scaled_);
+            make_row(records[t], scaled.view(t, -1));
+            forecaster_.step(row(), y[t], weight ? weight[t] : 1.0, p + t * forecaster_.K);
         }
     }
     bool runs_as_one_by_one() const override { return true; }
 
    private:
+    void make_row(const Record& record, const double* z) {
+        keys_.clear();
+        values_.clear();
+        if (shapes_.takes_features) take(record.features);
+        if (shapes_.takes_crosses) take(record.crosses);
+        const char* shown = shapes_.takes_features ? record.shown : nullptr;
+        shapes_.add(record.x, z, scaler_.d, shown, keys_, values_);
+    }
     void take(const SparseRow& given) {
         keys_.insert(keys_.end(), given.keys, given.keys + given.nnz);
         values_.insert(values_.end(), given.values, given.values + given.nnz);
@@ -252,13 +259,16 @@ class Pooled {
         static_assert(Rest::period % block == 0);
         const long N = judge_.N, K = judge_.K, count = std::min(n, block - judge_.steps() % block);
         Rest& rest = judge_.rest();
+        bool counts[block] = {};
+        for (long t = 0; t < count; ++t) counts[t] = !weight || weight[t] > 0;
+        scaled_.begin(counts, count);
         has_heard_ = false;
         if (rest.is_resting()) {
-            expert(0).run(records, y, weight, count, p);
+            expert(0).run(records, scaled_, y, weight, count, p);
             rest.add_alone(count);
         } else {
             for (long e = 0; e < N; ++e) {
-                expert(e).run(records, y, weight, count, one_);
+                expert(e).run(records, scaled_, y, weight, count, one_);
                 for (long t = 0; t < count; ++t) copy(one_ + t * K, K, said_ + (t * N + e) * K);
             }
             judge_.run(said_, y, weight, count, p);
@@ -294,6 +304,7 @@ class Pooled {
 
     std::vector<std::unique_ptr<PoolExpert>> experts_;
     Judge& judge_;
+    ScaledBlock scaled_{PoolExpert::block};
     Buffer said_, one_;
     RecordCopy heard_;
     bool has_heard_ = false;

@@ -78,6 +78,16 @@ class Scaler {
     /// One like this that has learned nothing.
     Scaler empty() const { return Scaler(d, intercept_, standardize_, views); }
 
+    /// Whether it makes the same of rows, apart from the intercept, if it knows the same.
+    bool is_like(const Scaler& other) const {
+        return d == other.d && views == other.views && standardize_ == other.standardize_;
+    }
+    /// Whether it makes the same of all rows to come.
+    bool knows_the_same(const Scaler& other) const {
+        return is_like(other) && count_ == other.count_ && mean_ == other.mean_ &&
+               square_ == other.square_ && early_ == other.early_;
+    }
+
     void adopt(const Scaler& other) {
         for (auto [mine, theirs] : {std::pair{&count_, &other.count_},
                                     {&mean_, &other.mean_},

@@ -10,15 +10,15 @@
 
 namespace MIXABLE_ISA {
 
-/// A key that stands for three numbers.
-inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-    std::uint64_t h = 0x9e3779b97f4a7c15u;
-    for (const std::uint64_t each : {a, b, c}) {
-        h = (h ^ each) * 0xbf58476d1ce4e5b9u;
-        h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-        h ^= h >> 31;
-    }
-    return h;
+/// A key that stands for what `h` stands for, and one more number.
+inline std::uint64_t mixed(std::uint64_t h, std::uint64_t number) {
+    h = (h ^ number) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    return h ^ (h >> 31);
+}
+/// A key that stands for two numbers.
+inline std::uint64_t key_of(std::uint64_t a, std::uint64_t b) {
+    return mixed(mixed(0x9e3779b97f4a7c15u, a), b);
 }
 
 /// What of a number is shown to those who also take sparse features: its column may have some that
@@ -44,11 +44,16 @@ class Shapes {
           depth_(depth),
           numbers_(numbers) {
         for (long q = 0; q < trees_ * depth_; ++q) {
-            const std::uint64_t at = mixed(1, std::uint64_t(q), 0);
+            const std::uint64_t at = mixed(key_of(1, std::uint64_t(q)), 0);
             asked_.push_back(long(at % std::uint64_t(numbers)));
-            const double u = (double(mixed(2, std::uint64_t(q), 0) >> 11) + 0.5) * 0x1p-53;
-            above_.push_back(normal_quantile(u));
+            const std::uint64_t bits = mixed(key_of(2, std::uint64_t(q)), 0);
+            above_.push_back(normal_quantile((double(bits >> 11) + 0.5) * 0x1p-53));
         }
+        for (long t = 0; t < trees_; ++t) tree_keys_.push_back(key_of(64, std::uint64_t(t)));
+        if (!linear_ && bins_.empty()) return;
+        for (long i = 0; i < std::min(numbers, most_known); ++i)
+            for (std::uint64_t kind = 3; kind < 4 + bins_.size(); ++kind)
+                number_keys_.push_back(key_of(kind, std::uint64_t(i)));
     }
 
     // Whether the sparse features that a record has are among them, and their crosses.
@@ -64,13 +69,15 @@ class Shapes {
         for (long i = 0; i < d; ++i) {
             const char what = shown ? shown[i] : char(shown_all);
             if (std::isnan(x[i]) || what == not_shown) continue;
-            if (linear_ && z[i] != 0) put(mixed(3, std::uint64_t(i), 0), z[i]);
+            if (linear_ && z[i] != 0) put(mixed(key(i, 0), 0), z[i]);
             if (what == shown_without_bins) continue;
             const bool is_whole = whole_ && std::abs(x[i]) < most_whole && x[i] == std::floor(x[i]);
             for (std::size_t b = 0; b < bins_.size(); ++b) {
                 const bool by_itself = is_whole && b + 1 == bins_.size();
                 const double bin = by_itself ? x[i] : std::floor(z[i] * bins_[b]);
-                put(mixed(by_itself ? 32 : 4 + b, std::uint64_t(i), std::uint64_t(long(bin))), 1.0);
+                put(mixed(by_itself ? key_of(32, std::uint64_t(i)) : key(i, b + 1),
+                          std::uint64_t(long(bin))),
+                    1.0);
             }
         }
         if (numbers_ > d) return;  // no such row is made
@@ -78,16 +85,24 @@ class Shapes {
             std::uint64_t leaf = 0;
             for (long q = t * depth_; q < (t + 1) * depth_; ++q)
                 leaf = 2 * leaf + (z[asked_[std::size_t(q)]] > above_[std::size_t(q)] ? 1 : 0);
-            put(mixed(64, std::uint64_t(t), leaf), 1.0);
+            put(mixed(tree_keys_[std::size_t(t)], leaf), 1.0);
         }
     }
 
    private:
+    /// What the keys of number i begin with: as it is (0), and in each set of bins (1, ...).
+    std::uint64_t key(long i, std::size_t kind) const {
+        const std::size_t at = std::size_t(i) * (1 + bins_.size()) + kind;
+        return at < number_keys_.size() ? number_keys_[at] : key_of(3 + kind, std::uint64_t(i));
+    }
+
     static constexpr double most_whole = 1e5;  // so that no column takes much memory
+    static constexpr long most_known = 4096;   // numbers whose keys are kept
     bool linear_, whole_;
     std::vector<double> bins_, above_;
     long trees_, depth_, numbers_;
     std::vector<long> asked_;
+    std::vector<std::uint64_t> number_keys_, tree_keys_;
 };
 
 }  // namespace MIXABLE_ISA

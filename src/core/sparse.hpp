@@ -189,6 +189,10 @@ class Sparse {
     static constexpr double memory = 5000, prior = 30;
     static constexpr double largest_step = 0.5, largest_offset = 3, largest_spread = 1e18;
 
+    typedef float few __attribute__((vector_size(W * sizeof(float)), aligned(4)));
+    static void put(vec from, float* to) {
+        *reinterpret_cast<few*>(to) = __builtin_convertvector(from, few);
+    }
     static double power(double acc) { return std::sqrt(acc) * std::sqrt(std::sqrt(acc)); }
 
     void forget() {
@@ -215,21 +219,33 @@ class Sparse {
 
     /// Sets m (K x SP), what the intercept says of it, and g (SP).
     void read() {
-        m_.clear();
-        g_.clear();
-        base_.clear();
+        ActiveFeatures& active = table_.active;
         const SlotShape& shape = table_.shape;
         const long first = (K - shape.C) * SP;
-        double* const learned = m_ + first;
-        if (corrects_) shape.add(1.0, table_.intercept(), base_ + first);
-        for (const Active& each : table_.active) {
-            shape.add(each.value, each.slot, learned);
-            const double square = each.value * each.value, acc = power(double(each.slot[0]));
-            for (long s = 0; s < SP; s += W)
-                store(g_ + s, load(g_ + s) + square * variance(acc, s));
+        if (powers_.size() < active.size() + W) {
+            powers_.resize(2 * active.size() + W);
+            rates_.resize(powers_.size() * std::size_t(SP));
+        }
+        shape.sum(active, m_ + first);
+        const Active intercept[] = {active[0]};
+        if (corrects_) shape.sum(intercept, base_ + first);
+        for (std::size_t i = 0; i < active.size(); ++i) powers_[i] = double(active[i].slot[0]);
+        raise();
+        for (long s = 0; s < SP; s += W) {
+            vec g{};
+            for (std::size_t i = 0; i < active.size(); ++i)
+                g += active[i].value * active[i].value * variance(powers_[i], s);
+            store(g_ + s, g);
         }
         if (K == 2)
             for (long s = 0; s < SP; ++s) m_[s] = -m_[SP + s], base_[s] = -base_[SP + s];
+    }
+    /// Raises `powers_` to the power of 3/4.
+    void raise() {
+        for (std::size_t i = 0; i < table_.active.size(); i += W) {
+            const vec square_root = root(load(&powers_[i]));
+            store(&powers_[i], square_root * root(square_root));
+        }
     }
 
     /// The forecasts (widths x K x SP) of all experts from m and g, and p (K) of the mixture.
@@ -275,22 +291,24 @@ class Sparse {
             if (c != y) rest += own_[c], error += own_[c] * own_[c];
         const double news = weight * (error + rest * rest) / double(K - 1);
 
-        g_.clear();
         ActiveFeatures& active = table_.active;
         const SlotShape& shape = table_.shape;
-        if (long(rates_.size()) < long(active.size()) * SP)
-            rates_.resize(2 * active.size() * std::size_t(SP));
         for (std::size_t i = 0; i < active.size(); ++i) {
             const double z = active[i].value;
             float& acc = active[i].slot[0];
             acc = std::min(float(double(acc) + z * z * news), SlotShape::largest_sum);
-            const double to = power(double(acc));
-            for (long s = 0; s < SP; s += W) {
-                const vec rate = z * variance(to, s);
-                store(g_ + s, load(g_ + s) + z * rate);
-                for (int l = 0; l < W; ++l)
-                    rates_[i * std::size_t(SP) + std::size_t(s + l)] = float(rate[l]);
+            powers_[i] = double(acc);
+        }
+        raise();
+        for (long s = 0; s < SP; s += W) {
+            vec g{};
+            for (std::size_t i = 0; i < active.size(); ++i) {
+                const double z = active[i].value;
+                const vec rate = z * variance(powers_[i], s);
+                g += z * rate;
+                put(rate, &rates_[i * std::size_t(SP) + std::size_t(s)]);
             }
+            store(g_ + s, g);
         }
         for (long s = 0; s < SP; s += W) {
             for (long c = 0; c < K; ++c) {
@@ -299,8 +317,7 @@ class Sparse {
             }
             rule_.learn(scaled_, width_, y, weight);
             for (long c = 0; c < shape.C; ++c)
-                for (int l = 0; l < W; ++l)
-                    v_[std::size_t(c * SP + s + l)] = float(rule_.v[(c + K - shape.C) * W + l]);
+                put(load(rule_.v + (c + K - shape.C) * W), &v_[std::size_t(c * SP + s)]);
         }
         for (std::size_t i = 0; i < active.size(); ++i)
             shape.subtract(&rates_[i * std::size_t(SP)], v_.data(), active[i].slot);
@@ -351,6 +368,7 @@ class Sparse {
         likelihood_;
     long steps_ = 0, corrects_ = 1;
     std::vector<float> v_, rates_;  // v_: what is to be learned
+    std::vector<double> powers_;    // of the accumulators of the active features
 };
 
 }  // namespace MIXABLE_ISA

@@ -147,10 +147,7 @@ class SparseRidge {
     }
 
     /// Sets m (SP): what each setting says, in units.
-    void read() {
-        m_.clear();
-        for (const Active& each : table_.active) table_.shape.add(each.value, each.slot, m_);
-    }
+    void read() { table_.shape.sum(table_.active, m_); }
 
     void write(double* out) const {
         double sum = 0;

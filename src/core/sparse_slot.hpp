@@ -43,22 +43,42 @@ struct SlotShape {
     static floats& eight(float* p) { return *reinterpret_cast<floats*>(p); }
     static const floats& eight(const float* p) { return *reinterpret_cast<const floats*>(p); }
 
-    /// m (C x SP) += z times the weights.
-    void add(double z, const float* slot, double* m) const {
-        typedef float few __attribute__((vector_size(W * sizeof(float)), aligned(4)));
-        for (long i = 0; i < C * SP; i += W) {
-            const few w = *reinterpret_cast<const few*>(slot + 1 + i);
-            store(m + i, load(m + i) + z * __builtin_convertvector(w, vec));
-        }
+    /// m (C x SP) = the sum over all features of value times weights. Features have a value and a
+    /// slot; each sum goes through them in their order.
+    template <class Features>
+    void sum(const Features& features, double* m) const {
+        constexpr int few = lanes / W > 0 ? lanes / W : 1;
+        long at = 0;
+        for (; at + 4 * few * W <= C * SP; at += 4 * few * W) sum_of<4 * few>(features, at, m + at);
+        for (; at < C * SP; at += few * W) sum_of<few>(features, at, m + at);
     }
     /// The weights of each class lose rate (SP) times v (C x SP).
     void subtract(const float* rate, const float* v, float* slot) const {
         const floats most = largest_weight - floats{};
-        for (long at = 0; at < C * SP; at += lanes) {
-            floats next = eight(slot + 1 + at) - eight(rate + at % SP) * eight(v + at);
-            next = next > most ? most : next;
-            eight(slot + 1 + at) = next < -most ? -most : next;
+        for (long s = 0; s < SP; s += lanes) {
+            const floats by = eight(rate + s);
+            for (long at = s; at < C * SP; at += SP) {
+                floats next = eight(slot + 1 + at) - by * eight(v + at);
+                next = next > most ? most : next;
+                eight(slot + 1 + at) = next < -most ? -most : next;
+            }
         }
+    }
+
+   private:
+    /// N vectors of the sums, from `at` on.
+    template <int N, class Features>
+    static void sum_of(const Features& features, long at, double* m) {
+        typedef float few __attribute__((vector_size(W * sizeof(float)), aligned(4)));
+        vec sums[N] = {};
+        for (const auto& each : features) {
+            const float* weights = each.slot + 1 + at;
+            for (int i = 0; i < N; ++i) {
+                const few w = *reinterpret_cast<const few*>(weights + i * W);
+                sums[i] += each.value * __builtin_convertvector(w, vec);
+            }
+        }
+        for (int i = 0; i < N; ++i) store(m + i * W, sums[i]);
     }
 };
 

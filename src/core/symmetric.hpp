@@ -27,6 +27,15 @@ inline double plain_dot(const double* a, const double* b, long n) {
     return s;
 }
 
+/// The same by four sums that do not wait for each other, for long ones.
+inline double long_dot(const double* a, const double* b, long n) {
+    vec sums[4] = {};
+    long l = 0;
+    for (; l + 4 * W <= n; l += 4 * W)
+        for (int i = 0; i < 4; ++i) sums[i] += load(a + l + i * W) * load(b + l + i * W);
+    return sum((sums[0] + sums[1]) + (sums[2] + sums[3])) + plain_dot(a + l, b + l, n - l);
+}
+
 inline double squared_norm(const double* x, long n) { return plain_dot(x, x, n); }
 
 /// The inverse of a positive definite matrix in place, lower triangle only, rows `ld` apart; false

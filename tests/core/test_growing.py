@@ -116,7 +116,7 @@ def test_a_saved_model_goes_on_to_the_bit():
     ],
 )
 def test_states_that_cannot_be_are_refused(name, change):
-    X, y = stream(40, 10, 3)
+    X, y = stream(20, 10, 3)
     model = made(10, 3)
     model.run(X, y)
     state = model._core.state()

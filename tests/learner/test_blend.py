@@ -10,6 +10,7 @@ from streams import logistic_stream
 import mixable as mx
 from mixable import _core
 from mixable.learner import Blend, ShapeDesign, design_of_classes, design_of_records, grids
+from mixable.learner.blend import TIE
 from mixable.learner.pooled import PooledDesign
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records import Rows
@@ -63,10 +64,26 @@ def test_it_is_its_experts_under_the_judge():
     blend = Blend(design(), 3, 3)
     said = said_by_parts(X, y, 3)
     said += [shaped(part, X, y, 3) for part in design().parts if isinstance(part, ShapeDesign)]
-    judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3)
+    judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3, tie=TIE)
     expected = judge.run(np.ascontiguousarray(np.stack(said, 1).reshape(300, -1)), y, None)
     np.testing.assert_allclose(blend.run(X, y), expected, rtol=0, atol=1e-8)
     np.testing.assert_allclose(blend.weights, judge.mean()[0], rtol=0, atol=1e-6)
+
+
+def test_experts_that_have_rested_keep_their_own_scale():
+    """In tables rows are scaled once for all experts, but for those that have seen other rows."""
+    X, y = logistic_stream(1100, 3, 3)
+    X[100:] *= 5
+    blend = Blend(design(), 3, 3)
+    blend.run(X[:100], y[:100])
+    blend._core.restore({**blend._core.state(), "rest.left": 1})
+    blend.run(X[100:1024], y[100:1024])
+    assert not blend.is_resting
+    single = copy.deepcopy(blend)
+    p = blend.run(X[1024:], y[1024:])
+    for x, label, expected in zip(X[1024:], y[1024:], p, strict=True):
+        np.testing.assert_allclose(single.predict(x), expected, rtol=0, atol=1e-9)
+        single.learn(x, label)
 
 
 @pytest.mark.parametrize("has_features", [False, True])

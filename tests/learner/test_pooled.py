@@ -38,11 +38,21 @@ def test_what_is_asked_for_is_not_pooled():
 
 
 @pytest.mark.parametrize(
+    ("n_components", "most"), [(200, [100, 250, 200]), (10, [5, 12, 10]), (1, [1, 1, 1])]
+)
+def test_the_middle_bandwidth_has_the_most_landmarks(n_components, most):
+    made = design_of_classes(None, NOTHING, features=(n_components, None, "nystroem"))
+    plans = [part.kernel for part in made.parts if getattr(part, "kernel", None) is not None]
+    assert [plan.bandwidths for plan in plans] == [(0.125,), (1.0,), (4.0,)]
+    assert [plan.n_components for plan in plans] == most
+
+
+@pytest.mark.parametrize(
     ("load", "n", "target"),
-    [(load_vehicle, None, 0.51), (load_segment, None, 0.162), (load_shuttle, 4000, 0.029)],
+    [(load_vehicle, None, 0.5), (load_segment, None, 0.162), (load_shuttle, 4000, 0.029)],
 )
 def test_untuned_log_loss_on_raw_inputs(load, n, target):
-    """0.504, 0.158 and 0.0278; linear, 0.547, 0.225 and 0.091."""
+    """0.498, 0.158 and 0.0275; linear, 0.547, 0.225 and 0.091."""
     X, y, _ = load()
     order = np.random.default_rng(0).permutation(len(y))[:n]
     X, y = X[order], y[order]

@@ -22,7 +22,7 @@ from mixable.records.rows import Rows
 Records: TypeAlias = Array | Rows
 """Numbers as a row (d,) or a table (n, d), NaN for what is missing; or with sparse features."""
 
-LAM, SHARE = 1.0, 1e-3  # of the judge
+LAM, TIE, SHARE = 1.0, 50.0, 1e-3  # of the judge
 
 
 @runtime_checkable
@@ -93,7 +93,7 @@ class Blend(Experts):
     def _new_core(self) -> _core.Judge:
         N, K = len(self.experts), int(self.experts[0].n_classes)
         self._pooled: _core.Pooled | None = None
-        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, self.design.least_gain)
+        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, self.design.least_gain, TIE)
 
     @property
     def steps(self) -> int:

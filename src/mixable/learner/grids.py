@@ -33,8 +33,11 @@ lost to it where a plane can separate the classes.
 """
 
 
-CURVED_WIDTHS = (0.125, 1.0, 4.0)
-"""The bandwidths of the curved experts of kernel="auto", one expert each."""
+CURVED_WIDTHS = {0.125: 0.5, 1.0: 1.25, 4.0: 1.0}
+"""The bandwidths of the curved experts of kernel="auto", one expert each, and the most landmarks of
+each as a multiple of n_components. A wide kernel needs few, and the middle one gains most by more:
+in the time of equal numbers, the loss was .995 on the 23 streams of that choice.
+"""
 
 CURVED_GRID = ((0.01, 1.0, 0.0),)
 """The settings of each of them. A second lam, a drifting one or a fourth width gained 0.3% or less

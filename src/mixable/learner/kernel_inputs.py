@@ -92,9 +92,13 @@ class KernelPlan:
         """Return the same with a view for each width, after a linear one."""
         return replace(self, bandwidths=bandwidths if self.gamma is None else (1.0,), linear=True)
 
-    def only(self, bandwidth: float) -> KernelPlan:
-        """Return the plan of a curved expert of kernel="auto": Nystroem features of one width."""
-        return self.several((bandwidth,))
+    def only(self, bandwidth: float, by: float = 1.0) -> KernelPlan:
+        """Return the plan of a curved expert of kernel="auto": Nystroem features of one width.
+
+        There are `by` times n_components, at least one.
+        """
+        n_components = max(int(by * self.n_components), 1)
+        return replace(self.several((bandwidth,)), n_components=n_components)
 
     def several(self, bandwidths: tuple[float, ...]) -> KernelPlan:
         """Return the same with Nystroem features, and a view for each width."""

@@ -179,6 +179,6 @@ def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) 
     plan = KernelPlan.of("rbf", *features)
     assert plan is not None
     return [
-        Design(AutoGAF, grids.curved(effort), kernel=plan.only(width), **flags)
-        for width in grids.CURVED_WIDTHS
+        Design(AutoGAF, grids.curved(effort), kernel=plan.only(width, by), **flags)
+        for width, by in grids.CURVED_WIDTHS.items()
     ]
