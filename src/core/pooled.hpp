@@ -242,8 +242,10 @@ class Pooled {
     void step(const Record& record, long y, double weight, double* p) {
         Rest& rest = judge_.rest();
         if (y >= 0 && rest.is_resting() && expert(0).runs_as_one_by_one()) {
+            const bool counts = weight > 0;
+            scaled_.begin(&counts, 1);
             has_heard_ = false;
-            expert(0).run(&record, &y, &weight, 1, p);
+            expert(0).run(&record, scaled_, &y, &weight, 1, p);
             rest.add_alone(1);
             if (judge_.steps() % Rest::period == 0) rest.review();
             return;
