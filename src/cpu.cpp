@@ -2,33 +2,12 @@
 // so that it can always be asked.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
+
+#include "cpu.hpp"
 
 namespace {
 
-int level() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2"))
-        return 2;
-    unsigned a, b, c, d;  // what not every compiler's built-in knows: MOVBE, F16C and LZCNT
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 22)) || !(c & (1u << 29))) return 2;
-    if (!__get_cpuid(0x80000001u, &a, &b, &c, &d) || !(c & (1u << 5))) return 2;
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq") ||
-        !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") ||
-        !__builtin_cpu_supports("avx512cd"))
-        return 3;
-    return 4;
-#else
-    return 0;
-#endif
-}
-
-PyObject* x86_level(PyObject*, PyObject*) { return PyLong_FromLong(level()); }
+PyObject* x86_level(PyObject*, PyObject*) { return PyLong_FromLong(x86_level_of_this_machine()); }
 
 PyMethodDef methods[] = {
     {"x86_level", x86_level, METH_NOARGS,

@@ -111,7 +111,7 @@ class Bank:
         bank = cls.__new__(cls)
         bank._memory = _validate.scale(memory, "memory")
         try:
-            bank._begin(sqlite3.connect(path))
+            bank._begin(sqlite3.connect(path, timeout=0.5))  # others keep it until they end
             bank._read_priors()
             bank._execute("SELECT key, data, prior FROM models LIMIT 1")
         except (sqlite3.DatabaseError, IndexError) as error:

@@ -23,7 +23,7 @@ def circle(n, K, B, seed=0):
 def test_regret_is_under_the_bound_where_predicting_the_uniform_distribution_breaks_it(name):
     B, R = 2.0, 1.0
     K = 2 if name == "AIOLI" else 3
-    n = {"OGD": 20_000, "ONS": 40_000, "Foster": 300}.get(name, 20_000)
+    n = {"OGD": 20_000, "ONS": 40_000, "Foster": 200}.get(name, 20_000)
     if name == "Foster":
         B = 8.0
     X, y = circle(n, K, B)

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import polars as pl
 import pytest
-from command_line import mixable
+from command_line import in_process, mixable
 
-from mixable.experiments import growth
+from mixable.experiments import growth, race
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,6 @@ from mixable.experiments import growth
         (("vehicle", "--grid", '{"gaf": [{"lam": -1}]}'), "lam must be above 0"),
         (("vehicle", "--grid", '{"gfa": [{"lam": 1}]}'), "no forecaster is called 'gfa'"),
         (
-            ("vehicle", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"),
-            "no Dask scheduler answers at tcp://127.0.0.1:9",
-        ),
-        (
             ("vehicle", "--engine", "dask", "--scheduler", "nonsense://"),
             "no Dask scheduler answers at nonsense://",
         ),
@@ -40,6 +36,14 @@ def test_bad_options(tmp_path, arguments, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr(race, "PATIENCE", 0.3)
+    options = ("--engine", "dask", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path / "out")
+    done = in_process("race", "vehicle", *options)
+    assert done.exit_code == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in done.stderr
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

@@ -33,13 +33,13 @@ def test_a_bank_is_its_members(core, d, classes, views, mu):
     X[100] *= 1e4
     weight = np.random.default_rng(1).choice([0.5, 1.0, 1.0, 3.0], size=len(y))
     f, members = mixture(core, d, classes, views=views, mu=mu), alone(core, d, classes, mu=mu)
-    for t in range(len(y)):
-        rows = [np.ascontiguousarray(X[t, v * d : (v + 1) * d]) for v in range(views)]
-        seen = [rows[i // len(ALPHAS) % views] for i in range(len(members))]
-        expected = [member.predict(x) for member, x in zip(members, seen, strict=True)]
-        np.testing.assert_allclose(f.components(X[t])[:, 1:], expected, rtol=0, atol=1e-9)
-        for member, x in zip(members, seen, strict=True):
-            member.learn(x, int(y[t]), float(weight[t]))
+    rows = [np.ascontiguousarray(X[:, v * d : (v + 1) * d]) for v in range(views)]
+    expected = [
+        member.run(rows[i // len(ALPHAS) % views], y.astype(np.int_), weight)
+        for i, member in enumerate(members)
+    ]
+    for t, each in enumerate(np.stack(expected, axis=1)):
+        np.testing.assert_allclose(f.components(X[t])[:, 1:], each, rtol=0, atol=1e-9)
         f.learn(X[t], int(y[t]), float(weight[t]))
     saved = f.state()
     for i in range(len(SETTINGS)):

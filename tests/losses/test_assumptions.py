@@ -20,7 +20,7 @@ from mixable.losses.assumptions import mixability_violation
 )
 def test_wrong_constants_are_caught(K, name, change):
     wrong = change(Logistic(K).constants(3.0, 1.0))
-    report = check_assumptions(Logistic(K), 3.0, 1.0, constants=wrong, points=600)
+    report = check_assumptions(Logistic(K), 3.0, 1.0, constants=wrong, points=300)
     assert not report.holds
     assert report.violation.assumption == name
     assert report.violation.excess > 0
@@ -31,7 +31,7 @@ def test_wrong_constants_are_caught(K, name, change):
 def test_too_small_a_zeta_is_caught(bound):
     c = Logistic(3).constants(3.0 / bound, bound)
     wrong = c._replace(zeta=1e-3 * bound**2)
-    report = check_assumptions(Logistic(3), 3.0 / bound, bound, constants=wrong, points=600)
+    report = check_assumptions(Logistic(3), 3.0 / bound, bound, constants=wrong, points=300)
     assert report.violation.assumption == "A2"
 
 
@@ -179,4 +179,4 @@ def test_a_false_claim_of_mixability_is_caught(loss, alpha, seed):
 )
 def test_a_true_claim_of_mixability_survives(loss, alpha, reach):
     alpha = loss.constants(1.0, 1.0).alpha if alpha is None else alpha
-    assert mixability_violation(loss, alpha, reach, 75, np.random.default_rng(0)) is None
+    assert mixability_violation(loss, alpha, reach, 20, np.random.default_rng(0)) is None

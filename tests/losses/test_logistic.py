@@ -140,7 +140,7 @@ def test_lemma_7_trace(seed, d):
     ],
 )
 def test_logistic_constants_survive_the_search(K, radius, bound, kind):
-    report = check_assumptions(Logistic(K), radius, bound, constants=kind, points=600)
+    report = check_assumptions(Logistic(K), radius, bound, constants=kind, points=100)
     assert report.holds, report.violation
     assert report.constants == Logistic(K).constants(radius, bound, kind=kind)
 

@@ -30,9 +30,9 @@ def test_squared_constants_are_the_papers_with_gamma_corrected():
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_squared_loss_meets_the_assumptions(outputs):
     loss = Squared(outputs, target_bound=2.0)
-    assert check_assumptions(loss, 3.0, 1.5, points=600).holds
+    assert check_assumptions(loss, 3.0, 1.5, points=300).holds
     c = loss.constants(3.0, 1.5)
     as_printed, too_large = c._replace(gamma=1.5**2), c._replace(alpha=4 * c.alpha)
     for constants, name in ((as_printed, "A4"), (too_large, "A1")):
-        report = check_assumptions(loss, 3.0, 1.5, constants=constants, points=600)
+        report = check_assumptions(loss, 3.0, 1.5, constants=constants, points=300)
         assert report.violation.assumption == name

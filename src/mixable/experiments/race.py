@@ -18,6 +18,7 @@ from mixable.learner.inputs import ScaledInputs
 
 HINDSIGHT_RADIUS = 10.0
 MOST_ROWS_IN_HINDSIGHT = 100_000
+PATIENCE = 5.0  # seconds in which a Dask scheduler must answer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +90,9 @@ def on_dask(tasks: list[runs.Task], scheduler: str) -> Iterator[tuple[runs.Task,
     try:
         get_address_host(scheduler)  # a client with a bad address could not even be closed
         # Dask is not typed throughout.
-        client = Client(scheduler, set_as_default=False, timeout=5)  # type: ignore[no-untyped-call]
+        client = Client(  # type: ignore[no-untyped-call]
+            scheduler, set_as_default=False, timeout=PATIENCE
+        )
     except (OSError, ValueError) as error:
         raise sources.BadDataError(
             f"no Dask scheduler answers at {scheduler}: {sources.one_line(error)}"

@@ -51,6 +51,7 @@ def log_densities(components: Components, y: Array) -> Array:
     return np.asarray(logsumexp(np.log(weight) + logs - np.log(scale), axis=1))
 
 
+EPSILON = float(np.finfo(np.float64).eps)
 HEIGHT = 0.5 * math.log(2 * math.pi)
 
 
@@ -61,9 +62,29 @@ def _height(nu: Array) -> Array:
     return np.asarray(gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * math.pi))
 
 
+def _of_any(t: Array, nu: Array) -> tuple[Array, Array]:
+    """The probabilities below t and the densities there, of Student's t."""
+    from scipy.special import stdtr
+
+    return stdtr(nu, t), np.exp(_height(nu) - 0.5 * (nu + 1) * np.log1p(t**2 / nu))
+
+
+def _of_three(t: Array, nu: Array) -> tuple[Array, Array]:
+    """The same for three degrees of freedom: in closed form, unless rounding would take digits."""
+    from scipy.special import stdtr
+
+    u = t / math.sqrt(3)
+    square = 1 + u * u
+    below = 0.5 + (np.arctan(u) + u / square) / math.pi
+    far = t < -50
+    if far.any():
+        below[far] = stdtr(3.0, t[far])
+    return below, (2 / (math.pi * math.sqrt(3))) / square**2
+
+
 def quantiles(components: Components, q: Array) -> Array:
     """Quantiles (n, len(q)) of mixtures: Newton's steps, between the outermost components' ones."""
-    from scipy.special import ndtr, ndtri, stdtr, stdtrit
+    from scipy.special import ndtr, ndtri, stdtrit
 
     weight, mean, scale, thin = components
     if np.isinf(scale).any():  # before the first target
@@ -75,28 +96,28 @@ def quantiles(components: Components, q: Array) -> Array:
     weight, mean, scale = weight[order] / weight[order].sum(), mean[:, order], scale[:, order]
     n = int(np.count_nonzero(thin[order] == 0))
     nu = 1 / thin[order[n:]]
-    height, power = _height(nu), -0.5 * (nu + 1)
+    kinds, which = np.unique(nu, return_inverse=True)
+    ends = [np.concatenate([np.full(n, ndtri(end)), stdtrit(kinds, end)[which]]) for end in q]
+    each = np.concatenate([mean + scale * end for end in ends])  # all rows for each of q
+    mean, scale = (np.tile(array, (len(q), 1)) for array in (mean, scale))
+    student = _of_three if (nu == 3).all() else _of_any
 
     def below(x: Array, rows: Any) -> tuple[Array, Array]:
         """The probabilities below x, and the densities there."""
         z = (x[:, None] - mean[rows]) / scale[rows]
-        normal, t = z[:, :n], z[:, n:]
-        density = np.concatenate(
-            [np.exp(-0.5 * normal**2 - HEIGHT), np.exp(height + power * np.log1p(t**2 / nu))],
-            axis=1,
-        )
-        probability = ndtr(normal) @ weight[:n] + stdtr(nu, t) @ weight[n:]
+        normal = z[:, :n]
+        probability, height = student(z[:, n:], nu)
+        density = np.concatenate([np.exp(-0.5 * normal**2 - HEIGHT), height], axis=1)
+        probability = ndtr(normal) @ weight[:n] + probability @ weight[n:]
         return probability, (density / scale[rows]) @ weight
 
-    out = np.empty((len(mean), len(q)))
-    for column, level in enumerate(q):
-        each = mean + scale * np.concatenate([np.full(n, ndtri(level)), stdtrit(nu, level)])
-        out[:, column] = _root(below, level, each.min(axis=1), each.max(axis=1), each @ weight)
-    return out
+    level = np.repeat(q, len(mean) // len(q))
+    out = _root(below, level, each.min(axis=1), each.max(axis=1), each @ weight)
+    return out.reshape(len(q), -1).T
 
 
-def _root(below: Any, level: float, low: Array, high: Array, x: Array) -> Array:
-    """Where the probability below x is `level`, by Newton's method in a bracket, from x on.
+def _root(below: Any, level: Array, low: Array, high: Array, x: Array) -> Array:
+    """Where the probabilities below x are `level`, by Newton's method in a bracket, from x on.
 
     A step that leaves the bracket, or is longer than half the one before, is replaced by the middle
     of the bracket: so each two steps do at least what one of bisection does.
@@ -108,7 +129,7 @@ def _root(below: Any, level: float, low: Array, high: Array, x: Array) -> Array:
             break
         at = x[rows]
         probability, density = below(at, rows)
-        excess = probability - level
+        excess = probability - level[rows]
         low[rows] = np.where(excess < 0, at, low[rows])
         high[rows] = np.where(excess < 0, high[rows], at)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -116,8 +137,9 @@ def _root(below: Any, level: float, low: Array, high: Array, x: Array) -> Array:
         is_good = (new > low[rows]) & (new < high[rows])  # NaN is not
         is_good &= np.abs(new - at) <= 0.5 * before[rows]
         new = np.where(is_good, new, 0.5 * (low[rows] + high[rows]))
-        new = np.where(excess == 0, at, new)
+        # Nearer than this, the sum of probabilities is rounding: the bracket's middle is worse.
+        new = np.where(np.abs(excess) <= 8 * EPSILON * level[rows], at, new)
         before[rows] = np.abs(new - at)
         x[rows] = new
-        rows = rows[np.abs(new - at) > 4 * np.finfo(np.float64).eps * np.maximum(abs(new), abs(at))]
+        rows = rows[np.abs(new - at) > 4 * EPSILON * np.maximum(abs(new), abs(at))]
     return x
