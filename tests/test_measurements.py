@@ -1,4 +1,4 @@
-r"""Numbers that the documents quote: a table of them names its command, and what is marked as
+r"""Numbers that the documents quote: tables and sentences name their command, and what is marked as
 results is what that command printed.
 
 `benchmarks/results/NAME.md` is what a command printed; its first line is the command. A page quotes
@@ -30,8 +30,48 @@ COMMAND = re.compile(
 )
 FRACTION = re.compile(r"(?<![\w.,])[-+]?\d*\.\d+(?![\w.])")
 
-# Sections whose tables have fractions that nobody measured: values of formulas.
-NOT_MEASURED = {("docs/theory.md", "Errata"), ("docs/theory.md", "The largest beta")}
+# In sentences: fractions, and whole numbers with a unit of measurements.
+MEASURED = re.compile(
+    FRACTION.pattern + r"|(?<![\w.,-])\d+(?:,\d+)*(?:%| (?:times|us|ms|MB|MiB|GB|nats)\b)"
+)
+VERSION = re.compile(r"(?:Python|CC BY|arXiv:|Wabbit) ?[\d.]+")
+
+# Sections whose numbers nobody measured: values of formulas, constants of a rule and limits of a
+# program, or what the code beside them prints.
+NOT_MEASURED = {
+    ("docs/theory.md", "Errata"),
+    ("docs/theory.md", "The largest beta"),
+    ("docs/theory.md", "The theorem"),
+    ("docs/theory.md", "Huber's loss"),
+    ("docs/forecasters/sparse-gaf.md", "Memory"),
+    ("docs/guides/records.md", "Memory"),
+    ("docs/guides/regression.md", "How the grids were chosen"),
+    ("docs/guides/scores.md", ""),
+    ("docs/guides/stream.md", "Bad events"),
+    ("docs/forecasters/generic-gaf.md", ""),
+    ("docs/glossary.md", ""),
+    ("docs/guides/clicks.md", "From a file or a pipe"),
+    ("docs/guides/kernels.md", "The choices"),
+    ("docs/guides/kernels.md", "How the kernel mixture works"),
+    ("docs/guides/moving.md", "From Vowpal Wabbit"),
+    ("docs/guides/plots.md", "Is it learning?"),
+    ("docs/guides/plots.md", "Can its probabilities be believed?"),
+    ("docs/guides/regression.md", ""),
+    ("docs/guides/regression.md", "What to know"),
+    ("docs/guides/river.md", "Evaluation"),
+    ("docs/guides/scale.md", "A million events a second, on paper"),
+    ("docs/guides/scikit-learn.md", "Frames with text and categories"),
+    ("docs/guides/sensors.md", "Intervals, and an alarm"),
+    ("docs/guides/serve.md", "Calls"),
+    ("docs/guides/serve.md", "Who may ask"),
+    ("docs/guides/stream.md", ""),
+    ("docs/guides/stream.md", "Nothing is lost"),
+    ("docs/guides/stream.md", "What you see"),
+    ("docs/no-tuning.md", ""),
+    ("docs/peers.md", "How it was done"),
+    ("docs/performance.md", "Which effort"),
+    ("docs/tutorial.md", "First forecasts"),
+}
 
 
 def sections(text):
@@ -49,12 +89,20 @@ def fractions_in_tables(body):
     ]
 
 
+def numbers_in_sentences(body):
+    lines = [line for line in FENCE.sub("", body).splitlines() if not line.startswith("|")]
+    text = re.sub(r"\$\$.*?\$\$", "", "\n".join(lines), flags=re.DOTALL)
+    text = re.sub(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|<!--.*?-->", "", text)
+    return MEASURED.findall(VERSION.sub("", text))
+
+
 def unnamed(text):
-    """Titles of sections with a table of measurements, and no command beside it."""
+    """Titles of sections with a table or a sentence of measurements, and no command beside it."""
     return [
         title
         for title, body in sections(text)
-        if len(fractions_in_tables(body)) >= 3 and not COMMAND.search(body)
+        if (len(fractions_in_tables(body)) >= 3 or numbers_in_sentences(body))
+        and not COMMAND.search(body)
     ]
 
 
@@ -70,7 +118,7 @@ def misquoted(text):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_tables_of_measurements_name_their_command(page):
+def test_measurements_name_their_command(page):
     name = page.relative_to(ROOT).as_posix()
     found = {(name, title) for title in unnamed(page.read_text(encoding="utf-8"))}
     assert found - NOT_MEASURED == set()
@@ -121,6 +169,9 @@ def test_what_is_wrong_is_found():
     table = "| a | .1 |\n| b | .2 |\n| c | .3 |\n"
     assert unnamed(f"## Numbers\n\n{table}") == ["Numbers"]
     assert unnamed(f"## Numbers\n\n`python benchmarks/core.py`:\n\n{table}") == []
+    for sentence in ("It is 5% larger.", "It takes 1,200 us.", "The loss is .54, or 0.6."):
+        assert unnamed(f"## Numbers\n\n{sentence}") == ["Numbers"], sentence
+    assert unnamed("## Words\n\nPython 3.10 takes `0.5` of 12 rows.") == []
     path = sorted(RESULTS.glob("*.md"))[0]
     command, line = path.read_text(encoding="utf-8").splitlines()[::3][:2]
     right = f"`{command[2:]}`\n<!-- results: {path.stem} -->\n{line}\n<!-- /results -->\n"
