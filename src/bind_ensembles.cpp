@@ -7,9 +7,9 @@ namespace MIXABLE_ISA {
 namespace {
 
 template <class Family>
-nb::class_<EnsembleModel<Family>, Model<typename Family::Outcome>> bind(nb::module_& m,
-                                                                        const char* name,
-                                                                        const char* doc) {
+nb::class_<EnsembleModel<Family>, Model<typename Family::Outcome>> bind_mixture(nb::module_& m,
+                                                                                const char* name,
+                                                                                const char* doc) {
     using M = EnsembleModel<Family>;
     auto model = nb::class_<M, Model<typename Family::Outcome>>(m, name, doc);
     model.def("feature_covariances", &Model<typename Family::Outcome>::feature_covariances,
@@ -34,7 +34,7 @@ nb::class_<EnsembleModel<Family>, Model<typename Family::Outcome>> bind(nb::modu
 }  // namespace
 
 void bind_ensembles(nb::module_& m) {
-    bind<ClassFamily>(m, "AutoGAF", "See mixable.AutoGAF; in K - 1 coordinates.")
+    bind_mixture<ClassFamily>(m, "AutoGAF", "See mixable.AutoGAF; in K - 1 coordinates.")
         .def(
             "__init__",
             [](EnsembleModel<ClassFamily>* self, long d, long K, const nb::list& grid,
@@ -67,7 +67,7 @@ void bind_ensembles(nb::module_& m) {
                     "guard: tuple[str, float, float] | tuple[()], mu: float, scale: float, share: "
                     "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int, "
                     "rates: bool = False) -> None"));
-    bind<NormalFamily>(m, "AutoRidge", "See mixable.AutoRidge.")
+    bind_mixture<NormalFamily>(m, "AutoRidge", "See mixable.AutoRidge.")
         .def(
             "__init__",
             [](EnsembleModel<NormalFamily>* self, long d, const nb::list& grid,

@@ -1,9 +1,9 @@
 // mixable._core._cpu: which of the x86-64 levels this machine can run. Compiled for the base line,
 // so that it can always be asked.
 #define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "cpu.hpp"
+
+#include <Python.h>
 
 namespace {
 

@@ -1,5 +1,5 @@
-// Which of the x86-64 levels this machine can run: asked by mixable._core._cpu at each import, and by
-// CMakeLists.txt when the core is built for one machine.
+// Which of the x86-64 levels this machine can run: asked by mixable._core._cpu at each import, and
+// by CMakeLists.txt when the core is built for one machine.
 #pragma once
 
 #if defined(__x86_64__)
