@@ -189,13 +189,13 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
     command = [
         MIXABLE,
         "race",
-        "segment",
+        "vehicle",
         "--forecasters",
         "gaf,ogd",
         "--grid",
         "none",
         "--repeats",
-        "40",
+        "80",
         "--jobs",
         "1",
         "--out",
@@ -208,15 +208,15 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
     process.send_signal(how)
     _, errors = process.communicate(timeout=60)
     kept = {path.name: path.read_text() for path in (tmp_path / "runs").glob("*.json")}
-    assert 3 <= len(kept) < 80
+    assert 3 <= len(kept) < 160
     assert "Traceback" not in errors
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert "the same command goes on" in errors
-    layout = sources.survey("segment", None)
+    layout = sources.survey("vehicle", None)
     tasks = [
         runs.Task(
-            data="segment", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
+            data="vehicle", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
         )
         for seed in range(2)
         for name in ("gaf", "ogd")
@@ -286,10 +286,10 @@ def test_lines_of_progress_are_no_flood(tmp_path, monkeypatch):
 def test_dask_gives_the_same_numbers_though_a_worker_is_killed(tmp_path):
     from distributed import LocalCluster
 
-    layout = sources.survey("segment", None)
+    layout = sources.survey("vehicle", None)
     tasks = [
         runs.Task(
-            data="segment", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
+            data="vehicle", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
         )
         for seed in range(4)
         for name in ("auto", "ogd")

@@ -40,7 +40,7 @@ def test_ended_at_random_moments_and_resumed_the_bytes_are_the_same(alone, tmp_p
     hit = kill_and_resume(
         tmp_path,
         alone / "in.csv",
-        3,
+        2,
         getattr(signal, f"SIG{how}"),
         np.random.default_rng(),
         "--every",
