@@ -67,7 +67,7 @@ def best_switching(losses, most):
 
 @pytest.mark.parametrize("share", [1e-4, 1e-3, 0.02, 0.3])
 def test_with_a_share_loss_is_at_most_that_of_the_best_switching_sequence_plus_its_cost(share):
-    X, y = drifting_stream("jump", n=4000)
+    X, y = drifting_stream("jump", n=1500)
     d, K, n, N = X.shape[1], 4, len(y), 6
     each = np.array([log_loss(expert.run(X, y), y) for expert in experts(d, K)])
     loss = log_loss(Mixture(experts(d, K), share).run(X, y), y).sum()

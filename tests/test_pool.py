@@ -50,6 +50,8 @@ def minimum(A, w, Phi, y, weight):
         while value(u - size * step) > value(u) + 1e-13 and size > 1e-9:
             size /= 2
         u = u - size * step
+        if np.abs(step).max() < 1e-13:
+            break
     return u
 
 
