@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixable import _core
 from mixable._types import Array
-from mixable.records.cells import INFINITE, WORD
+from mixable.records.cells import INFINITE, NUMBER, WORD
 
 
 class BadDataError(ValueError):
@@ -65,7 +66,7 @@ def frames(path: Path, size: int) -> Iterator[Any]:
         )
 
 
-def numbers(column: Any) -> tuple[Array, Array]:
+def numbers(column: Any) -> tuple[Array, NDArray[np.int8]]:
     """The numbers (n,) of a column, NaN for what is none, and what each cell is (n,).
 
     See `_core.read_numbers`.
@@ -76,10 +77,11 @@ def numbers(column: Any) -> tuple[Array, Array]:
         values, cells = _core.read_numbers(column.to_list())
     elif column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         values = column.cast(pl.Float64).to_numpy()
-        cells = np.where(np.isinf(values), INFINITE, 0)
+        cells = np.where(np.isinf(values), INFINITE, NUMBER).astype(np.int8)
     else:
-        return np.full(len(column), np.nan), np.full(len(column), WORD)
-    return np.where(np.isfinite(values), values, np.nan), cells
+        return np.full(len(column), np.nan), np.full(len(column), WORD, np.int8)
+    finite: Array = np.where(np.isfinite(values), values, np.nan)
+    return finite, cells
 
 
 def labels(column: Any) -> list[str | None]:

@@ -157,10 +157,10 @@ def _survey_file(path: Path, target: str | None) -> Layout:
                 counts = words(column).value_counts()
                 text.setdefault(name, Counter()).update(dict(counts.iter_rows()))
             else:
-                values, cells = numbers(column)
-                absent = np.count_nonzero(np.isnan(values))
-                numeric[name] += len(values) - absent
-                infinite += np.count_nonzero(cells == INFINITE)
+                found_numbers, cells = numbers(column)
+                absent = int(np.count_nonzero(np.isnan(found_numbers)))
+                numeric[name] += len(column) - absent
+                infinite += int(np.count_nonzero(cells == INFINITE))
                 missing += absent
         rows += len(frame)
         if len(classes) > 1000:

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,12 +208,13 @@ def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=without_doubles)
+_scanned: Callable[[str, int], tuple[Any, int]] = vars(_STRICT)["scan_once"]
 
 
 def loaded(text: str) -> Any:
     """What a line of JSON says; without spaces around it."""
     try:
-        values, end = _STRICT.scan_once(text, 0)
+        values, end = _scanned(text, 0)
     except StopIteration:
         end = -1
     return values if end == len(text) else _STRICT.decode(text)  # which says why not
