@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from streams import logistic_stream
 
 from mixable import GAFClassifier, GAFRegressor
@@ -43,3 +46,19 @@ def test_sparse_rows_are_for_mixtures():
     assert GAFRegressor().__sklearn_tags__().input_tags.sparse
     for given in (GAFRegressor(lam=1.0), GAFRegressor(drift=0.0), GAFRegressor(kernel="rbf")):
         assert not given.__sklearn_tags__().input_tags.sparse
+
+
+@pytest.mark.parametrize("kind", ["categories", "text"])
+def test_pipelines_of_sparse_encoders_work_as_they_come(kind):
+    rng = np.random.default_rng(0)
+    colour, size = rng.choice(["red", "green", "blue"], 300), rng.choice(["s", "l"], 300)
+    y = np.where((colour == "red") ^ (rng.random(300) < 0.05), "hot", "cold")
+    if kind == "categories":
+        rows, encoder = np.column_stack([colour, size]), OneHotEncoder()
+    else:
+        rows = [f"a {c} hat, size {s}" for c, s in zip(colour, size, strict=True)]
+        encoder = HashingVectorizer()
+    model = make_pipeline(encoder, GAFClassifier()).fit(rows[:200], y[:200])
+    p = model.predict_proba(rows[200:])
+    assert p.shape == (100, 2)
+    assert model.score(rows[200:], y[200:]) > 0.85
