@@ -81,6 +81,15 @@ def test_partitions_with_other_scales_are_not_refused_in_mid_fit():
         assert sd[0] == pytest.approx(far.a.std(), rel=0.2)  # of all rows; outliers count less
 
 
+def test_what_an_engine_returns_goes_by_all_statistics():
+    """Though one partition alone has learned, and nothing was merged."""
+    model = by_hand(mx.GAFClassifier(n_components=5), [FRAME[:300]], n_rounds=2)
+    scalers = [each.scaled.scaler for each in model.forecaster_.inputs if hasattr(each, "maps")]
+    assert scalers
+    for scaler in scalers:
+        assert not scaler.state()["held"][2].any()
+
+
 def test_workers_keep_the_landmarks_of_the_first_model():
     kernel = {"kernel": "rbf", "method": "nystroem", "n_components": 5}
     model = by_hand(

@@ -65,6 +65,19 @@ def test_shards_whose_inputs_come_apart_are_merged(kind, y):
     merged.partial_fit(X[:50], y[:50])  # by the scale of all
 
 
+def test_shards_of_other_scales_are_refused():
+    """Both were settled, one of them when the scale was another."""
+    base = mx.GAFClassifier(n_components=8).partial_fit(X[:100], Y[:100])
+    shards = [copy.deepcopy(base) for _ in range(2)]
+    for shard, factor in zip(shards, (1.0, 9.0), strict=True):
+        settle(shard)
+        shard.partial_fit(factor * X[100:200], Y[100:200])
+        settle(shard)
+        shard.partial_fit(factor * X[200:300], Y[200:300])
+    with pytest.raises(ValueError, match="scale their inputs alike"):
+        mx.merge(shards, base=base)
+
+
 def test_a_merged_model_goes_by_the_statistics_of_all():
     base = mx.GAFClassifier(n_components=8).partial_fit(X[:100], Y[:100])
     shards = [copy.deepcopy(base) for _ in range(2)]
