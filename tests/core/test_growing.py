@@ -77,12 +77,27 @@ def test_single_rows_tables_and_saved_models_agree(rng):
         if t == 333:
             single = pickle.loads(pickle.dumps(single))
     state = _member(table)
+    np.testing.assert_array_equal(_member(single)["places"], state["places"])
     assert state["learned"] == 70
     assert len(np.unique(state["places"])) == 70
     early = made(70, 3)
     early.run(X[:20], y[:20])
     assert _member(early)["S"].shape == (_member(early)["learned"],) * 2
     assert 0 < _member(early)["learned"] < 20
+
+
+def test_both_halves_of_a_large_covariance_are_kept():
+    X, y = stream(300, 200, 3)
+    model = made(200, 3)
+    model.run(X, y)
+    S = _member(model)["S"]
+    assert len(S) == 200
+    np.testing.assert_allclose(S, S.T, rtol=0, atol=1e-9)
+    owed = _member(model)["owed"]
+    assert owed > 0
+    model.add_class()
+    model.add_features(2)
+    assert _member(model)["owed"] == owed
 
 
 def test_a_saved_model_goes_on_to_the_bit():
