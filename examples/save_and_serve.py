@@ -61,5 +61,5 @@ print("after 840 examples:", ask(X[840]), "- it was", names.classes[y[840]])
 server.shutdown()
 
 # Output:
-# after 400 examples: {"bus": 0.008, "opel": 0.636, "saab": 0.299, "van": 0.057}
-# after 840 examples: {"bus": 0.003, "opel": 0.399, "saab": 0.582, "van": 0.017} - it was opel
+# after 400 examples: {"bus": 0.008, "opel": 0.629, "saab": 0.304, "van": 0.059}
+# after 840 examples: {"bus": 0.003, "opel": 0.4, "saab": 0.581, "van": 0.016} - it was opel

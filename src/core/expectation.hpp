@@ -34,15 +34,17 @@ class Expectation {
           work_(5 * classes * W),
           zm_(pad_to(classes, 8)),
           lower_(classes * classes),
-          own_(pad_to(classes, 8)),
-          mask_(pad_to(classes, 8)) {
-        for (long c = 0; c < classes; ++c) mask_[c] = 1.0;
+          own_(pad_to(classes, 8)) {
         long most = 0;
         for (const Rung& rung : *ladder_) {
             if (rung.kind == Rung::random) most = std::max(most, pad(rung.m));
             if (rung.kind == Rung::pairwise) gram_ = Buffer(classes * pad_to(classes, 8));
         }
         fresh_ = Buffer(most * (classes - 1));
+    }
+
+    bool is_in_closed_form() const {
+        return ladder_->size() == 1 && ladder_->front().kind == Rung::pairwise;
     }
 
     /// p (K) from the mean m and the factorised G held by `geometry`; `width` is 1 / (2 alpha).
@@ -114,7 +116,7 @@ class Expectation {
         dots(geometry.k, K, geometry.N, sk, K, geometry.N, sk, gram_, ld);
         for (long c = 0; c < K; ++c) own_[c] = gram_[c * ld + c];
         pairwise(
-            K, zm_, mask_,
+            K, zm_,
             [&](long c, long j) {
                 const vec v = own_[c] + load(own_ + j) - 2.0 * load(gram_ + c * ld + j);
                 return width * max(v, vec{});
@@ -165,7 +167,7 @@ class Expectation {
 
     std::shared_ptr<const std::vector<Rung>> ladder_;
     Buffer work_, zm_, lower_, fresh_;
-    Buffer gram_, own_, mask_;  // N N^T, its diagonal, 1 for a class
+    Buffer gram_, own_;  // N N^T, its diagonal
 };
 
 }  // namespace MIXABLE_ISA

@@ -34,6 +34,13 @@ class GafRule {
 
     const long outputs;
 
+    double beta() const { return beta_; }
+    double mu() const { return mu_; }
+    /// Whether it takes no points, and its surrogate is the tangent one.
+    bool is_in_closed_form() const {
+        return surrogate_ == Surrogate::tangent && expectation_.is_in_closed_form();
+    }
+
     void begin(const double* m, const double* G, long step) {
         m_ = m;
         step_ = step;
