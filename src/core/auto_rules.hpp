@@ -26,6 +26,9 @@ class GafReadings : public Readings<long> {
     std::optional<std::pair<LaneRule::Settings, double>> in_lanes() const override {
         if constexpr (std::is_same_v<Rule, ClassGafRule>)
             return {{{rule_.outputs, alphas_, rule_.mu()}, rule_.beta()}};
+        if constexpr (std::is_same_v<Rule, GafRule>)
+            if (rule_.is_in_closed_form())
+                return {{{rule_.outputs, alphas_, rule_.mu(), true}, rule_.beta()}};
         return {};
     }
 
@@ -149,9 +152,9 @@ class RidgeReadings : public Readings<double> {
 
 // A Family has: Outcome, accepts(y), has(number) (whether a number from a file is an outcome that
 // is accepted), width (numbers of a reading), outputs (numbers of the forecast),
-// log_likelihood(reading, y), begin_mix, add, end_mix, experts_may_rest (whether experts may rest),
-// trims (whether experts that live on the share alone are left out of the forecast), scores
-// (whether `run` returns log scores, too).
+// log_likelihoods(experts, reading, y, out), begin_mix, add, end_mix, experts_may_rest (whether
+// experts may rest), trims (whether experts that live on the share alone are left out of the
+// forecast), scores (whether `run` returns log scores, too).
 
 /// Readings and forecasts are probabilities of the classes. A posterior is in the coordinates of
 /// the classes, or in those of softmax.hpp; the weights are shown in the former, summing to 0.
@@ -193,7 +196,14 @@ class ClassFamily {
     }
     long width() const { return classes_; }
     long outputs() const { return classes_; }
-    static double log_likelihood(const double* p, long y) { return std::log(p[y]); }
+    /// The log likelihood of y for each of some experts; `reading(r)` is that of expert r. (Those
+    /// between them have some number.)
+    template <class F>
+    void log_likelihoods(const std::vector<long>& experts, F&& reading, long y, Buffer& out) {
+        for (const long r : experts) out[r] = reading(r)[y];
+        for (long r = 0; r < out.size(); r += W)
+            store(out + r, log(max(load(out + r), splat(std::numeric_limits<double>::min()))));
+    }
     void begin_mix(double* p) const { set_to_zero(p, classes_); }
     void add(double weight, const double* reading, double* p) const {
         for (long c = 0; c < classes_; ++c) p[c] += weight * reading[c];
@@ -224,6 +234,11 @@ class NormalFamily {
     }
     static bool accepts(double y) { return std::fabs(y) <= 1e100; }
     static bool has(double y) { return accepts(y); }
+    template <class F>
+    static void log_likelihoods(const std::vector<long>& experts, F&& reading, double y,
+                                Buffer& out) {
+        for (const long r : experts) out[r] = std::max(log_likelihood(reading(r), y), -1e300);
+    }
     static double log_likelihood(const double* reading, double y) {
         const double miss = y - reading[0], square = miss * miss / reading[1], thin = reading[3];
         return reading[2] -

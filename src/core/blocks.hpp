@@ -126,6 +126,8 @@ class Blocks final : public State, public InBlocks {
     /// The other may be shared where this has blocks and the other way round, or full. A new
     /// prediction has the mean of the others.
     void adopt(const Knowledge& state, bool exchange = false) override {
+        if (const auto* in_lanes = dynamic_cast<const InFull*>(&state))
+            return adopt(in_lanes->whole(), exchange);
         const auto* full = dynamic_cast<const Posterior*>(&state);
         const ClassView view =
             full ? class_view(*full) : dynamic_cast<const InBlocks&>(state).view();
@@ -229,7 +231,8 @@ class Blocks final : public State, public InBlocks {
    private:
     friend class Lane;
     static constexpr long least_for_blas = 256;
-    static constexpr long panel = 256;  // rows of A that BLAS updates together
+    static constexpr long least_to_mirror = 32;  // of features: half of S is computed, half copied
+    static constexpr long panel = 256;           // rows of A that BLAS updates together
 
     long usual_block() const { return by_blas_ ? 32 : 8; }
     bool is_kept() const { return shape_.drift == 0; }
@@ -300,8 +303,12 @@ class Blocks final : public State, public InBlocks {
             const double* rows = P + c * dp;
             if (by_blas_)
                 blas_.gemm(true, false, d, d, n_, -1.0, rows, s * dp, rows, s * dp, 1.0, block, dp);
-            else
+            else if (d < least_to_mirror)
                 add_gram(d, d, n_, -1.0, rows, s * dp, block, dp);
+            else {
+                add_gram(d, 1, n_, -1.0, rows, s * dp, block, dp);
+                mirror_all(block, dp, d);
+            }
             if (shape_.drift > 0)
                 for (long i = 0; i < d; ++i) block[i * dp + i] += added_drift();
         }

@@ -58,7 +58,7 @@ class ClassGafRule {
             copy(softmax_.p, outputs, out);
         } else {
             const auto variance = [&](long c, long j) { return width * (g_[c] + load(g_ + j)); };
-            pairwise(outputs, m_, softmax_.mask, variance, out);
+            pairwise(outputs, m_, variance, out);
         }
         for (long c = 0; c < outputs; ++c)
             out[c] = std::max((1.0 - mu_) * out[c] + mu_ / double(outputs),

@@ -119,6 +119,8 @@ class Curvature {
     }
 
    private:
+    friend class FullLane;
+
     PosteriorShape shape_;
     Blas blas_;
     const long k, d, D, ld, dp;

@@ -350,10 +350,8 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
     void reweigh(long row, Outcome y, double weight) {
         const std::vector<long>& awake = roster_.weights.awake();
         double top = -std::numeric_limits<double>::infinity(), mixture = 0;
-        for (const long r : awake) {
-            likelihood_[r] = std::max(family_.log_likelihood(reading(r, row), y), -1e300);
-            top = std::max(top, likelihood_[r]);
-        }
+        family_.log_likelihoods(awake, [&](long r) { return reading(r, row); }, y, likelihood_);
+        for (const long r : awake) top = std::max(top, likelihood_[r]);
         for (long r = 0; r < experts(); r += W)  // those asleep have some number, unused
             store(likelihood_ + r, exp(weight * (load(likelihood_ + r) - top)));
         own_.assign(roster_.members.size(), 0.0);

@@ -32,9 +32,10 @@ class Expectation {
         : work_(5 * classes * W),
           zm_(pad_to(classes, 8)),
           lower_(classes * classes),
-          own_(pad_to(classes, 8)),
-          mask_(pad_to(classes, 8)) {
-        for (long c = 0; c < classes; ++c) mask_[c] = 1.0;
+          own_(pad_to(classes, 8)) {}
+
+    static bool is_in_closed_form(const std::vector<Rung>& ladder) {
+        return ladder.size() == 1 && ladder.front().kind == Rung::pairwise;
     }
 
     /// p (K) from the mean m and the factorised G held by `geometry`; `width` is 1 / (2 alpha).
@@ -112,7 +113,7 @@ class Expectation {
         dots(geometry.k, K, geometry.N, sk, K, geometry.N, sk, gram_, ld);
         for (long c = 0; c < K; ++c) own_[c] = gram_[c * ld + c];
         pairwise(
-            K, zm_, mask_,
+            K, zm_,
             [&](long c, long j) {
                 const vec v = own_[c] + load(own_ + j) - 2.0 * load(gram_ + c * ld + j);
                 return width * max(v, vec{});
@@ -162,7 +163,7 @@ class Expectation {
     }
 
     Buffer work_, zm_, lower_, fresh_;
-    Buffer gram_, own_, mask_;  // N N^T, its diagonal, 1 for a class
+    Buffer gram_, own_;  // N N^T, its diagonal
 };
 
 }  // namespace MIXABLE_ISA

@@ -20,16 +20,20 @@ std::unique_ptr<Posterior> full(const PosteriorShape& shape, const Blas& blas) {
     return std::make_unique<Posterior>(shape, blas);
 }
 
-/// If nothing is said, members that cost little never sleep; full ones beside others do, when they
-/// do not pay.
+/// If nothing is said, members that cost little never sleep; full ones beside others do when they
+/// do not pay, for good. If all are to sleep, each does so by itself.
 void say_who_tires(std::vector<Plan<long>>& plans, std::optional<bool> sleep) {
     constexpr double much = 1e5;
-    const bool mixed = std::any_of(plans.begin(), plans.end(), [](const Plan<long>& plan) {
-        return plan.shape.structure != Structure::full;
-    });
-    for (Plan<long>& plan : plans)
-        plan.tires = sleep.value_or(plan.shape.cost() > much ||
-                                    (mixed && plan.shape.structure == Structure::full));
+    const auto is_full = [](const Plan<long>& plan) {
+        return plan.shape.structure == Structure::full;
+    };
+    const bool all_full = std::all_of(plans.begin(), plans.end(), is_full);
+    for (Plan<long>& plan : plans) {
+        const bool beside_others = !all_full && is_full(plan);
+        plan.tires = sleep.value_or(plan.shape.cost() > much || beside_others);
+        plan.joins = !sleep.value_or(false);
+        plan.returns = sleep.has_value() || !beside_others;
+    }
 }
 
 /// A posterior with averages is as wide as it ought to be: it is read at a quarter of each alpha.

@@ -60,6 +60,13 @@ class GafRule {
 
     const long outputs;
 
+    double beta() const { return beta_; }
+    double mu() const { return mu_; }
+    /// Whether it takes no points, and its surrogate is the tangent one.
+    bool is_in_closed_form() const {
+        return surrogate_ == Surrogate::tangent && Expectation::is_in_closed_form(*ladder_);
+    }
+
     void begin(const double* m, const double* G, long step) {
         m_ = m;
         G_ = G;

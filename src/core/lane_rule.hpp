@@ -17,8 +17,10 @@ class LaneRule {
         long classes;
         std::vector<double> alphas;  // the widths
         double mu;
+        bool full = false;  // whether they are those of full posteriors: full_lane_rule.hpp
         bool operator==(const Settings& other) const {
-            return classes == other.classes && alphas == other.alphas && mu == other.mu;
+            return full == other.full && classes == other.classes && alphas == other.alphas &&
+                   mu == other.mu;
         }
     };
 
@@ -35,6 +37,14 @@ class LaneRule {
     vec beta;
 
     long count() const { return long(settings_.alphas.size()); }
+
+    /// Reads m and g (K), for what follows without them.
+    void begin(const double* m, const double* g) {
+        m_ = m;
+        g_ = g;
+    }
+    void predict(long j, double* out) { predict(m_, g_, j, out); }
+    void learn(long y, double weight) { learn(m_, g_, y, weight); }
 
     /// The forecast (K) at the j-th width: smooth_mu(E softmax(m + w)), w ~ N(0, diag(g) / (2
     /// alpha)).
@@ -177,6 +187,7 @@ class LaneRule {
     }
 
     Settings settings_;
+    const double *m_ = nullptr, *g_ = nullptr;
     Buffer work_;
 };
 

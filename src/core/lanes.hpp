@@ -24,7 +24,9 @@ class Lanes {
           S_(k * triangle_ * W),
           A_(k * triangle_ * W),
           V_(k * d * W),
-          P_(k * d * W) {
+          P_(k * d * W),
+          kept_x_(delay * d * W),
+          kept_f_(delay * k * W) {
         for (long lane = 0; lane < W; ++lane) start(lane, {k, d, 0, 1.0, 0.0});
     }
 
@@ -41,6 +43,7 @@ class Lanes {
 
     /// Lets a lane know nothing.
     void start(long lane, const PosteriorShape& shape) {
+        settle();
         shape_[lane] = shape;
         steps_[lane] = since_refresh_[lane] = 0;
         lam_[lane] = shape.lam;
@@ -89,19 +92,15 @@ class Lanes {
                             (largest <= Blocks::most_curvature);
         for (long c = 0; c < k; ++c) {
             const vec F = learns ? load(f + c * W) : vec{}, step = learns ? load(v + c * W) : vec{};
-            const vec w = F / (1.0 + F * load(g + c * W));
+            store(kept_f_ + (kept_ * k + c) * W, F);
             const double* p = P_ + c * d * W;
-            double *mean = V_ + c * d * W, *s = S_ + c * triangle_ * W, *a = A_ + c * triangle_ * W;
-            for (long i = 0; i < d * W; i += W) {
-                const vec left = w * load(p + i), right = F * load(x + i);
+            double* mean = V_ + c * d * W;
+            for (long i = 0; i < d * W; i += W)
                 store(mean + i, load(mean + i) - step * load(p + i));
-                for (long j = 0; j <= i; j += W, s += W, a += W) {
-                    store(s, load(s) - left * load(p + j));
-                    store(a, load(a) + right * load(x + j));
-                }
-                store(s - W, load(s - W) + drift_);
-            }
+            subtract(F / (1.0 + F * load(g + c * W)), p, S_ + c * triangle_ * W);
         }
+        copy(x, d * W, kept_x_ + kept_ * d * W);
+        if (++kept_ == delay) settle();
         for (long lane = 0; lane < W; ++lane) {
             ++steps_[lane];
             ++since_refresh_[lane];
@@ -120,6 +119,8 @@ class Lanes {
 
    private:
     friend class Lane;
+
+    static constexpr long delay = 16;  // steps before they are added to A
 
     bool is_kept(long lane) const { return shape_[std::size_t(lane)].drift == 0; }
 
@@ -161,8 +162,59 @@ class Lanes {
         }
     }
 
+    /// S <- S - w p p^T + drift I, two rows at a time.
+    void subtract(vec w, const double* p, double* s) const {
+        long i = 0;
+        for (; i + 2 <= d; i += 2) {
+            const vec above = w * load(p + i * W), below = w * load(p + (i + 1) * W);
+            double* t = s + (i + 1) * W;
+            for (long j = 0; j < i * W; j += W) {
+                const vec entry = load(p + j);
+                store(s + j, load(s + j) - above * entry);
+                store(t + j, load(t + j) - below * entry);
+            }
+            s += i * W;
+            t += i * W;
+            store(s, load(s) - above * load(p + i * W) + drift_);
+            store(t, load(t) - below * load(p + i * W));
+            store(t + W, load(t + W) - below * load(p + (i + 1) * W) + drift_);
+            s = t + 2 * W;
+        }
+        for (; i < d; ++i) {
+            const vec left = w * load(p + i * W);
+            for (long j = 0; j <= i * W; j += W, s += W) store(s, load(s) - left * load(p + j));
+            store(s - W, load(s - W) + drift_);
+        }
+    }
+
+    /// Adds the steps that are remembered to A, one after the other: how many come together does
+    /// not matter to the bits.
+    void settle() {
+        long t = 0;
+        for (; t + 8 <= kept_; t += 8) accumulate<8>(t);
+        for (; t < kept_; ++t) accumulate<1>(t);
+        kept_ = 0;
+    }
+    template <int T>
+    void accumulate(long t) {
+        const double* xs = kept_x_ + t * d * W;
+        double* a = A_;
+        for (long c = 0; c < k; ++c)
+            for (long i = 0; i < d * W; i += W) {
+                vec left[T];
+                for (int s = 0; s < T; ++s)
+                    left[s] = load(kept_f_ + ((t + s) * k + c) * W) * load(xs + s * d * W + i);
+                for (long j = 0; j <= i; j += W, a += W) {
+                    vec sum = load(a);
+                    for (int s = 0; s < T; ++s) sum += left[s] * load(xs + s * d * W + j);
+                    store(a, sum);
+                }
+            }
+    }
+
     /// S = A^-1 in one lane.
     void refresh(long lane) {
+        settle();
         Buffer one(d * d), inverse(d * d);
         for (long c = 0; c < k; ++c) {
             for (long i = 0, at = c * triangle_ * W + lane; i < d; ++i)
@@ -181,6 +233,8 @@ class Lanes {
     vec lam_{}, drift_{}, most_gain_{};
     Buffer S_, A_;  // for each prediction the lower triangle by rows, each entry in all lanes
     Buffer V_, P_;  // k x d
+    Buffer kept_x_, kept_f_;  // steps that are not in A yet
+    long kept_ = 0;
 };
 
 /// What is known in one lane. To be changed or shown as a whole it becomes Blocks.
@@ -240,6 +294,7 @@ class Lane final : public Knowledge, public InBlocks {
         out.since_refresh_ = lanes_->since_refresh_[at()];
         out.regulariser_ = regulariser_;
         out.n_ = pending_;
+        lanes_->settle();
         const bool kept = out.is_kept();
         for_entries([&](long c, long i, long j, long from) {
             const long lower = (c * d + i) * out.dp + j, upper = (c * d + j) * out.dp + i;
@@ -259,6 +314,7 @@ class Lane final : public Knowledge, public InBlocks {
         regulariser_ = blocks.regulariser_;
         pending_ = blocks.n_;
         if (!blocks.counters_are_valid()) return;  // as they stand in a file: to be refused
+        lanes_->settle();
         Buffer now(k * d * d), precision(d * d);
         blocks.covariance(now);
         for_entries(

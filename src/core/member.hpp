@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "lanes.hpp"
+#include "lane_group.hpp"
 #include "readings.hpp"
 #include "structures.hpp"
 
@@ -17,9 +17,11 @@ struct Plan {
     PosteriorShape shape;
     std::unique_ptr<Readings<Outcome>> readings;
     bool always_awake;
-    long view = 0;      // which part of the input it sees
-    bool awake = true;  // at the start; not so only where a state in which it sleeps is restored
-    bool tires = true;  // whether it may be put to sleep
+    long view = 0;        // which part of the input it sees
+    bool awake = true;    // at the start; not so only where a state in which it sleeps is restored
+    bool tires = true;    // whether it may be put to sleep
+    bool joins = true;    // whether it may be in a bank, and then sleeps when all of that do
+    bool returns = true;  // whether it is tried again now and then, once asleep
 };
 
 template <class Outcome>
@@ -30,23 +32,26 @@ struct Member {
           always_awake(plan.always_awake),
           awake_at_first(plan.awake),
           tires(plan.tires),
+          joins(plan.joins),
+          returns(plan.returns),
           offset(plan.view * plan.shape.d),
           first(first_expert),
           count(readings->count()) {}
 
     PosteriorShape shape;  // for inputs of unit 1
     std::unique_ptr<Readings<Outcome>> readings;
-    bool always_awake, awake_at_first, tires;
+    bool always_awake, awake_at_first, tires, joins, returns;
     long offset;        // of its view in an input
     long first, count;  // its experts among all
     long awake = 1;
+    bool drowsy = false;                 // whether it is to sleep, by the last review
     long until = 0;                      // the step before which it is not put to sleep
     long led = 0;                        // the last review at which it was the leader or the anchor
     double gain = 0;                     // nats by which it has lately been better than the mixture
     double unit = 1;                     // lam and drift are for inputs of this mean square
     std::unique_ptr<Knowledge> known{};  // of those awake
     State* state = nullptr;              // the same, unless it is in a bank
-    std::shared_ptr<Lanes> lanes{};      // of its bank, if it has one
+    std::shared_ptr<LaneGroup> lanes{};  // of its bank, if it has one
     long lane = 0;                       // of those
     Buffer v{}, F{};
 
@@ -77,7 +82,7 @@ struct Member {
     void make_state(const Blas& blas) {
         state_unit_ = unit;
         if (lanes) {
-            known = std::make_unique<Lane>(lanes, lane, shape_in_unit());
+            known = lanes->make(lane, shape_in_unit());
             return;
         }
         std::unique_ptr<State> made = MIXABLE_ISA::make_state(shape_in_unit(), blas);

@@ -13,24 +13,31 @@ namespace MIXABLE_ISA {
 
 constexpr double pi_by_8 = 0.39269908169872415481;
 
-inline vec root(vec x) {
-    for (int i = 0; i < W; ++i) x[i] = std::sqrt(x[i]);
-    return x;
-}
-
 /// p (K) from m; `variance(c, j)` is the vector of v_cj, v_c(j+1), ... Behind the K numbers of m
-/// there is room for whole vectors, and `mask` is 1 for a class and 0 behind.
+/// there is room for whole vectors. What a pair says of its two classes are inverses.
 template <class Variance>
-void pairwise(long K, const double* m, const double* mask, Variance&& variance, double* p) {
+void pairwise(long K, const double* m, Variance&& variance, double* p) {
     double total = 0;
-    for (long c = 0; c < K; ++c) {
+    for (long c = 0; c < K; ++c) p[c] = 1;
+    for (long c = 1; c < K; ++c) {
         vec sums{};
-        for (long j = 0; j < K; j += W) {
+        const double mine = m[c];
+        for (long j = 0; j < c; j += W) {
             const vec scale = root(1.0 + pi_by_8 * variance(c, j));
-            sums += load(mask + j) * exp((load(m + j) - m[c]) / scale);
+            const vec e = exp((load(m + j) - mine) / scale), inverse = 1.0 / e;
+            if (j + W <= c) {
+                sums += e;
+                store(p + j, load(p + j) + inverse);
+                continue;
+            }
+            for (long i = j; i < c; ++i) {
+                sums[0] += e[i - j];
+                p[i] += inverse[i - j];
+            }
         }
-        total += p[c] = 1.0 / sum(sums);
+        p[c] += sum(sums);
     }
+    for (long c = 0; c < K; ++c) total += p[c] = 1.0 / p[c];
     for (long c = 0; c < K; ++c) p[c] /= total;
 }
 

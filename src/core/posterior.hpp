@@ -15,6 +15,15 @@
 
 namespace MIXABLE_ISA {
 
+class Posterior;
+
+/// Knowledge that is a full posterior, however it is kept.
+class InFull {
+   public:
+    virtual ~InFull() = default;
+    virtual Posterior whole() const = 0;
+};
+
 class Posterior final : public State {
    public:
     Posterior(const PosteriorShape& shape, const Blas& blas)
@@ -162,6 +171,8 @@ class Posterior final : public State {
     }
 
     void adopt(const Knowledge& state, bool exchange = false) override {
+        if (const auto* full = dynamic_cast<const InFull*>(&state))
+            return adopt(full->whole(), exchange);
         const auto& other = dynamic_cast<const Posterior&>(state);
         const long D0 = other.D;
         const double change = exchange ? shape_.lam - other.regulariser_ : 0.0;
@@ -293,6 +304,8 @@ class Posterior final : public State {
     }
 
    private:
+    friend class FullLane;
+
     /// Whether the mean and what is pending stay below `limit` for every input.
     bool block_is_valid(double limit) const {
         const double reach = std::sqrt(std::min(largest_square(), 1e280));

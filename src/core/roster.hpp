@@ -292,18 +292,19 @@ class Roster {
             const bool anchor = !anchored && !member->always_awake && member->shape.drift == 0;
             anchored = anchored || anchor;
             if (anchor || member == awake[0]) member->led = step;
+            member->drowsy = false;
             if (!member->tires) continue;
             const bool superfluous = trust(*member) < negligible || kept >= most;
             const bool settled = step >= member->until;
-            if (superfluous && settled && step - member->led >= patience && !member->always_awake &&
-                member->gain < promising) {
-                member->awake = 0;
-                continue;
-            }
+            member->drowsy = superfluous && settled && step - member->led >= patience &&
+                             !member->always_awake && member->gain < promising;
+            if (member->drowsy && !member->lanes) member->awake = 0;
+            if (member->drowsy) continue;
             if (!member->always_awake) ++kept;
-            if (experts_rest_ && settled) rest_experts(*member);
+            if (experts_rest_ && settled && !member->lanes) rest_experts(*member);
             if (step % trial_period == 0) wake_experts(*member);
         }
+        for (const Bank<Outcome>& bank : banks) bank.sleep_if_all_are_drowsy();
     }
 
     /// When the stream has changed, members that never sleep and have lost all trust start again
@@ -365,7 +366,7 @@ class Roster {
         for (std::size_t i = 0; i < members.size(); ++i) {
             Member<Outcome>& member = members[std::size_t(next_trial_)];
             next_trial_ = (next_trial_ + 1) % long(members.size());
-            if (!member.awake && wake(member, awake, step, unit)) return;
+            if (!member.awake && member.returns && wake(member, awake, step, unit)) return;
         }
     }
 

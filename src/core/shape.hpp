@@ -36,6 +36,8 @@ struct PosteriorShape {
         return std::max(1L, std::min(6L, 54 / k));
     }
     long refresh_period() const { return period > 0 ? period : 4 * D(); }
+    /// The same of full posteriors in lanes.
+    long lane_refresh_period() const { return period > 0 ? period : std::max(16 * D(), 2048L); }
     /// The same of blocks. After a million ill-conditioned steps g is off by 1e-8 with 4,096 steps
     /// between refreshes, by 1e-6 without any.
     long block_refresh_period() const { return period > 0 ? period : std::max(64 * d, 4096L); }

@@ -1,6 +1,7 @@
 // Vectors of doubles whose width is fixed at compile time, one width per instruction set.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -28,6 +29,11 @@ inline vec load(const double* p) { return *reinterpret_cast<const unaligned_vec*
 inline void store(double* p, vec v) { *reinterpret_cast<unaligned_vec*>(p) = v; }
 inline vec splat(double a) { return a - vec{}; }
 inline vec max(vec a, vec b) { return a > b ? a : b; }
+
+inline vec root(vec x) {
+    for (int i = 0; i < W; ++i) x[i] = std::sqrt(x[i]);
+    return x;
+}
 
 inline double sum(vec v) {
     double part[W];

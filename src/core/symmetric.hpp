@@ -17,6 +17,22 @@ inline void mirror(double* M, long stride, long first, long end) {
         for (long j = first; j < i; ++j) M[j * stride + i] = M[i * stride + j];
 }
 
+/// The same for a whole matrix (n x n), by squares of vectors.
+inline void mirror_all(double* M, long stride, long n) {
+    long i = 0;
+    for (; i + W <= n; i += W) {
+        for (long j = 0; j < i; j += W) {
+            vec rows[W];
+            for (int r = 0; r < W; ++r) rows[r] = load(M + (i + r) * stride + j);
+            transpose(rows);
+            for (int r = 0; r < W; ++r) store(M + (j + r) * stride + i, rows[r]);
+        }
+        mirror(M, stride, i, i + W);
+    }
+    for (; i < n; ++i)
+        for (long j = 0; j < i; ++j) M[j * stride + i] = M[i * stride + j];
+}
+
 /// a . b, of any length.
 inline double plain_dot(const double* a, const double* b, long n) {
     vec sums{};

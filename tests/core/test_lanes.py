@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from streams import logistic_stream
 
+from mixable.integrals import Pairwise, ladder
+
 # Enough for a bank in every build, and one or more that are left over.
 SETTINGS = [
     (10.0 ** -(i % 5), 0.5 + 0.25 * (i % 4), [0.0, 1e-3, 0.0, 0.1, 0.0][i % 5]) for i in range(11)
@@ -11,28 +13,32 @@ SETTINGS = [
 ALPHAS = [4.0, 16.0, np.inf]
 
 
-def mixture(core, d, classes, settings=SETTINGS, views=1, mu=0.0):
-    grid = [(*s, i % views, False, True, "blocks", False) for i, s in enumerate(settings)]
-    return core.AutoGAF(d, classes, grid, ALPHAS, (), mu, 1.0, 0.0, False, 1, [], views)
+def mixture(core, d, classes, settings=SETTINGS, views=1, mu=0.0, structure="blocks"):
+    grid = [(*s, i % views, False, True, structure, False) for i, s in enumerate(settings)]
+    rungs = ladder(Pairwise(), classes, 0)
+    return core.AutoGAF(d, classes, grid, ALPHAS, (), mu, 1.0, 0.0, False, 1, rungs, views)
 
 
-def alone(core, d, classes, settings=SETTINGS, mu=0.0):
-    return [
-        core.StructuredGAF(d, classes, "blocks", lam, beta, alpha, mu, drift, 0, 0)
-        for lam, beta, drift in settings
-        for alpha in ALPHAS
-    ]
+def alone(core, d, classes, settings=SETTINGS, mu=0.0, structure="blocks"):
+    def made(*options):
+        if structure == "full":
+            return core.GAF(d, classes, *options, ladder(Pairwise(), classes, 0))
+        return core.StructuredGAF(d, classes, structure, *options)
+
+    return [made(lam, beta, alpha, mu, drift) for lam, beta, drift in settings for alpha in ALPHAS]
 
 
+@pytest.mark.parametrize("structure", ["blocks", "full"])
 @pytest.mark.parametrize("mu", [0.0, 0.01])
 @pytest.mark.parametrize("views", [1, 2])
 @pytest.mark.parametrize(("d", "classes"), [(1, 3), (4, 3), (7, 5), (18, 4), (3, 20)])
-def test_a_bank_is_its_members(core, d, classes, views, mu):
+def test_a_bank_is_its_members(core, d, classes, views, mu, structure):
     """Forecasts, weights and covariances, with weighted examples and sudden large inputs."""
     X, y = logistic_stream(150, views * d, classes)
     X[100] *= 1e4
     weight = np.random.default_rng(1).choice([0.5, 1.0, 1.0, 3.0], size=len(y))
-    f, members = mixture(core, d, classes, views=views, mu=mu), alone(core, d, classes, mu=mu)
+    f = mixture(core, d, classes, views=views, mu=mu, structure=structure)
+    members = alone(core, d, classes, mu=mu, structure=structure)
     rows = [np.ascontiguousarray(X[:, v * d : (v + 1) * d]) for v in range(views)]
     expected = [
         member.run(rows[i // len(ALPHAS) % views], y.astype(np.int_), weight)
@@ -47,12 +53,16 @@ def test_a_bank_is_its_members(core, d, classes, views, mu):
         np.testing.assert_allclose(saved[f"{i}.V"], own.mean(), rtol=0, atol=1e-8)
         if saved[f"{i}.pending"] == 0:
             S = own.covariance()
-            np.testing.assert_allclose(saved[f"{i}.S"], S, rtol=0, atol=1e-8 * np.abs(S).max())
+            kept = saved[f"{i}.A_inverse" if structure == "full" else f"{i}.S"]
+            if structure == "full":  # of which the lower half is kept
+                kept, S = np.tril(kept), np.tril(S)
+            np.testing.assert_allclose(kept, S, rtol=0, atol=1e-8 * np.abs(S).max())
 
 
-def test_tables_single_rows_and_restored_states_are_the_same(core):
+@pytest.mark.parametrize("structure", ["blocks", "full"])
+def test_tables_single_rows_and_restored_states_are_the_same(core, structure):
     X, y = logistic_stream(300, 6, 4)
-    one, two, three = (mixture(core, 6, 4) for _ in range(3))
+    one, two, three = (mixture(core, 6, 4, structure=structure) for _ in range(3))
     table = one.run(X, y.astype(np.int_), None)
     for t in range(len(y)):
         np.testing.assert_array_equal(two.predict(X[t]), table[t])
@@ -62,19 +72,21 @@ def test_tables_single_rows_and_restored_states_are_the_same(core):
             two = three
 
 
-def test_a_state_with_pending_steps_is_taken_in(core):
+@pytest.mark.parametrize("structure", ["blocks", "full"])
+def test_a_state_with_pending_steps_is_taken_in(core, structure):
     """As files have it in which these members were each by themselves."""
     X, y = logistic_stream(203, 5, 3)
-    f, own = mixture(core, 5, 3, SETTINGS[:8]), alone(core, 5, 3, SETTINGS[:8])
+    f = mixture(core, 5, 3, SETTINGS[:8], structure=structure)
+    own = alone(core, 5, 3, SETTINGS[:8], structure=structure)
     for member in own:
         member.run(X, y.astype(np.int_), None)
     f.run(X, y.astype(np.int_), None)
     state = f.state()
     for i in range(8):
         theirs = own[i * len(ALPHAS)].state()
-        assert theirs["pending"] == 3
+        assert theirs["pending"] == {"blocks": 3, "full": 5}[structure]
         state |= {f"{i}.{name}": value for name, value in theirs.items()}
-    g = mixture(core, 5, 3, SETTINGS[:8])
+    g = mixture(core, 5, 3, SETTINGS[:8], structure=structure)
     g.restore(state)
     more, labels = logistic_stream(50, 5, 3)
     expected = f.run(more, labels.astype(np.int_), None)

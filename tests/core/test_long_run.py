@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mixable import GAF
-from mixable.integrals import helmert, softmax
+from mixable.integrals import Pairwise, helmert, ladder, softmax
 
 STEPS, D_FEATURES, K, LAM = 1_000_000, 12, 3, 0.01
 
@@ -119,6 +119,21 @@ def test_so_are_those_of_posteriors_in_lanes(core, kind, most):
     S, A = state["0.S"][:D_FEATURES], np.tril(state["0.A"][:D_FEATURES])
     assert np.linalg.eigvalsh(S).min() > 0
     assert structured_error(S, A + np.tril(A, -1).T, X[::20_000]) < most
+
+
+@pytest.mark.parametrize(("kind", "most"), [("rotated", 4e-7), ("duplicated", 1e-7)])
+def test_so_are_those_of_full_posteriors_in_lanes(core, kind, most):
+    """The errors are 8e-8 and 2e-8 on v3."""
+    X, y = ill_conditioned(kind, 200_000)
+    grid = [(LAM, 1.0, 0.0, 0, False, True, "full", False)] * 2
+    rungs = ladder(Pairwise(), K, 0)
+    f = core.AutoGAF(D_FEATURES, K, grid, [np.inf], (), 0.0, 1.0, 0.0, False, 1, rungs, 1)
+    assert np.isfinite(f.run(X, y.astype(np.int_), None)).all()
+    state = f.state()
+    S, A = np.tril(state["0.A_inverse"]), np.tril(state["0.A"])
+    S, A = S + np.tril(S, -1).T, A + np.tril(A, -1).T
+    assert np.linalg.eigvalsh(S).min() > 0
+    assert largest_error(S, A, X[::20_000]) < most
 
 
 def structured_error(S, A, inputs):

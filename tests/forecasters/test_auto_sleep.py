@@ -158,16 +158,18 @@ def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own(struc
     assert any(lam[i] != lam[leader] for i, leader in woken.items())
 
 
-def test_a_full_posterior_that_does_not_pay_sleeps_and_the_others_never():
-    """Beside cheap ones; it has no teacher of its kind, so it does not wake again."""
+def test_full_posteriors_that_do_not_pay_sleep_together_and_the_others_never():
+    """Beside cheap ones. They are computed at once, so they sleep when none pays; then for good."""
     X, y = logistic_stream(6000, 8, 5, seed=1)
     f = AutoGAF(8, 5)
-    assert f.structures == ("full", *["blocks"] * 7, "full")
+    full = [0, 1, 8]
+    assert [i for i, each in enumerate(f.structures) if each == "full"] == full
     awake = []
     for start in range(0, 6000, 500):
         f.run(X[start : start + 500], y[start : start + 500])
         awake.append(f.awake.reshape(-1)[:27].reshape(9, 3).any(axis=1))
     awake = np.array(awake)
-    assert awake[:, 1:8].all()
-    assert awake[0, [0, 8]].all()
-    assert not awake[-1, [0, 8]].any()
+    assert awake[:, 2:8].all()
+    assert awake[0, full].all()
+    assert not awake[-1, full].any()
+    assert (awake[:, full] == awake[:, :1]).all()

@@ -5,17 +5,20 @@ import math
 
 import numpy as np
 import pytest
+from streams import logistic_stream
 
 from mixable import OGD, AutoGAF, Folklore, bounds, dumps, loads, merge
 from mixable.forecasters import settings
 from mixable.forecasters.settings import (
     AVERAGED,
     AVERAGED_OF_TWO,
+    EARLY_FULL,
     FULL,
     GRID,
     LEADERS,
     MOST_FEATURES_SHARED,
     MOST_GUARDED_WEIGHTS,
+    SQUASHED,
     Choice,
     Expert,
     checked_choice,
@@ -36,8 +39,27 @@ def test_structures_keep_less_as_the_problem_grows():
 
 
 def test_only_the_settings_that_need_it_are_full():
-    chosen = dict(zip(GRID, structures(2, 3), strict=True))
+    grid = (*GRID, SQUASHED)
+    chosen = dict(zip(grid, structures(2, 3, grid), strict=True))
     assert {setting for setting, structure in chosen.items() if structure == "full"} == set(FULL)
+
+
+def test_what_an_early_file_kept_in_blocks_stays_so_when_it_grows():
+    """A block cannot become full; what was full may become a block."""
+    f, g = AutoGAF(3, 4), AutoGAF.__new__(AutoGAF)
+    g._saved_choice = checked_choice(None)
+    g.__init__(3, 4)
+    X, y = logistic_stream(200, 3, 4)
+    assert [each == "full" for each in g.structures] == [s in EARLY_FULL for s in GRID]
+    for model in (f, g):
+        model.run(X, y)
+        before = model.predict(X[0])
+        model.add_class()
+        after = model.predict(X[0])[:4]
+        np.testing.assert_allclose(after / after.sum(), before, atol=0.05)
+        model.run(X, y)
+    assert f.structures == structures(3, 5)
+    assert g.structures == structures(3, 5, GRID, EARLY_FULL)
 
 
 def averaged_experts(f):

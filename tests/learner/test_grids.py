@@ -12,7 +12,9 @@ def test_squashed_views_stand_beside_a_grid_and_not_beside_one_posterior():
     out = grids.linear(GRID, NAMES, {}, standardize=True)
     assert out["grid"][:3] == list(GRID)
     assert out["grid"][3:] == [(lam, 1.0, 0.0) for lam in grids.SQUASHED_LAMS]
-    assert out["views"] == [0, 0, 0, 1, 1]
+    assert out["views"] == [0, 0, 0, 1, 1, 1]
+    numbers = grids.linear(((1.0, 0.0), (0.1, 0.0)), ("lam", "drift"), {}, standardize=True)
+    assert numbers["grid"][2:] == [(lam, 0.0) for lam in grids.SQUASHED_RIDGE_LAMS]
     assert grids.linear(GRID[:1], NAMES, {}, standardize=True) == {"grid": [GRID[0]]}
     assert grids.linear(GRID, NAMES, {}, standardize=False) == {"grid": list(GRID)}
 

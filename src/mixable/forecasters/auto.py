@@ -73,13 +73,13 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     Notes
     -----
     *Sleep.* A posterior costs much if a step takes more than 100,000 multiplications, or if it is
-    full beside others. Nobody sleeps in the first 16 D steps, D the weights of a posterior (at
-    least 512, at most 2,048). Then there is a review every 64 steps. Posteriors with less than 2%
-    of the trust go to sleep unless they have lately been catching up; so do, whatever their trust,
-    all but four, and from step 4,096 on all but the leader. Three never sleep: the guard, the most
-    trusted one that does not drift, and a sentinel that does. Of a sleepy posterior's read-outs,
-    all but the best two rest. One sleeper in turn wakes every 1,024 steps, for 512 steps. It starts
-    from what the most trusted posterior of its kind has learned, with its own lam.
+    full beside others. Small full ones are computed together, and sleep together. Nobody sleeps in
+    the first 16 D steps, D the weights of a posterior (at least 512, at most 2,048). Then, at a
+    review every 64 steps, posteriors with less than 2% of the trust go to sleep unless they are
+    catching up; so do, whatever their trust, all but four, and from step 4,096 on all but the
+    leader. Never: the guard, the most trusted one that does not drift, and a sentinel that does. Of
+    a sleepy posterior's read-outs, all but the best two rest. One sleeper in turn wakes every 1,024
+    steps, for 512. It starts from what the most trusted of its kind has learned, with its own lam.
 
     *Change.* When a posterior that drifts more leads at two reviews in a row, everyone wakes, and
     those with less than 2% of the trust start again in the same way.
@@ -201,7 +201,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     def _with(self, parameters: dict[str, Any]) -> AutoGAF:
         larger = type(self).__new__(type(self))
-        larger._saved_choice = settings.Choice((), None, self._choice.rates)
+        larger._saved_choice = settings.grown(self._choice, self.n_classes, parameters)
         larger.__init__(**parameters)  # type: ignore[misc]
         return larger
 

@@ -50,10 +50,13 @@ AVERAGED_OF_TWO = {GRID[3]: 1.0, GRID[5]: 0.1}
 """The settings whose surrogate is averaged where their posterior is full, those of two classes, and
 the lam that they have then; beta is 1, and there is no drift. Files rely on these."""
 
-FULL = (GRID[0], GRID[-1])
+SQUASHED = (3e-3, 1.0, 0.0)  # a setting of the estimators besides (learner.grids)
+
+FULL = (GRID[0], GRID[-1], GRID[1], SQUASHED)
 """The settings whose posterior is full where that is cheap. They lead where classes are separable,
-and there blocks would lose up to a tenth.
-"""
+and there blocks would lose up to a tenth. Four are computed at once with AVX2."""
+
+EARLY_FULL = FULL[:2]  # of files that do not say what they chose
 
 MOST_FULL_WEIGHTS = 128
 """The most weights (K - 1) d of which the posteriors of FULL are full."""
@@ -82,7 +85,7 @@ MOST_FEATURES_SHARED = 1000
 class Choice(NamedTuple):
     """What a mixture chose by its size. It is saved: the limits above may change, its file not.
 
-    Without structures, or without a guard, these are still to be chosen.
+    Without a guard, that is still to be chosen; files without structures have the early ones.
     """
 
     structures: tuple[str, ...]
@@ -141,12 +144,15 @@ def averaged(parameters: dict[str, Any], structures: Sequence[str]) -> tuple[flo
     )
 
 
+Settings = Sequence[tuple[float, ...]]
+
+
 def structures(
-    n_features: int, n_classes: int, grid: Sequence[tuple[float, ...]] = GRID
+    n_features: int, n_classes: int, grid: Settings = GRID, fullest: Settings = FULL
 ) -> tuple[str, ...]:
     """The structure of each posterior of a grid.
 
-    >>> structures(18, 4)[:2], structures(64, 10)[1:3]
+    >>> structures(18, 4)[1:3], structures(64, 10)[1:3]
     (('full', 'blocks'), ('shared', 'blocks'))
     >>> structures(784, 10)[0], structures(5000, 10)[0]
     ('shared', 'diagonal')
@@ -162,7 +168,7 @@ def structures(
     few = K > 2 and most == "blocks" and numbers > MOST_ALL_IN_BLOCKS
 
     def kept(setting: tuple[float, ...]) -> str:
-        if full and setting in FULL:
+        if full and setting in fullest:
             return "full"
         return "shared" if few and setting not in LEADERS else most
 
@@ -210,13 +216,21 @@ def choose(parameters: dict[str, Any], saved: Choice | None = None) -> Choice:
     """What AutoGAF has with these parameters; where they leave it open, as saved or by size."""
     sizes = parameters["n_features"], parameters["n_classes"]
     structure, guard = parameters["structure"], parameters["guard"]
-    if structure is None and saved is not None and saved.structures:
-        structure = saved.structures
+    if structure is None and saved is not None:
+        structure = saved.structures or structures(*sizes, parameters["grid"], EARLY_FULL)
     kind = None if guard is None else "folklore"
     if guard == "auto":
         kind = saved.guard if saved is not None and saved.guard else guard_kind(*sizes)
     rates = guard is not None if saved is None else saved.rates
     return Choice(checked_structures(structure, parameters["grid"], *sizes), kind, rates)
+
+
+def grown(choice: Choice, n_classes: int, larger: dict[str, Any]) -> Choice:
+    """The choice of a mixture that has grown: what was not full (of so many classes) stays so."""
+    sizes = larger["n_features"], larger["n_classes"], larger["grid"]
+    each = zip(choice.structures, structures(*sizes), structures(*sizes, ()), strict=True)
+    kept = [new if in_mixture(old, n_classes) == "full" else less for old, new, less in each]
+    return Choice(tuple(kept), None, choice.rates)
 
 
 def theory_grid(

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from mixable.forecasters.settings import SQUASHED
 from mixable.learner.kernel_inputs import KernelPlan
 from mixable.learner.shapes import ShapeDesign
 
-SQUASHED_LAMS = (0.1, 0.01)
-"""Settings with these lam, beta 1 and no drift stand in the mixture besides, for inputs that are
-squashed beyond one deviation. Not beside a single posterior."""
+SQUASHED_LAMS = (0.1, 0.01, SQUASHED[0])
+"""Settings with these lam, beta 1 and no drift stand in the mixture of classes besides, for inputs
+that are squashed beyond one deviation. Not beside a single posterior. The last is full where that
+is cheap."""
+
+SQUASHED_RIDGE_LAMS = (0.1, 0.01)
+"""The same for numbers."""
 
 KERNEL_GRID = (
     (0.03, 1.0, 0.0, None),
@@ -142,7 +147,8 @@ def linear(
     out: dict[str, Any] = {"grid": plain}
     if standardize and len(grid) > 1:
         plainest = {"beta": 1.0, "drift": 0.0}
-        rows = [tuple({**plainest, "lam": lam}[name] for name in names) for lam in SQUASHED_LAMS]
+        lams = SQUASHED_LAMS if "beta" in names else SQUASHED_RIDGE_LAMS
+        rows = [tuple({**plainest, "lam": lam}[name] for name in names) for lam in lams]
         squashed = settings(rows)
         views = [0] * len(plain) + [1] * len(squashed)
         out = {"grid": plain + squashed, "views": views}

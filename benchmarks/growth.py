@@ -1,0 +1,177 @@
+"""How time and memory grow with the size: structures one by one, the mixture, and a sweep.
+
+    python benchmarks/growth.py [structures] [ratios] [sweep]
+
+`structures`: one posterior of each structure in tables; the multiply-adds that it needs, as a share
+of what DGEMM does on this machine, or the bytes that it goes through, as a share of what a copy
+does. `ratios`: AutoGAF beside the same mixture of full posteriors.
+`sweep`: the estimators at 24 sizes; which take more than 10 ms an example without saying so. Times
+are processor times. Each takes a few minutes at most: sizes are measured for about a second.
+"""
+
+import os
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import resource
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+
+import mixable as mx
+
+SIZES = {
+    "full": ((10, 2), (100, 2), (1000, 2), (18, 4), (64, 10), (16, 26), (128, 10)),
+    "blocks": ((18, 4), (64, 10), (16, 26), (784, 10), (100, 100), (2000, 3)),
+    "shared": ((18, 4), (64, 10), (784, 10), (784, 1000), (2000, 10), (4000, 10)),
+    "diagonal": ((18, 4), (784, 10), (5000, 10), (5000, 200), (10_000, 1000)),
+}
+
+
+def made(n, d, K, seed=0):
+    """A stream of a linear model."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (X @ rng.normal(size=(d, K)) / d**0.5 * 3 + rng.gumbel(size=(n, K))).argmax(axis=1)
+
+
+def timed(run, X, y, first, budget=0.7):
+    """Seconds an example, after the first few: pieces of as many rows as fit into the budget."""
+    run(X[:first], y[:first])
+    done, seconds = 0, 0.0
+    while seconds < budget and first + done < len(y):
+        rows = slice(first + done, first + done + first)
+        begin = time.process_time()
+        run(X[rows], y[rows])
+        seconds += time.process_time() - begin
+        done += len(y[rows])
+    return seconds / done
+
+
+def machine():
+    """Multiply-adds a second of DGEMM, and bytes a second of a copy."""
+    A, B = np.ones((768, 768)), np.ones((768, 768))
+    large, other = np.ones(2**24), np.ones(2**24)
+
+    def best(work):
+        times = []
+        for _ in range(5):
+            begin = time.process_time()
+            work()
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    gemm = 768**3 / best(lambda: A @ B)
+    copy = 2 * large.nbytes / best(lambda: np.copyto(other, large))
+    return gemm, copy
+
+
+def needed(structure, d, K):
+    """Multiply-adds of a step, and bytes that a diagonal one goes through.
+
+    Matrices are read (n^2), changed and summed up (half of that for each column of the change).
+    """
+    k, D = K - 1, (K - 1) * d
+    if structure == "full":
+        return D * D * (1 + k / 2) + D * D / 2, 0
+    if structure == "diagonal":
+        return 6 * K * d, 8 * 6 * K * d
+    return 2 * (K if structure == "blocks" else 1) * d * d + 2 * K * d, 0
+
+
+def structures():
+    """One posterior of each structure."""
+    gemm, copy = machine()
+    print(f"DGEMM {gemm / 1e9:.1f}e9 multiply-adds a second, copy {copy / 1e9:.1f} GB/s")
+    for structure, sizes in SIZES.items():
+        for d, K in sizes:
+            first = 64 if d * K < 1e6 else 4
+            X, y = made(64 * first if d * K < 1e5 else 8 * first, d, K)
+            f = mx.GAF(d, K, structure=structure, integrator=mx.integrals.Pairwise())
+            seconds = timed(f.run, X, y, first)
+            work, size = needed(structure, d, K)
+            weights = K * d if structure != "full" else (K - 1) * d
+            share = f"{work / seconds / gemm:5.0%} of DGEMM"
+            if structure == "diagonal":
+                share = f"{size / seconds / copy:5.0%} of the copy"
+            row = f"({d:6},{K:5}) {weights:9} weights {1e6 * seconds:10.1f} us, {share}"
+            print(f"{structure:9} {row}", flush=True)
+
+
+def fresh(code):
+    """The numbers that a program prints, in a process of its own."""
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    return [float(number) for number in out.stdout.split()]
+
+
+def memory(d, K):
+    """MB that a process has more with an AutoGAF that has learned 64 examples."""
+    code = f"""
+import numpy as np, mixable as mx
+def used():
+    with open("/proc/self/statm") as numbers:
+        return int(numbers.read().split()[1]) * 4096 / 2**20
+X, y = np.random.default_rng(0).normal(size=(64, {d})), np.arange(64) % {K}
+mx.AutoGAF(2, 2).run(X[:, :2].copy(), y % 2)
+before = used()
+f = mx.AutoGAF({d}, {K})
+f.run(X, y)
+print(used() - before)
+"""
+    return fresh(code)[0]
+
+
+def ratios():
+    """AutoGAF beside the mixture of full posteriors; one of them times nine where nine are too
+    many.
+    """
+    for d, K, n in ((18, 4, 3000), (64, 10, 1024), (16, 26, 1024), (784, 10, 256)):
+        X, y = made(n, d, K)
+        first = 64 if d < 500 else 32
+        own = timed(mx.AutoGAF(d, K).run, X, y, first, 2.0)
+        one = d > 500
+        kind = "nine times one full posterior" if one else "full mixture"
+        if one:
+            f = mx.GAF(d, K, integrator=mx.integrals.Pairwise())
+            full = 9 * timed(f.run, X[:64], y[:64], 32)
+        else:
+            full = timed(mx.AutoGAF(d, K, structure="full").run, X, y, first, 2.0)
+        print(
+            f"({d:3},{K:3}) {1e6 * own:8.1f} us, {kind} {1e6 * full:10.1f} us: {full / own:6.1f} "
+            f"times; {memory(d, K):.0f} MB",
+            flush=True,
+        )
+
+
+def sweep():
+    """The estimators by size, after a few examples."""
+    silent = []
+    for K in (2, 10, 100, 1000):
+        for d in (1, 10, 100, 784, 2000, 5000):
+            X, y = made(512, d, K)
+            for name, kernel in (("default", "auto"), ("linear", None)):
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    model = mx.GAFClassifier(kernel=kernel)
+                    model.partial_fit(X[:2], y[:2], classes=range(K))
+                    first = 64 if d * K <= 20_000 else 4
+                    ms = 1e3 * timed(model.prequential, X[2:], y[2:], first)
+                words = "says so" if said else ""
+                if ms > 10 and not said:
+                    words = "SAYS NOTHING"
+                    silent.append((d, K, name))
+                used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+                print(f"({d:4},{K:4}) {name} {ms:8.2f} ms {words} [{used:.0f} MB]", flush=True)
+    print(f"slow without a word: {silent}")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ("structures", "ratios", "sweep"):
+        print(f"== {name}", flush=True)
+        globals()[name]()
