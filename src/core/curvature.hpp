@@ -99,22 +99,18 @@ class Curvature {
     [[gnu::cold]] bool counters_are_valid() const {
         return n_ >= 0 && n_ < shape_.curvature_capacity();
     }
-    /// Whether the remembered steps have inputs of at most this squared norm, and a sum.
-    [[gnu::cold]] bool contents_are_valid(double largest) const {
+    /// Whether the remembered steps have inputs of at most this squared norm, and a sum; and the
+    /// last of them these inputs, as far as both go back.
+    [[gnu::cold]] bool contents_are_valid(double largest, const double* X, long count) const {
+        for (long t = 1; t <= std::min(count, n_); ++t)
+            if (!std::equal(X + (count - t) * dp, X + (count - t) * dp + d, x_ + (n_ - t) * dp))
+                return false;
         for (long t = 0; t < n_; ++t) {
             const double square = squared_norm(x_ + t * dp, d);
             if (!(square <= largest)) return false;
             for (long i = 0; i < k * k; ++i)
                 if (!(std::fabs(c_[t * k * k + i]) * square <= 1e308)) return false;
         }
-        return true;
-    }
-
-    /// Whether the steps remembered last have these inputs, as far as both go back.
-    [[gnu::cold]] bool ends_with(const double* x, long count) const {
-        for (long t = 1; t <= std::min(count, n_); ++t)
-            if (!std::equal(x + (count - t) * dp, x + (count - t) * dp + d, x_ + (n_ - t) * dp))
-                return false;
         return true;
     }
 

@@ -15,15 +15,6 @@
 
 namespace MIXABLE_ISA {
 
-class Posterior;
-
-/// Knowledge that is a full posterior, however it is kept.
-class InFull {
-   public:
-    virtual ~InFull() = default;
-    virtual Posterior whole() const = 0;
-};
-
 class Posterior final : public State {
    public:
     Posterior(const PosteriorShape& shape, const Blas& blas)
@@ -278,8 +269,7 @@ class Posterior final : public State {
         const double shown = std::max(largest_square(), 1.001e100);
         for (long t = 0; t < n_; ++t)
             if (!(squared_norm(X + t * dp, d) <= shown)) return false;
-        if (!curvature_.contents_are_valid(shown) || !block_is_valid(limit)) return false;
-        if (curvature_.is_kept() && !curvature_.ends_with(X, n_)) return false;
+        if (!curvature_.contents_are_valid(shown, X, n_) || !block_is_valid(limit)) return false;
         for (long i = 0; i < D * D; ++i)  // also those entries that are not used
             if (!(std::fabs(Ainv[i / D * ld + i % D]) <= limit)) return false;
         for (const Panel& p : panels_) {  // the only entries above the diagonal that are used

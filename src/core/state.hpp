@@ -103,4 +103,13 @@ class State : public Knowledge {
     virtual void push(const double* v, const double* F) = 0;
 };
 
+class Posterior;
+
+/// Knowledge that is a full posterior, however it is kept.
+class InFull {
+   public:
+    virtual ~InFull() = default;
+    virtual Posterior whole() const = 0;
+};
+
 }  // namespace MIXABLE_ISA

@@ -224,6 +224,7 @@ def test_a_structured_posterior_keeps_its_logits_when_it_grows(structure):
         ((8, 5), [("features", 1)]),  # the guard goes down gradients
     ],
 )
+@pytest.mark.filterwarnings("ignore:a step of AutoGAF")
 def test_a_mixture_goes_on_well_when_its_structures_change(sizes, grow):
     """Structures depend on the size. What was learned is carried over to the new ones."""
     d, K = sizes

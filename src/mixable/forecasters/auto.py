@@ -153,9 +153,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "n_features": _validate.count(n_features, "n_features"),
             "n_classes": _validate.count(n_classes, "n_classes", least=2),
             "grid": checked_grid(grid, ("lam", "beta", "drift")),
-            "alphas": tuple(
-                _validate.mixability(alpha, "alphas") for alpha in as_list(alphas, "alphas")
-            ),
+            "alphas": tuple(_validate.mixability(a, "alphas") for a in as_list(alphas, "alphas")),
             "guard": guard if guard in (None, "auto") else _validate.scale(guard, "guard"),
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
             "structure": settings.as_given(structure),
@@ -207,10 +205,9 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._saved_choice = settings.checked_choice(state.get("chosen"))
-        state = with_structure(state)
-        parameters = {"surrogate": "tangent", **state["parameters"]}  # early files have none
+        state["parameters"] = {"surrogate": "tangent", **state["parameters"]}  # if it has none
         try:
-            super().__setstate__({**state, "parameters": parameters})
+            super().__setstate__(with_structure(state))
         finally:
             del self._saved_choice
 
