@@ -94,3 +94,12 @@ def test_growth_beyond_the_memory_is_refused_also_before_an_expert_is_born():
     assert f.n_features == 2
     f.add_features(1)
     assert f.predict([0.0, 1.0, 2.0]).shape == (2,)
+
+
+def test_weights_that_have_lost_their_digits_still_give_probabilities():
+    f = ScaleFree(2, 3)
+    f.run(*logistic_stream(20, 2, 3))
+    state = f.__getstate__()
+    state["log_weights"] = np.full_like(state["log_weights"], 1e17)
+    f.__setstate__(state)
+    assert f.predict([0.5, 1.0]).sum() == pytest.approx(1)

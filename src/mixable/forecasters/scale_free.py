@@ -247,4 +247,5 @@ def _log_sum(logs: Array) -> float:
 
 
 def _shares(logs: Array) -> Array:
-    return np.asarray(np.exp(logs - _log_sum(logs)))
+    shares = np.exp(logs - logs.max())
+    return np.asarray(shares / shares.sum())
