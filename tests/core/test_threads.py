@@ -76,7 +76,9 @@ def test_forecasts_may_be_asked_for_by_several_threads():
 
 def test_ctrl_c_stops_a_run_between_two_rows():
     code = """
+import signal
 import numpy as np, mixable
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
 X = np.random.default_rng(0).normal(size=(100_000, 100))
 f = mixable.GAF(100, 5)
 print("ready", flush=True)

@@ -201,7 +201,13 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
         "--out",
         str(tmp_path),
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in a background
+    )
     while len(list((tmp_path / "runs").glob("*.json")) if (tmp_path / "runs").exists() else []) < 3:
         time.sleep(0.02)
         assert process.poll() is None

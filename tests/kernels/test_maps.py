@@ -20,7 +20,7 @@ def test_transform_is_pure_and_learning_is_transforming_row_by_row(kind, rng):
     for z in Z:
         each.append(one.transform(z[None, :])[0])
         features, one = one.learn(z[None, :])
-        assert np.array_equal(features[0], each[-1])
+        np.testing.assert_allclose(features[0], each[-1], rtol=0, atol=1e-15)
     np.testing.assert_allclose(together, each, atol=1e-12)
     np.testing.assert_allclose(after.transform(Z), one.transform(Z), atol=1e-12)
     assert pickle.dumps(start) == before

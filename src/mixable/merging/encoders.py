@@ -29,14 +29,15 @@ def combine(onto: Encoder | None, terms: list[Encoder], base: Encoder | None) ->
         known.update(each.names)
     rest = {key: name for each in terms for key, name in each.names.items() if key not in known}
     known.update(sorted(rest.items()))
-    state = terms[0].__getstate__()
+    state, most = terms[0].__getstate__(), terms[0].limits.values
     state.update(
         n=_sum(onto.n if onto else 0, [each.n for each in terms], base.n if base else 0),
         columns=[each for each in columns if each is not None],
         places=places,
         indicators=max(each.registry.indicators for each in every),
         bag=any(each.registry.bag for each in every),
-        names=[list(each) for each in known.items()][: terms[0].limits.values],
+        keys=np.array(list(known)[:most], dtype=np.uint64),
+        names=list(known.values())[:most],
     )
     made = Encoder.__new__(Encoder)
     made.__setstate__(state)
