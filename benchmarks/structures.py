@@ -88,7 +88,7 @@ def speed():
     print(f"one pass over 268 MB by NumPy: {memory.nbytes / best / 1e3:.1f} GB/s")
 
 
-def vowpal_wabbit(X, y, K, clock=time.perf_counter):
+def vowpal_wabbit(X, y, K, clock=time.process_time):
     """Microseconds to predict and to learn an example that has been parsed, and the log loss."""
     from vowpalwabbit import LabelType, Workspace
 
