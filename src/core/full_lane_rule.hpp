@@ -2,8 +2,6 @@
 // posterior. Here each number is one in each lane.
 #pragma once
 
-#include <limits>
-
 #include "lane_algebra.hpp"
 #include "lane_rule.hpp"
 #include "softmax.hpp"
@@ -52,33 +50,20 @@ class FullLaneRule {
     /// The forecast (K) at the j-th width: smooth_mu(E softmax(Q (m + w))), w ~ N(0, G / (2
     /// alpha)), in closed form (pairwise.hpp).
     void predict(long j, double* out) {
-        const double alpha = settings_.alphas[std::size_t(j)], mu = settings_.mu;
+        const double alpha = settings_.alphas[std::size_t(j)];
         if (std::isinf(alpha)) {
             evaluate(mean_, -1, out, nullptr);
         } else {
             const double factor = 0.5 / alpha;
-            for (long c = 0; c < K * W; c += W) store(out + c, splat(1.0));
-            for (long c = 1; c < K; ++c) {
-                const vec mine = load(mean_ + c * W);
-                vec sum = load(out + c * W);
-                for (long i = 0; i < c; ++i) {
-                    const vec scale = root(1.0 + factor * load(spread_ + (c * K + i) * W));
-                    const vec e = exp((load(mean_ + i * W) - mine) / scale);
-                    sum += e;
-                    store(out + i * W, load(out + i * W) + 1.0 / e);
-                }
-                store(out + c * W, sum);
-            }
-            vec total{};
-            for (long c = 0; c < K * W; c += W) {
-                store(out + c, 1.0 / load(out + c));
-                total += load(out + c);
-            }
-            for (long c = 0; c < K * W; c += W) store(out + c, load(out + c) / total);
+            pairwise_in_lanes(
+                K, mean_,
+                [&](long c) {
+                    const double* row = spread_ + c * K * W;
+                    return [=](long i) { return 1.0 + factor * load(row + i * W); };
+                },
+                out);
         }
-        const vec least = splat(std::numeric_limits<double>::min());
-        for (long c = 0; c < K * W; c += W)
-            store(out + c, max((1 - mu) * load(out + c) + mu / double(K), least));
+        smooth_in_lanes(K, settings_.mu, out);
     }
 
     /// Sets v = (weight / 2) Q^T (p - e_y) at the next leader, and F with the curvature there.

@@ -2,7 +2,6 @@
 // for one posterior. Here each number is one in each lane.
 #pragma once
 
-#include <limits>
 #include <vector>
 
 #include "dense.hpp"
@@ -49,34 +48,20 @@ class LaneRule {
     /// The forecast (K) at the j-th width: smooth_mu(E softmax(m + w)), w ~ N(0, diag(g) / (2
     /// alpha)).
     void predict(const double* m, const double* g, long j, double* out) {
-        const double alpha = settings_.alphas[std::size_t(j)], mu = settings_.mu;
+        const double alpha = settings_.alphas[std::size_t(j)];
         if (std::isinf(alpha)) {
             softmax(m, out);
         } else {
-            // p_c is 1 / sum_j exp(z_j - z_c), and what one pair says of c and of j are inverses.
             const double factor = pi_by_8 * 0.5 / alpha;
-            for (long c = 0; c < K * W; c += W) store(out + c, splat(1.0));
-            for (long c = 1; c < K; ++c) {
-                const vec mine = load(m + c * W), width = 1.0 + factor * load(g + c * W);
-                vec sum = load(out + c * W);
-                for (long i = 0; i < c; ++i) {
-                    const vec scale = root(width + factor * load(g + i * W));
-                    const vec e = exp((load(m + i * W) - mine) / scale);
-                    sum += e;
-                    store(out + i * W, load(out + i * W) + 1.0 / e);
-                }
-                store(out + c * W, sum);
-            }
-            vec total{};
-            for (long c = 0; c < K * W; c += W) {
-                store(out + c, 1.0 / load(out + c));
-                total += load(out + c);
-            }
-            for (long c = 0; c < K * W; c += W) store(out + c, load(out + c) / total);
+            pairwise_in_lanes(
+                K, m,
+                [&](long c) {
+                    const vec own = 1.0 + factor * load(g + c * W);
+                    return [=](long i) { return own + factor * load(g + i * W); };
+                },
+                out);
         }
-        const vec least = splat(std::numeric_limits<double>::min());
-        for (long c = 0; c < K * W; c += W)
-            store(out + c, max((1 - mu) * load(out + c) + mu / double(K), least));
+        smooth_in_lanes(K, settings_.mu, out);
     }
 
     /// Sets v = (weight / 2) (p - e_y) at the next leader, and the curvature f there.

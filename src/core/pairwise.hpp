@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "dense.hpp"
 
@@ -39,6 +40,36 @@ void pairwise(long K, const double* m, Variance&& variance, double* p) {
     }
     for (long c = 0; c < K; ++c) total += p[c] = 1.0 / p[c];
     for (long c = 0; c < K; ++c) p[c] /= total;
+}
+
+/// The same with a number in each lane (K vectors of m and p): spread(c)(i) = 1 + (pi/8) v_ci.
+template <class Spread>
+void pairwise_in_lanes(long K, const double* m, Spread&& spread, double* p) {
+    for (long c = 0; c < K * W; c += W) store(p + c, splat(1.0));
+    for (long c = 1; c < K; ++c) {
+        const auto with = spread(c);
+        const vec mine = load(m + c * W);
+        vec sum = load(p + c * W);
+        for (long i = 0; i < c; ++i) {
+            const vec e = exp((load(m + i * W) - mine) / root(with(i)));
+            sum += e;
+            store(p + i * W, load(p + i * W) + 1.0 / e);
+        }
+        store(p + c * W, sum);
+    }
+    vec total{};
+    for (long c = 0; c < K * W; c += W) {
+        store(p + c, 1.0 / load(p + c));
+        total += load(p + c);
+    }
+    for (long c = 0; c < K * W; c += W) store(p + c, load(p + c) / total);
+}
+
+/// p = (1 - mu) p + mu / K in each lane, and above 0.
+inline void smooth_in_lanes(long K, double mu, double* p) {
+    const vec least = splat(std::numeric_limits<double>::min());
+    for (long c = 0; c < K * W; c += W)
+        store(p + c, max((1 - mu) * load(p + c) + mu / double(K), least));
 }
 
 /// p as above, and off the diagonal of `slope` (K x K) the rates dp_a / dm_b, made symmetric and at
