@@ -270,13 +270,15 @@ def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -
         return total[2 * window :] - total[window:-window]
 
     forecast, outcomes, noise = sums(p), sums(came), np.sqrt(sums(p * (1 - p)))
+    running = sums((np.cumsum(came) - came + 0.5) / (np.arange(len(came)) + 1.5))
     rate, after = window * came.mean(), slice(window, None)
     ratio, error = forecast / outcomes, (forecast - outcomes) / noise
     print(
         f"{name}: came {came[after].mean():.4f}, forecast {p[after].mean():.4f}; over all windows "
         f"of {window:,}: forecast / outcomes {ratio.min():.2f} to {ratio.max():.2f}, that is "
         f"{error.min():.1f} to {error.max():.1f} deviations of chance; outcomes / their mean "
-        f"{(outcomes / rate).min():.2f} to {(outcomes / rate).max():.2f}"
+        f"{(outcomes / rate).min():.2f} to {(outcomes / rate).max():.2f}; the rate so far "
+        f"/ outcomes {(running / outcomes).min():.2f} to {(running / outcomes).max():.2f}"
     )
     return np.array([p[after].sum(), came[after].sum()])
 
