@@ -191,10 +191,21 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
         raise damaged(f"is damaged: {error}") from error
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise damaged("is damaged: its checksum does not fit its contents")
+    return _described(metadata, tensors, len(data), where)
+
+
+def _described(
+    metadata: dict[str, str], tensors: dict[str, np.ndarray[Any, Any]], size: int, where: str
+) -> Any:
+    """The model that the contents of a file of some size describe, which are checked here."""
+
+    def damaged(what: str) -> DamagedFileError:
+        return DamagedFileError(f"{where} {what}")
+
     wanted = metadata.get("class")
     if wanted in PARTS:
         raise damaged(f"holds a {wanted}, which is a part of a model and not one")
-    allowed = _validate.allowance.set(SPARE_MEMORY + 64.0 * len(data))
+    allowed = _validate.allowance.set(SPARE_MEMORY + 64.0 * size)
     try:
         model = decode(json.loads(metadata["model"]), tensors)
         if tensors:

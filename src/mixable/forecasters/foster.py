@@ -145,8 +145,8 @@ class Foster(KeepingForecaster):
 
     def _logits(self, V: Array) -> Array:
         """Logits (m, n, K) of all examples under each particle (m, k d)."""
-        arrays = self._X, V.reshape(self._V.shape), helmert(self.n_classes)
-        return np.asarray(np.einsum("nd,mkd,ck->mnc", *arrays, optimize=True))
+        m, k, d = self._V.shape
+        return np.asarray(self._X @ V.reshape(m, k, d).swapaxes(1, 2) @ helmert(k + 1).T)
 
     def _move(self, V: Array, rng: np.random.Generator) -> Array:
         """One hit-and-run step of every particle.
