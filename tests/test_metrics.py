@@ -1,5 +1,6 @@
 """mixable.metrics against scikit-learn's and against definitions."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -85,6 +86,25 @@ def test_bad_input():
     with pytest.raises(TypeError, match="integer"):
         metrics.Scores().update([0.5, 0.5], "a")
     assert np.isnan(metrics.Scores().log_loss)
+
+
+@pytest.mark.parametrize("weight", [1e280, 1e281, 1e300, 1e308])
+def test_scores_that_count_a_weight_can_be_copied(weight):
+    """Found by tests/fuzz_api.py: the scores of a weight of 1e308 could not be loaded."""
+    scores = metrics.Scores(bins=1)
+    counts = (
+        lambda: scores.update([0.5, 0.5], 0, weight),
+        lambda: scores.update_many([[0.5, 0.5]], [1], [weight]),
+    )
+    for count in 2 * counts:
+        if weight > 1e280:
+            with pytest.raises(ValueError, match="weight"):
+                count()
+        else:
+            count()
+    twin = copy.deepcopy(scores)
+    assert twin.n == scores.n == (4 if weight == 1e280 else 0)
+    assert twin.n == 0 or twin.log_loss == scores.log_loss == pytest.approx(np.log(2))
 
 
 def test_string_labels_and_rows_of_one_who_knew_no_class():

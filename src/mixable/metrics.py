@@ -36,6 +36,9 @@ Classes = Sequence[Hashable] | None  # labels of the columns; None is 0..K-1
 LEAST = float(np.finfo(np.float64).eps)
 """The least probability that a label is charged for."""
 
+LARGEST_WEIGHT = 1e280
+"""Of a forecast: the sums over 2^53 of them are finite, and can be saved."""
+
 
 class Scores(Mergeable):
     """Scores of a stream of probabilities, updated one forecast at a time, in constant memory.
@@ -88,7 +91,7 @@ class Scores(Mergeable):
 
         A label without a probability is one that the forecaster did not know.
         """
-        weight = _validate.weight(weight)
+        weight = _validate.real(weight, "weight", least=0, most=LARGEST_WEIGHT)
         labels: Sequence[Hashable]
         if isinstance(p, Mapping):
             labels = list(p)
@@ -120,6 +123,7 @@ class Scores(Mergeable):
         values, positions = _table(p, y, classes)
         weights = _validate.weights(weight, len(values))
         weights = np.ones(len(values)) if weights is None else weights
+        _validate.refuse(weights > LARGEST_WEIGHT, weights, "weight", "at most 1e280 can be summed")
         self._add(values, positions, weights)
         columns = range(values.shape[1]) if classes is None else _plain(classes, "classes")
         self._classes.add(values, weights, columns=columns, y=_plain(y, "y"))
