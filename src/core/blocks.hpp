@@ -201,7 +201,7 @@ class Blocks final : public State, public InBlocks {
         for (long t = 0; t < n_; ++t)
             if (!(squared_norm(X + t * dp, d) <= shown)) return false;
         for (long i = 0; i < k * dp; ++i)
-            if (!(reach * std::fabs(V[i]) <= limit)) return false;
+            if (!(std::max(reach, 1.0) * std::fabs(V[i]) <= limit)) return false;
         for (long i = 0; i < n_ * s; ++i) {
             if (!(roots_[i] >= 0 && roots_[i] * roots_[i] <= 1.001 * most_curvature)) return false;
             for (long l = 0; l < d; ++l)

@@ -141,7 +141,7 @@ class Diagonal final : public State {
             for (long l = 0; l < d; ++l) {
                 const double variance = S[c * dp + l];
                 if (!(variance >= 0 && variance * square <= limit)) return false;
-                if (!(reach * std::fabs(V[c * dp + l]) <= limit)) return false;
+                if (!(std::max(reach, 1.0) * std::fabs(V[c * dp + l]) <= limit)) return false;
             }
         return true;
     }

@@ -216,7 +216,7 @@ class Growing final : public State {
         if (long(places_.size()) < n) return false;
         for (long c = 0; c < k; ++c)
             for (long i = 0; i < n; ++i)
-                if (!(reach * std::fabs(V[c * stride_ + i]) <= limit)) return false;
+                if (!(std::max(reach, 1.0) * std::fabs(V[c * stride_ + i]) <= limit)) return false;
         for (long t = 0; t < pending_; ++t)
             for (long i = 0; i < n; ++i)
                 if (!(reach * std::fabs(Q[t * stride_ + i]) <= std::sqrt(limit))) return false;

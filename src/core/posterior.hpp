@@ -302,7 +302,7 @@ class Posterior final : public State {
         Buffer now(D);
         mean(now);
         for (long i = 0; i < D; ++i)
-            if (!(reach * std::fabs(now[i]) <= limit)) return false;
+            if (!(std::max(reach, 1.0) * std::fabs(now[i]) <= limit)) return false;
         for (long c = 0; c < n_ * k; ++c) {
             double most = 0;
             for (long i = 0; i < D; ++i) most = std::max(most, reach * std::fabs(P[c * ld + i]));

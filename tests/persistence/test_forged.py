@@ -181,6 +181,19 @@ def test_a_forged_model_is_refused(what):
         persistence.from_bytes(forge(data, change))
 
 
+@pytest.mark.parametrize("structure", ["full", "blocks", "shared", "diagonal"])
+def test_a_forged_mean_is_refused_also_where_inputs_must_be_tiny(structure):
+    """Found by tests/fuzz_files.py: the mean times the largest input was compared with the limit,
+    and a sum over the classes overflowed.
+    """
+    model = mx.Folklore(3, 3, lam=1e-150, structure=structure)
+    model.run(1e-70 * X, np.arange(20) % 3)
+    data = persistence.to_bytes(model)
+    assert np.isfinite(persistence.from_bytes(data).coef).all()
+    with pytest.raises(persistence.DamagedFileError):
+        persistence.from_bytes(forge(data, set_tensor("state.V", (slice(None), 0), 1e308)))
+
+
 def test_parts_of_models_are_no_models():
     data = (FOLDER / "GAFClassifier.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
