@@ -10,31 +10,33 @@
 
 namespace MIXABLE_ISA {
 
-/// A GAF posterior, read at several hedge widths alpha.
+/// A GAF posterior, read at several hedge widths alpha, over `wider`.
 template <class Rule>
 class GafReadings : public Readings<long> {
    public:
-    GafReadings(Rule rule, std::vector<double> alphas)
-        : rule_(std::move(rule)), alphas_(std::move(alphas)) {}
+    GafReadings(Rule rule, std::vector<double> alphas, double wider = 1)
+        : rule_(std::move(rule)), alphas_(std::move(alphas)), wider_(wider) {}
     long count() const override { return long(alphas_.size()); }
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
-    void read(long j, double* p) override { rule_.predict(alphas_[std::size_t(j)], p); }
+    void read(long j, double* p) override { rule_.predict(alphas_[std::size_t(j)] / wider_, p); }
     void learn(long y, double weight, double* v, double* F) override {
         rule_.learn(y, weight, v, F);
     }
     double width(long) const override { return 0.5; }
-    std::optional<std::pair<LaneRule::Settings, double>> in_lanes() const override {
+    std::optional<std::pair<LaneRule::Settings, LaneRule::Own>> in_lanes() const override {
         if constexpr (std::is_same_v<Rule, ClassGafRule>)
-            return {{{rule_.outputs, alphas_, rule_.mu()}, rule_.beta()}};
+            return {{{rule_.outputs, alphas_, rule_.mu()}, {rule_.beta()}}};
         if constexpr (std::is_same_v<Rule, GafRule>)
             if (rule_.is_in_closed_form())
-                return {{{rule_.outputs, alphas_, rule_.mu(), true}, rule_.beta()}};
+                return {{{rule_.outputs, alphas_, rule_.mu(), true},
+                         {rule_.beta(), rule_.is_averaged(), wider_}}};
         return {};
     }
 
    private:
     Rule rule_;
     std::vector<double> alphas_;
+    double wider_;
 };
 
 /// A guard: one reading.

@@ -37,6 +37,9 @@ class Averaged {
         for (long c = 0; c < K_; ++c) mask_[c] = 1.0;
     }
 
+    static constexpr int most = 10;         // steps
+    static constexpr double enough = 0.01;  // deviations that the mean still moves
+
     /// v and F of State::push for the example (y, weight), as in GafRule::learn.
     void learn(const Softmax& softmax, const double* m, long y, double weight, double beta,
                double* v, double* F) {
@@ -57,9 +60,6 @@ class Averaged {
     }
 
    private:
-    static constexpr int most = 10;
-    static constexpr double enough = 0.01;  // deviations that the mean still moves
-
     /// The difference of the two logits is sqrt(2) m + C w.
     void learn_of_two(const Softmax& softmax, double m, long y, double weight, double beta,
                       double* v, double* F) const {

@@ -19,7 +19,7 @@ class Bank {
         for (std::size_t lane = 0; lane < members_.size(); ++lane) {
             members_[lane]->lanes = lanes_;
             members_[lane]->lane = long(lane);
-            lanes_->set_beta(long(lane), members_[lane]->readings->in_lanes()->second);
+            lanes_->set(long(lane), members_[lane]->readings->in_lanes()->second);
             one_view_ = one_view_ && members_[lane]->offset == members_[0]->offset;
         }
     }

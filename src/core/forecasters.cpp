@@ -40,12 +40,11 @@ void say_who_tires(std::vector<Plan<long>>& plans, std::optional<bool> sleep) {
 Plan<long> plan_of(const GafMember& member, long d, long K, const GafReading& reading) {
     const PosteriorShape shape = shape_for(K, d, member.lam, member.drift, member.structure, false);
     std::unique_ptr<Readings<long>> readings;
-    if (shape.structure == Structure::full && member.averaged) {
-        std::vector<double> alphas = reading.alphas;
-        for (double& alpha : alphas) alpha /= 4;
+    if (shape.structure == Structure::full && member.averaged)
         readings = std::make_unique<GafReadings<GafRule>>(
-            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder, Surrogate::averaged), alphas);
-    } else if (shape.rank > 0)
+            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder, Surrogate::averaged),
+            reading.alphas, 4.0);
+    else if (shape.rank > 0)
         readings = std::make_unique<GafReadings<GafRule>>(
             GafRule(K, member.beta, 1.0, reading.mu, reading.ladder), reading.alphas);
     else

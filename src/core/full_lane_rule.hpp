@@ -32,6 +32,7 @@ class FullLaneRule {
     vec beta;
 
     long count() const { return long(settings_.alphas.size()); }
+    void set(long lane, const LaneRule::Own& own) { beta[lane] = own.beta; }
 
     /// Reads m (k) and G (k x k).
     void begin(const double* m, const double* G) {

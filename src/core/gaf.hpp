@@ -62,9 +62,11 @@ class GafRule {
 
     double beta() const { return beta_; }
     double mu() const { return mu_; }
-    /// Whether it takes no points, and its surrogate is the tangent one.
+    bool is_averaged() const { return surrogate_ == Surrogate::averaged; }
+    /// Whether it takes no points, and its surrogate is one that there is in lanes.
     bool is_in_closed_form() const {
-        return surrogate_ == Surrogate::tangent && Expectation::is_in_closed_form(*ladder_);
+        const bool suits = surrogate_ == Surrogate::tangent || (is_averaged() && outputs == 2);
+        return suits && Expectation::is_in_closed_form(*ladder_);
     }
 
     void begin(const double* m, const double* G, long step) {

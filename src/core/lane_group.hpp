@@ -5,6 +5,7 @@
 #include "full_lane_rule.hpp"
 #include "lane_rule.hpp"
 #include "lanes.hpp"
+#include "two_lane_rule.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -14,7 +15,7 @@ class LaneGroup {
     /// Numbers of a forecast, and how many widths it is read at.
     virtual long outputs() const = 0;
     virtual long count() const = 0;
-    virtual void set_beta(long lane, double beta) = 0;
+    virtual void set(long lane, const LaneRule::Own& own) = 0;
     /// What is known in a lane; it starts with nothing.
     virtual std::unique_ptr<Knowledge> make(long lane, const PosteriorShape& shape) const = 0;
 
@@ -34,7 +35,7 @@ class LaneGroupOf final : public LaneGroup {
         : lanes_(std::make_shared<Lanes>(shape.k, shape.d, blas)), rule_(settings) {}
     long outputs() const override { return rule_.K; }
     long count() const override { return rule_.count(); }
-    void set_beta(long lane, double beta) override { rule_.beta[lane] = beta; }
+    void set(long lane, const LaneRule::Own& own) override { rule_.set(lane, own); }
     std::unique_ptr<Knowledge> make(long lane, const PosteriorShape& shape) const override {
         return std::make_unique<Lane>(lanes_, lane, shape);
     }
@@ -57,6 +58,9 @@ class LaneGroupOf final : public LaneGroup {
 inline std::shared_ptr<LaneGroup> make_lane_group(const PosteriorShape& shape,
                                                   const LaneRule::Settings& settings,
                                                   const Blas& blas) {
+    if (settings.full && settings.classes == 2)
+        return std::make_shared<LaneGroupOf<FullLanes, FullLane, TwoLaneRule>>(shape, settings,
+                                                                               blas);
     if (settings.full)
         return std::make_shared<LaneGroupOf<FullLanes, FullLane, FullLaneRule>>(shape, settings,
                                                                                 blas);

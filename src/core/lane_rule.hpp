@@ -22,6 +22,12 @@ class LaneRule {
                    mu == other.mu;
         }
     };
+    /// What the rule of one lane has of its own.
+    struct Own {
+        double beta;
+        bool averaged = false;  // whether its surrogate is that of averaged.hpp
+        double wider = 1;       // it is read at the widths over this
+    };
 
     explicit LaneRule(const Settings& settings)
         : K(settings.classes),
@@ -36,6 +42,7 @@ class LaneRule {
     vec beta;
 
     long count() const { return long(settings_.alphas.size()); }
+    void set(long lane, const Own& own) { beta[lane] = own.beta; }
 
     /// Reads m and g (K), for what follows without them.
     void begin(const double* m, const double* g) {

@@ -20,8 +20,10 @@ class Readings {
     virtual void begin(const double* m, const double* G, long step) = 0;
     virtual void read(long j, double* out) = 0;
     virtual void learn(Outcome y, double weight, double* v, double* F) = 0;
-    /// Of a rule that lane_rule.hpp has too: its settings, and beta.
-    virtual std::optional<std::pair<LaneRule::Settings, double>> in_lanes() const { return {}; }
+    /// Of a rule that there is in lanes, too: its settings, and what it has of its own.
+    virtual std::optional<std::pair<LaneRule::Settings, LaneRule::Own>> in_lanes() const {
+        return {};
+    }
     /// What A^-1 is to be multiplied by to be the covariance of the weights.
     virtual double width(long j) const = 0;
     /// Whether what it reads means something yet.

@@ -5,12 +5,14 @@ import pytest
 from streams import logistic_stream
 
 from mixable.integrals import Pairwise, ladder
+from mixable.surrogates import SURROGATES
 
 # Enough for a bank in every build, and one or more that are left over.
 SETTINGS = [
     (10.0 ** -(i % 5), 0.5 + 0.25 * (i % 4), [0.0, 1e-3, 0.0, 0.1, 0.0][i % 5]) for i in range(11)
 ]
 ALPHAS = [4.0, 16.0, np.inf]
+AVERAGED = SURROGATES.index("averaged")
 
 
 def mixture(core, d, classes, settings=SETTINGS, views=1, mu=0.0, structure="blocks"):
@@ -91,3 +93,36 @@ def test_a_state_with_pending_steps_is_taken_in(core, structure):
     more, labels = logistic_stream(50, 5, 3)
     expected = f.run(more, labels.astype(np.int_), None)
     np.testing.assert_allclose(g.run(more, labels.astype(np.int_), None), expected, atol=1e-10)
+
+
+def of_two_classes(core, d, settings, averaged, views=1, mu=0.0):
+    pairs = zip(settings, averaged, strict=True)
+    grid = [(*s, i % views, False, True, "full", a) for i, (s, a) in enumerate(pairs)]
+    rungs = ladder(Pairwise(), 2, 0)
+    return core.AutoGAF(d, 2, grid, ALPHAS, (), mu, 1.0, 0.0, False, 1, rungs, views)
+
+
+@pytest.mark.parametrize("averaged", [[], [3, 5], range(11)])
+@pytest.mark.parametrize(("d", "views", "mu"), [(1, 1, 0.0), (7, 1, 0.01), (12, 2, 0.0)])
+def test_two_classes_each_lane_with_its_own_surrogate(core, d, views, mu, averaged):
+    """Averaged posteriors are read at a quarter of each alpha."""
+    X, y = logistic_stream(150, views * d, 2)
+    X[100] *= 1e4
+    y[40:50] = 1 - y[40:50]  # surprises
+    weight = np.random.default_rng(1).choice([0.5, 1.0, 1.0, 3.0], size=len(y))
+    has = [i in averaged for i in range(len(SETTINGS))]
+    f = of_two_classes(core, d, SETTINGS, has, views, mu)
+    rungs = ladder(Pairwise(), 2, 0)
+    members = [
+        core.GAF(d, 2, lam, beta, alpha / 4**a, mu, drift, rungs, surrogate=AVERAGED * a)
+        for (lam, beta, drift), a in zip(SETTINGS, has, strict=True)
+        for alpha in ALPHAS
+    ]
+    rows = [np.ascontiguousarray(X[:, v * d : (v + 1) * d]) for v in range(views)]
+    expected = [
+        member.run(rows[i // len(ALPHAS) % views], y.astype(np.int_), weight)
+        for i, member in enumerate(members)
+    ]
+    for t, each in enumerate(np.stack(expected, axis=1)):
+        np.testing.assert_allclose(f.components(X[t])[:, 1:], each, rtol=0, atol=1e-9)
+        f.learn(X[t], int(y[t]), float(weight[t]))
