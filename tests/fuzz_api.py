@@ -224,14 +224,14 @@ def one_call(subject: Subject, rng: Rng) -> bool:
                 busy=True,
             )
 
-    verb = rng.integers(10)
-    if verb < 2:
+    verb = rng.integers(20)
+    if verb < 5:
         x = row(rng, subject.width, inside)
         accepted, _ = call(
             lambda: subject.predict(x), "predict", probabilities=probabilities, busy=True
         )
         changes = False
-    elif verb < 6 or subject.dictionaries or subject.scores:
+    elif verb < 13 or subject.dictionaries or subject.scores:
         x, y, w = (
             row(rng, subject.width, inside),
             outcome(rng, subject.K, inside),
@@ -244,7 +244,7 @@ def one_call(subject: Subject, rng: Rng) -> bool:
             busy=True,
         )
         changes = accepted
-    elif verb < 8:
+    elif verb < 17:
         n = int(rng.integers(1, 4 if subject.slow else 10 if subject.by_row else 30))
         X = good_rows(rng, n, subject.width)
         y = rng.integers(subject.K, size=n) if subject.K else rng.normal(size=n)
@@ -295,7 +295,7 @@ def one_call(subject: Subject, rng: Rng) -> bool:
         changes = (
             accepted or getattr(subject.model, "steps", 0) != steps
         )  # what is beyond double precision stops between two rows
-    elif verb == 8:
+    elif verb < 19:
         accepted, _ = call(lambda: subject.grow(rng), "grow", probabilities=False)
         changes = accepted
     else:

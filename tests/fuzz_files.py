@@ -61,8 +61,8 @@ def attempt(what: Callable[[], Any], name: str) -> Any:
     return out
 
 
-def use(model: Any, *, grow: bool = True) -> None:
-    """Predict, learn, run and grow."""
+def use(model: Any, *, briefly: bool = False) -> None:
+    """Predict, learn, run and grow; or, briefly, predict and learn."""
     if isinstance(model, mx.metrics.Scores):
         attempt(lambda: model.update([0.5, 0.5], 0), "update")
         if model.n:
@@ -72,9 +72,9 @@ def use(model: Any, *, grow: bool = True) -> None:
             )
         attempt(lambda: len(model.reliability()), "reliability")
     elif hasattr(model, "learn_one"):
-        use_dictionaries(model)
+        use_dictionaries(model, briefly=briefly)
     elif hasattr(model, "partial_fit"):
-        use_estimator(model)
+        use_estimator(model, briefly=briefly)
     elif isinstance(model, mx.SparseGAF):
         fuzz_sparse.use(model, attempt)
     elif isinstance(model, mx.records.Encoder):
@@ -83,10 +83,10 @@ def use(model: Any, *, grow: bool = True) -> None:
             attempt(lambda: model.commit(model.encode(record)), "encode")
         attempt(lambda: model.describe() and None, "describe")
     else:
-        use_forecaster(model, grow=grow)
+        use_forecaster(model, briefly=briefly)
 
 
-def use_dictionaries(model: Any) -> None:
+def use_dictionaries(model: Any, *, briefly: bool) -> None:
     classes = hasattr(model, "predict_proba_one")
     x = {"one": 0.5, "two": -1.0}
     for step in range(3):
@@ -97,29 +97,31 @@ def use_dictionaries(model: Any) -> None:
         y: Any = (True, False, "new")[step] if classes else 0.5
         features = {**x, "three": 2.0} if step == 2 else x
         attempt(lambda features=features, y=y: model.learn_one(features, y), "learn_one")
-    for _ in range(20):
+    for _ in range(0 if briefly else 20):
         attempt(lambda: model.learn_one(x, True if classes else 0.5), "learn_one")
 
 
-def use_estimator(model: Any) -> None:
+def use_estimator(model: Any, *, briefly: bool) -> None:
     classes = hasattr(model, "predict_proba")
     d = int(getattr(model, "n_features_in_", 2))
     X = np.random.default_rng(0).normal(size=(20, d))
     kinds = model.classes_ if classes and hasattr(model, "learner_") else np.array([0, 1])
     y = kinds[np.arange(20) % len(kinds)] if classes else X[:, 0]
-    for rows in (X[:1], X):
+    for rows in (X[:1],) if briefly else (X[:1], X):
         attempt(
             lambda rows=rows: (model.predict_proba if classes else model.predict)(rows),
             "predict_proba" if classes else "predict",
         )
         attempt(lambda rows=rows: model.partial_fit(rows, y[: len(rows)]) and None, "partial_fit")
+    if briefly:
+        return
     attempt(lambda: model.predict(X) if not classes else model.predict_proba(X), "predict")
     for name in ("coef_", "intercept_", "coef_std_"):
         attempt(lambda name=name: getattr(model, name, None), name)
     attempt(lambda: model.report() and None, "report")
 
 
-def use_forecaster(model: Any, *, grow: bool) -> None:
+def use_forecaster(model: Any, *, briefly: bool) -> None:
     d = int(getattr(model, "_row_length", model.n_features))
     if d > 1000:  # honest sizes are small here; this one was confirmed by arrays of its own
         return
@@ -133,14 +135,14 @@ def use_forecaster(model: Any, *, grow: bool) -> None:
     attempt(lambda: model.learn(X[0], y[0]), "learn")
     attempt(lambda: model.predict(X[1]), name)
     attempt(lambda: model.run(X, y), name + " by run")
+    if briefly:
+        return
     attempt(lambda: model.learn(1e3 * X[1], y[1], 1e3), "learn")
     attempt(lambda: model.predict(1e3 * X[1]), name)
     attempt(lambda: getattr(model, "coef", None), "coef")
     if hasattr(model, "std"):
         attempt(lambda: model.std(X[0]), "std")
         attempt(lambda: model.interval(X[0]), "interval")
-    if not grow:
-        return
     if hasattr(model, "add_features"):
         attempt(lambda: model.add_features(1), "add_features")
         attempt(
@@ -173,7 +175,7 @@ def try_case(kind: str, seed: int, case: int) -> bool:
             twin = persistence.from_bytes(again)
         except Exception as error:
             raise FoundError(f"what was saved does not load: {error}") from error
-        use(twin, grow=not isinstance(twin, SLOW))
+        use(twin, briefly=True)
     return True
 
 

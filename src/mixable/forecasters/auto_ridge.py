@@ -152,6 +152,10 @@ class AutoRidge(Ensemble):
         ]
 
     @property
+    def _n_experts(self) -> int:
+        return len(self._settings) * len(self.tails) * len(self.noises)
+
+    @property
     def _settings(self) -> tuple[tuple[float, float], ...]:
         return self.grid + self.robust
 

@@ -65,9 +65,13 @@ class Ensemble(CompiledForecaster):
         members = [name.removesuffix("awake") for name in awake]
         return dict.fromkeys(members, "full")
 
+    @property
+    def _n_experts(self) -> int:
+        return len(self.experts)
+
     def _claim_memory(self, width: int) -> None:
         """Refuse more rows, experts of `width` numbers and settings than there is room for."""
-        n = len(self.experts)
+        n = self._n_experts
         # The core's buffers have some 64 + 16 rows.
         numbers = 100.0 * self._row_length + 100.0 * n * width
         what = f"{type(self).__name__} with {self._n_views} views and {n} experts"
@@ -139,7 +143,7 @@ class Ensemble(CompiledForecaster):
     def _head_of_report(self, loss: str) -> list[str]:
         """Return the first lines of a report: who leads, and who is awake."""
         awake, trust = self.awake, self.trust
-        order = np.argsort(-trust, kind="stable")
+        order, experts = np.argsort(-trust, kind="stable"), self.experts
         lines = [
             f"{type(self).__name__} after {self.steps} examples of {self.n_features} features: "
             f"{np.count_nonzero(awake)} of {len(awake)} experts are awake.",
@@ -148,7 +152,7 @@ class Ensemble(CompiledForecaster):
             "trust  expert",
         ]
         return lines + [
-            f"{trust[i]:5.1%}  {in_words(self.experts[i])}{self._view_in_words(i)}"
+            f"{trust[i]:5.1%}  {in_words(experts[i])}{self._view_in_words(i)}"
             for i in order[:5]
             if trust[i] > 0
         ]
