@@ -124,7 +124,7 @@ class Posterior final : public State {
         for (long i = 0; i < k; ++i) {
             solve_transposed(rank, C, sr, L + i * sr);
             for (long j = 0; j < rank; ++j) check += 0 * L[i * sr + j];
-            check += 0 * v[i];
+            check += 0 * (1e108 * v[i]);  // NaN above 1e200: V must stay below what may be loaded
         }
         if (!(check == 0 && (shape_.drift == 0 || gain < 1e14))) refuse_example();
         // Beyond, nothing is left of the other directions of A.
@@ -206,7 +206,7 @@ class Posterior final : public State {
         }
         place(Ainv);
         for (long i = 0; i < D0; ++i) V[i / other.d * dp + i % other.d] += mean[i];
-        if (!exchange) regulariser_ = other.regulariser_;
+        if (!exchange) regulariser_ = curvature_.is_kept() ? other.regulariser_ : 0.0;
         steps_ = other.steps_;
         since_refresh_ = other.since_refresh_;
     }

@@ -121,7 +121,7 @@ inline bool can_be_inverse(long n, const double* M, const double* S) {
         trace += M[i] * S[i];
         size += std::fabs(M[i] * S[i]);
     }
-    return trace <= 1.01 * double(n) + 1e-6 * size;
+    return size <= 1e300 && trace <= 1.01 * double(n) + 1e-6 * size;  // infinite if forged
 }
 
 /// Whether a matrix, which is used up, has a positive diagonal up to `largest` and, with that

@@ -194,6 +194,13 @@ def test_a_forged_mean_is_refused_also_where_inputs_must_be_tiny(structure):
         persistence.from_bytes(forge(data, set_tensor("state.V", (slice(None), 0), 1e308)))
 
 
+def test_a_forged_precision_whose_product_with_its_inverse_overflows_is_refused():
+    """Found by tests/fuzz_files.py: infinity is not above infinity."""
+    data = persistence.to_bytes(mx.Folklore(2, 3, lam=0.01))
+    with pytest.raises(persistence.DamagedFileError):
+        persistence.from_bytes(forge(data, set_tensor("state.A", (3, 3), 1e308)))
+
+
 def test_parts_of_models_are_no_models():
     data = (FOLDER / "GAFClassifier.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
