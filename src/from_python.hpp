@@ -40,7 +40,8 @@ inline const Blas& scipy_blas() {
     return blas;
 }
 
-/// (kind, reach, m, points (k x m) or None, weights (m) or None, seed): see mixable.integrals.Rung.
+/// (kind, reach, m, points (k x m, 1 x m of an envelope) or None, weights (m) or None, seed): see
+/// mixable.integrals.Rung.
 inline Rung rung_from(nb::handle h, long k) {
     const nb::tuple t = nb::cast<nb::tuple>(h);
     const auto kind = nb::cast<std::string>(t[0]);
@@ -49,15 +50,17 @@ inline Rung rung_from(nb::handle h, long k) {
     if (kind == "taylor") rung.kind = Rung::taylor;
     if (kind == "symmetric") rung.kind = Rung::symmetric;
     if (kind == "pairwise") rung.kind = Rung::pairwise;
+    if (kind == "envelope") rung.kind = Rung::envelope;
     rung.reach = nb::cast<double>(t[1]);
     rung.m = nb::cast<long>(t[2]);
     rung.seed = nb::cast<std::uint64_t>(t[5]);
     const long m = rung.m, ld = pad(m);
     rung.weight = Buffer(ld);
-    if (rung.kind == Rung::symmetric) {
+    if (rung.kind == Rung::symmetric || rung.kind == Rung::envelope) {
         const double *w = checked(t[3], 2), *weight = checked(t[4], 1);
-        rung.w = Buffer(k * ld);
-        for (long j = 0; j < k; ++j) copy(w + j * m, m, rung.w + j * ld);
+        const long rows = rung.kind == Rung::symmetric ? k : 1;
+        rung.w = Buffer(rows * ld);
+        for (long j = 0; j < rows; ++j) copy(w + j * m, m, rung.w + j * ld);
         copy(weight, m, rung.weight);
     } else {
         for (long i = 0; i < m; ++i) rung.weight[i] = 1.0 / double(m);

@@ -13,10 +13,10 @@ namespace MIXABLE_ISA {
 
 /// One way to take the expectation, used while the Frobenius norm of S is at most `reach`.
 struct Rung {
-    enum Kind { taylor, symmetric, random, pairwise } kind;
+    enum Kind { taylor, symmetric, random, pairwise, envelope } kind;
     double reach;
     long m;            // points; of a symmetric set, one of each pair +-w
-    Buffer w, weight;  // (k x m, padded with zeros to whole vectors), (m)
+    Buffer w, weight;  // (k x m, 1 x m of an envelope; padded with zeros to whole vectors), (m)
     std::uint64_t seed = 0;
 
     /// Whether both are the same to the bit.
@@ -60,6 +60,8 @@ class Expectation {
                 return points<false>(geometry, rung.m, fresh_, rung.weight, p);
             case Rung::pairwise:
                 return in_closed_form(geometry, width, p);
+            case Rung::envelope:
+                return against_the_rest(geometry, root, rung, p);
         }
     }
 
@@ -119,6 +121,40 @@ class Expectation {
                 return width * max(v, vec{});
             },
             p);
+    }
+
+    /// Each class against the tangent of the log of the sum of the others' exp, at the mean: a
+    /// bound of its probability from above. The forecast is these bounds over their sum.
+    void against_the_rest(const Softmax& geometry, double root, const Rung& rung, double* p) {
+        const long K = geometry.K, k = geometry.k, sk = geometry.sk;
+        double *e = work_, *sums = work_ + K, total = 0, all = 0;
+        const long first = std::max_element(zm_ + 0, zm_ + K) - zm_;
+        for (long c = 0; c < K; ++c) total += e[c] = std::exp(zm_[c] - zm_[first]);
+        set_to_zero(sums, k);
+        for (long c = 0; c < K; ++c)
+            for (long j = 0; j < k && c != first; ++j) sums[j] += e[c] * geometry.N[c * sk + j];
+        for (long c = 0; c < K; ++c) {
+            // Of the others than the first, without cancellation; any other is at most half of all.
+            double others = 0, square = 0;
+            for (long i = 0; i < K && c == first; ++i) others += i == c ? 0.0 : e[i];
+            if (c != first) others = total - e[c];
+            for (long j = 0; j < k; ++j) {
+                const double own = geometry.N[c * sk + j];
+                const double rest =
+                    c == first ? sums[j] : sums[j] + geometry.N[first * sk + j] - e[c] * own;
+                const double against = rest / others - own;
+                square += against * against;
+            }
+            const double odds = zm_[c] - zm_[first] - std::log(others),
+                         s = root * std::sqrt(square);
+            vec bound{};
+            for (long l = 0; l < rung.m; l += W) {
+                const vec moved = s * load(rung.w + l), share = load(rung.weight + l);
+                bound += share / (1.0 + exp(-odds - moved)) + share / (1.0 + exp(moved - odds));
+            }
+            all += p[c] = sum(bound);
+        }
+        for (long c = 0; c < K; ++c) p[c] /= all;
     }
 
     /// The weighted mean of softmax over a point set, W points at a time; both signs of each point

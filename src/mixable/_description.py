@@ -31,7 +31,15 @@ HOMES = {
     **{name: "mixable.estimators" for name in ("GAFClassifier", "GAFRegressor")},
     **{
         name: "mixable.integrals"
-        for name in ("Sobol", "MonteCarlo", "Ladder", "Quadrature", "Pairwise", "Certified")
+        for name in (
+            "Sobol",
+            "MonteCarlo",
+            "Ladder",
+            "Quadrature",
+            "Pairwise",
+            "Certified",
+            "Envelope",
+        )
     },
     **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
     **{name: "mixable.learner" for name in LEARNER_PARTS},

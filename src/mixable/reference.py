@@ -119,16 +119,16 @@ class SurrogateForecaster(Forecaster):
                 "a certificate needs the logistic loss, drift = 0 and alpha <= 1, got "
                 f"{loss!r:.80}, drift = {drift:g}, alpha = {self.alpha:g}"
             )
-        return bounds.Certificate(
+        return bounds.certified(
+            loss.integrator,
             n_classes=loss.n_classes,
             lam=self.lam,
             beta=self.beta,
             alpha=self.alpha,
             mu=0.0,
             steps=self.steps,
-            bound=_validate.scale(bound, "bound"),
+            bound=bound,
             log_determinant=self._log_determinant(),
-            is_exact=loss.n_classes == 2 and loss.integrator is None,
         )
 
     def _log_determinant(self) -> float:

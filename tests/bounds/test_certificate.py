@@ -8,7 +8,7 @@ import pytest
 from streams import LABELS, play
 
 from mixable import GAF, GenericGAF, KernelGAF, bounds, regret
-from mixable.integrals import helmert
+from mixable.integrals import Envelope, envelope, helmert
 from mixable.losses import Logistic, log_loss
 
 
@@ -43,17 +43,62 @@ def test_regret_is_below_the_certificate_whoever_chooses_the_labels(label, d, B,
         assert total - best <= proof.regret(radius)
 
 
-@pytest.mark.parametrize("K", [5, 7])
-def test_regret_is_below_the_certificate_for_more_classes(K):
-    """Its expectations are exact to 1e-3, and it has room."""
+@pytest.mark.parametrize("label", ["adversary", "fair"])
+@pytest.mark.parametrize("K", [3, 7, 10, 26])
+def test_regret_is_below_the_certificate_for_more_classes(K, label):
+    """In closed form, which is proved for each number of classes."""
     rng, B = np.random.default_rng(1), 2.0
-    f = GAF.from_theory(2, K, radius=B, bound=1.0, horizon=300, constants="sharp")
-    X = directions(300, 2, rng)
-    y, total = play(f, X, LABELS["adversary"], rng)
+    f = GAF.from_theory(
+        2, K, radius=B, bound=1.0, horizon=300, constants="sharp", integrator=Envelope()
+    )
+    if label == "adversary":
+        X = directions(300, 2, rng)
+        y, total = play(f, X, LABELS["adversary"], rng)
+    else:
+        X, y = well_specified(300, 2, K, B, rng)
+        total = log_loss(f.run(X, y), y).sum()
     best = regret.best_in_hindsight(X, y, B, n_classes=K).loss
     proof = f.certificate(bound=1.0)
-    assert not proof.is_exact
-    assert total - best <= proof.regret(B) < bounds.gaf(300, 2, K, B, 1.0) / 4
+    assert proof.is_exact
+    assert proof.enveloped
+    assert total - best <= proof.regret(B) < bounds.gaf(300, 2, K, B, 1.0) / 2
+
+
+def price(f, X, y):
+    """The sum of log sum U_c along a run, and of each step what it adds to `mixing`."""
+    x = 0.05 * (np.arange(200) + 0.5)
+    w = np.exp(-0.5 * x * x)
+    found, before = [], 0.0
+    for each, label in zip(X, y, strict=True):
+        Phi = np.kron(np.eye(f.n_classes), each[:, None])
+        S = Phi.T @ np.linalg.solve(f.precision(), Phi) / (2 * f.alpha)
+        paid = math.log(envelope(f.coef @ each, S, x, w / (2 * w.sum())).sum())
+        f.learn(each, int(label))
+        mixing = f.certificate(bound=1.0).mixing
+        found.append((paid, mixing - before))
+        before = mixing
+    return np.array(found)
+
+
+@pytest.mark.parametrize("label", ["adversary", "fair"])
+@pytest.mark.parametrize("K", [3, 7, 10, 26])
+def test_the_price_of_the_envelope_is_below_its_bound_and_above_half_of_it(K, label):
+    """In each single step; it is nearly all paid where lam is large and classes are many."""
+    rng = np.random.default_rng(2)
+    for lam, alpha in ((0.3, 1.0), (2.0, 0.5), (30.0, 1.0)):
+        X = directions(25, 2, rng)
+        y = rng.integers(K, size=25)
+        f = GAF(2, K, lam=lam, beta=0.3, alpha=alpha, mu=0.0, integrator=Envelope())
+        if label == "adversary":
+            y, _ = play(f, X, LABELS["adversary"], rng)
+            f = GAF(2, K, lam=lam, beta=0.3, alpha=alpha, mu=0.0, integrator=Envelope())
+        paid, mixing = price(f, X, y).T
+        most = bounds.widening(lam, 0.3, 1.0, alpha) * mixing
+        assert (paid <= most * (1 + 1e-9)).all()
+        expectations = f.certificate(bound=1.0).expectations
+        assert expectations == pytest.approx(most.sum())
+        if lam == 30.0 and K > 3:
+            assert paid.sum() > 0.75 * expectations
 
 
 def test_no_part_of_the_certificate_can_be_halved():
@@ -149,6 +194,7 @@ def test_the_parts_add_up_and_say_for_whom():
     kappa = math.expm1(0.5) / 0.5
     assert proof.mixing + proof.surrogates == pytest.approx(kappa / 0.4 * proof.log_determinant)
     assert proof.smoothing == pytest.approx(-10 * math.log(0.995), abs=1e-7)
+    assert proof.expectations == 0.0
     whole = proof.comparator(1.0) + proof.mixing + proof.surrogates + proof.smoothing
     assert proof.regret(1.0) == whole
     limit = proof.radius_limit

@@ -140,15 +140,24 @@ def test_proposition_3():
     assert mu == pytest.approx((3 * np.log(3e5) / 1e9) ** (1 / 3))
 
 
+def test_as_many_points_as_it_says_are_enough():
+    tight = bounds.gaf(10_000, 18, 7, 5.0, 1.0, "tight")
+    m = bounds.points(10_000, 7, tight / 10)
+    found = bounds.proposition3(10_000, 18, 7, 5.0, 1.0, m=m, constants="tight").regret
+    assert found == pytest.approx(1.1 * tight)
+
+
 def test_which_gaf_is_covered_is_said_for_each_number_of_classes():
     def said(K):
         return [row.covers for row in bounds.table1(1000, 5, K, 2.0) if row.algorithm[:3] == "GAF"]
 
     assert all("by quadrature" in words for words in said(2))
     assert all("integrals.Certified()" in words and "proved" in words for words in said(4))
-    paper, *_ = said(5)
-    assert "integrator=Certified()" in paper
-    assert "Not with the default 128 Sobol points" in paper
-    for words in said(7):
-        assert "with exact expectations only" in words
-        assert "Certified" not in words
+    for K in (5, 7, 26):
+        assert all("integrals.Envelope()" in words and "proved" in words for words in said(K))
+    sharp = bounds.sharp(1000, 5, 7, 2.0, 1.0)
+    beta = bounds.largest_beta(7, 2.0)
+    more = 2 + 1000 * 3e-6 + bounds.envelope(1000, 5, 7, sharp.lam, beta, 1.0)
+    assert f"add {more:,.4g} nats" in said(7)[-1]
+    wide = [row.covers for row in bounds.table1(10, 1, 4, 50.0) if "sharp" in row.algorithm]
+    assert "integrator=Envelope()" in wide[0]

@@ -8,7 +8,14 @@ from streams import LABELS, play
 
 from mixable import GAF, bounds, regret
 from mixable.integrals import Certified, Sobol, expectation, helmert, proved_error, softmax
-from mixable.integrals.certified import WIDTHS, Lattice, _rung, aliasing, shells, smallest_lattice
+from mixable.integrals.certified import (
+    WIDTHS,
+    Lattice,
+    aliasing,
+    lattice_rung,
+    shells,
+    smallest_lattice,
+)
 
 
 def by_brute_force(mean, S, step=0.16, most=13.0):
@@ -44,7 +51,7 @@ def test_no_label_loses_more_than_the_tolerance(K, tolerance):
 
 
 def worst(lattice, width):
-    rng, rung = np.random.default_rng(1), _rung(2, lattice, math.inf)
+    rng, rung = np.random.default_rng(1), lattice_rung(2, lattice, math.inf)
     pairs = [(by_brute_force(m, S), expectation(m, S, [rung])) for m, S in gaussians(2, width, rng)]
     return max(np.log(exact / p).max() for exact, p in pairs)
 

@@ -15,7 +15,7 @@ logistic regression. NeurIPS.
 """
 
 from mixable.bounds.beta import largest_beta
-from mixable.bounds.certificate import Certificate, excess, sharp
+from mixable.bounds.certificate import Certificate, certified, envelope, excess, sharp, widening
 from mixable.bounds.changes import delayed, dynamic, switching
 from mixable.bounds.common import Bound
 from mixable.bounds.kernel import kernel, log_determinant
@@ -44,11 +44,13 @@ __all__ = [
     "aioli",
     "auto_gaf",
     "auto_gaf_wide",
+    "certified",
     "corollary2",
     "delayed",
     "dimension",
     "doubling_radii",
     "dynamic",
+    "envelope",
     "excess",
     "folklore",
     "foster",
@@ -69,4 +71,5 @@ __all__ = [
     "theorem1",
     "theory_lam",
     "vaw",
+    "widening",
 ]

@@ -14,6 +14,7 @@ from functools import cached_property
 from mixable import _validate
 from mixable.bounds.beta import largest_beta
 from mixable.bounds.common import Bound, check, least
+from mixable.integrals import Envelope, Integrator, choose, proved_error
 
 
 def excess(lam: float, bound: float, alpha: float = 1.0) -> float:
@@ -55,12 +56,49 @@ def sharp(
     return Bound(value(_validate.real(lam, "lam", above=0)), lam, "sharp")
 
 
+def widening(lam: float, beta: float, bound: float, alpha: float = 1.0) -> float:
+    """``kappa / beta exp(R^2 / (4 lam)) X / log(1 + X)``, ``X = beta R^2 / (4 lam)``, >= 1.
+
+    With `integrals.Envelope`, times ``log(|A_n| / |lam I|) / (2 alpha)``, a bound of what its
+    forecasts lose against exact expectations in n examples.
+
+    >>> round(widening(lam=2.0, beta=0.5, bound=1.0), 3), round(widening(50.0, 0.5, 1.0), 3)
+    (2.654, 2.023)
+    """
+    grown = bound**2 / (4 * lam)
+    X = beta * grown
+    slope = X / math.log1p(X) if X > 1e-8 else 1 + X  # above 1 + X/2, which would cancel
+    kappa = excess(lam, bound, alpha)
+    return kappa / beta * math.exp(grown) * slope if grown < 700 else math.inf
+
+
+def envelope(
+    n: int, n_features: int, n_classes: int, lam: float, beta: float, bound: float
+) -> float:
+    """What `integrals.Envelope` may lose in n examples against exact expectations, at alpha = 1.
+
+    ``widening / 2 D log(1 + n beta R^2 / (2 lam K d))``, D = (K-1) d. Any bound for exact
+    expectations holds with this much more (and 3 n tolerance).
+
+    >>> exact = sharp(20_000, 2, 10, 2.0, 1.0)
+    >>> exact
+    Bound(89.59, lam=5.11, constants='sharp')
+    >>> round(envelope(20_000, 2, 10, exact.lam, beta=largest_beta(10, 2.0), bound=1.0), 2)
+    73.61
+    """
+    check(n, n_features, n_classes, bound=bound)
+    d, K = n_features, n_classes
+    log_determinant = (K - 1) * d * math.log1p(n * beta * bound**2 / (2 * lam * K * d))
+    return widening(lam, beta, bound) / 2 * log_determinant
+
+
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
     """What a run of GAF has proved of its own regret, for every norm B of comparators at once.
 
     `regret(B)` bounds, for all weights of norm at most B, the loss of the forecasts less that of
-    the weights. It is the sum of four parts: `comparator(B)`, `mixing`, `surrogates`, `smoothing`.
+    the weights. It is the sum of five parts: `comparator(B)`, `mixing`, `surrogates`,
+    `expectations`, `smoothing`.
 
     Attributes
     ----------
@@ -71,11 +109,13 @@ class Certificate:
     log_determinant
         ``log(|A_n| / |lam I|)``, what the inputs have told.
     is_exact
-        Whether the error of the forecaster's expectations is proved: two classes, by quadrature, or
-        more with `integrals.Certified`. If not, the certificate is for the same forecaster with
-        exact ones.
+        Whether the error of the forecaster's expectations is proved: two classes, by quadrature,
+        or more with `integrals.Certified` or `integrals.Envelope`. If not, the certificate is for
+        the same forecaster with exact ones.
     error
         That error: nats for each example.
+    enveloped
+        Whether the expectations are those of `integrals.Envelope`.
     """
 
     n_classes: int
@@ -88,6 +128,7 @@ class Certificate:
     log_determinant: float
     is_exact: bool
     error: float = 1e-9
+    enveloped: bool = False
 
     @property
     def mixing(self) -> float:
@@ -99,6 +140,13 @@ class Certificate:
         """A bound of the sum of the Omega_t, the price of quadratics in place of losses."""
         kappa = excess(self.lam, self.bound, self.alpha)
         return (kappa / self.beta - 1) * self.mixing if self.mixing > 0 else 0.0
+
+    @property
+    def expectations(self) -> float:
+        """What `integrals.Envelope` may have lost against exact expectations; else 0."""
+        if not self.enveloped or self.mixing <= 0:
+            return 0.0
+        return widening(self.lam, self.beta, self.bound, self.alpha) * self.mixing
 
     @property
     def smoothing(self) -> float:
@@ -115,7 +163,7 @@ class Certificate:
         comparator = self.comparator(radius)
         if self.beta > largest_beta(self.n_classes, radius * self.bound):
             return math.inf
-        return comparator + self.mixing + self.surrogates + self.smoothing
+        return comparator + self.mixing + self.surrogates + self.expectations + self.smoothing
 
     @cached_property
     def radius_limit(self) -> float:
@@ -130,3 +178,34 @@ class Certificate:
             else:
                 low = middle
         return low / self.bound
+
+
+def certified(
+    integrator: Integrator | str | None,
+    *,
+    n_classes: int,
+    lam: float,
+    alpha: float,
+    bound: float,
+    beta: float,
+    mu: float,
+    steps: int,
+    log_determinant: float,
+) -> Certificate:
+    """The certificate of a forecaster with this integrator."""
+    R = _validate.scale(bound, "bound")
+    width = math.sqrt(n_classes - 1) * R**2 / (2 * alpha * lam)  # the most that |S| can be
+    error = proved_error(integrator, n_classes, width)
+    return Certificate(
+        n_classes=n_classes,
+        lam=lam,
+        beta=beta,
+        alpha=alpha,
+        mu=mu,
+        steps=steps,
+        bound=R,
+        log_determinant=log_determinant,
+        is_exact=error is not None,
+        error=1e-9 if error is None else error,
+        enveloped=isinstance(choose(integrator, n_classes), Envelope),
+    )

@@ -158,9 +158,9 @@ class GAF(PosteriorForecaster):
         in all; without, lam is the least allowed ("sharp": `bound` squared) and mu = 0, for
         `bounds.gaf(n, ..., constants=constants, lam=lam)`. The bound is for exact expectations.
         Those of two classes are. For three and four classes the default is
-        `integrals.Certified()`, proved to 1e-5 nats an example; for more see
-        `bounds.proposition3`, or take `Folklore`. On benign streams these values are too cautious
-        to be competitive.
+        `integrals.Certified()`, proved to 1e-5 nats an example; for more it is
+        `integrals.Envelope()`, which may lose `bounds.envelope` nats more. On benign streams these
+        values are too cautious to be competitive.
 
         >>> f = GAF.from_theory(18, 4, radius=5.0, bound=1.0, horizon=10_000)
         >>> f.lam, round(f.beta, 4), f.mu
@@ -204,19 +204,15 @@ class GAF(PosteriorForecaster):
                 f'1, got structure="{self.structure}", surrogate="{self.surrogate}", drift = '
                 f"{self.drift:g}, alpha = {self.alpha:g}"
             )
-        K, R = self.n_classes, _validate.scale(bound, "bound")
-        width = (K - 1) ** 0.5 * R**2 / (2 * self.alpha * self.lam)  # the most that |S| can be
-        error = integrals.proved_error(self.integrator, K, width)
         reduced = self._core.precision() / self.lam  # type: ignore[union-attr]
-        return bounds.Certificate(
-            n_classes=K,
+        return bounds.certified(
+            self.integrator,
+            n_classes=self.n_classes,
             lam=self.lam,
             beta=self.beta,
             alpha=self.alpha,
             mu=self.mu,
             steps=self.steps,
-            bound=R,
+            bound=bound,
             log_determinant=float(np.linalg.slogdet(reduced)[1]),
-            is_exact=error is not None,
-            error=1e-9 if error is None else error,
         )

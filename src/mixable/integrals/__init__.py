@@ -1,8 +1,10 @@
 """Ways to take the expectation of a softmax under a Gaussian, Eq. (6) of the paper."""
 
 from mixable.integrals.certified import Certified
+from mixable.integrals.envelope import Envelope
 from mixable.integrals.expectation import (
     Rung,
+    envelope,
     expectation,
     helmert,
     pairwise,
@@ -26,6 +28,7 @@ from mixable.integrals.integrators import (
 __all__ = [
     "MOST_POINTS",
     "Certified",
+    "Envelope",
     "Integrator",
     "Ladder",
     "MonteCarlo",
@@ -35,6 +38,7 @@ __all__ = [
     "Sobol",
     "choose",
     "choose_proved",
+    "envelope",
     "expectation",
     "helmert",
     "ladder",

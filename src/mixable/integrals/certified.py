@@ -56,7 +56,7 @@ class Certified:
         # Beyond the last width the last lattice is used, and nothing is proved.
         reaches = [width for width, _ in found[:-1]] + [math.inf]
         pairs = zip(reaches, (lattice for _, lattice in found), strict=True)
-        return [_rung(k, lattice, reach) for reach, lattice in pairs]
+        return [lattice_rung(k, lattice, reach) for reach, lattice in pairs]
 
     def reach(self, n_classes: int) -> float:
         """The largest Frobenius norm of S = G / (2 alpha) for which the tolerance is proved; or 0.
@@ -142,7 +142,7 @@ def shells(k: int, step: float, r: float) -> tuple[Array, Array, Array, float]:
     return square, weight[kept], count[kept].round(), rest
 
 
-def _rung(k: int, lattice: Lattice, reach: float) -> Rung:
+def lattice_rung(k: int, lattice: Lattice, reach: float) -> Rung:
     """One of each pair of points: those whose first coordinate is positive."""
     step, most, pairs = lattice
     j = np.arange(math.ceil(most / step + 0.5))

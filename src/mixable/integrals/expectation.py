@@ -5,6 +5,7 @@ This is what the compiled core is tested against. Both walk the same ladder of r
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +19,14 @@ class Rung(NamedTuple):
 
     `kind` is "taylor" (second order), "symmetric" (the points `points[:, i]` and their negatives,
     each with weight `weights[i]`), "random" (`m` fresh normal points at each step, a function of
-    `seed` and the step) or "pairwise" (the closed form of `pairwise`).
+    `seed` and the step), "pairwise" (the closed form of `pairwise`) or "envelope" (the bounds of
+    `envelope` over their sum, by symmetric points in one dimension).
     """
 
     kind: str
     reach: float
     m: int = 0
-    points: Array | None = None  # (k, m)
+    points: Array | None = None  # (k, m), or (1, m) of an envelope
     weights: Array | None = None  # (m,)
     seed: int = 0
 
@@ -79,6 +81,9 @@ def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 
         return np.asarray(softmax(Q @ (mean[:, None] + L @ w)).mean(axis=1))
     assert rung.points is not None
     assert rung.weights is not None
+    if rung.kind == "envelope":
+        p = envelope(Q @ mean, Q @ covariance @ Q.T, rung.points[0], rung.weights)
+        return np.asarray(p / p.sum())
     centre, moved = mean[:, None], L @ rung.points
     both = softmax(Q @ (centre + moved)) + softmax(Q @ (centre - moved))
     return np.asarray(both @ rung.weights)
@@ -98,6 +103,36 @@ def pairwise(mean: Array, covariance: Array) -> Array:
     difference = (mean[None, :] - mean[:, None]) / np.sqrt(1 + np.pi / 8 * v)
     p = 1 / np.exp(np.minimum(difference, 700.0)).sum(axis=1)
     return np.asarray(p / p.sum())
+
+
+def envelope(mean: Array, covariance: Array, points: Array, weights: Array) -> Array:
+    """Bounds (K,) of E softmax(z) from above, z ~ N(mean, covariance), mean (K,).
+
+    Against class c, the others count by the log of the sum of their exp, which is convex: its
+    tangent at the mean is below it. What is left is E sigmoid in one dimension, by `points` (m,)
+    and their negatives with `weights` (m,), a rule for N(0, 1). For two classes it is exact.
+
+    >>> x = 0.1 * (np.arange(80) + 0.5)
+    >>> w = np.exp(-x * x / 2)
+    >>> envelope(np.zeros(3), 0.1 * np.eye(3), x, w / (2 * w.sum())).round(4)
+    array([0.3386, 0.3386, 0.3386])
+    """
+    out = np.empty(len(mean))
+    for c in range(len(mean)):
+        others = np.arange(len(mean)) != c
+        top = mean[others].max()
+        e = np.exp(mean[others] - top)
+        against = np.zeros(len(mean))  # how the tangent less the logit of c goes with the logits
+        against[others], against[c] = e / e.sum(), -1.0
+        odds = mean[c] - top - math.log(e.sum())
+        moved = math.sqrt(max(float(against @ covariance @ against), 0.0)) * points
+        out[c] = weights @ (_sigmoid(odds + moved) + _sigmoid(odds - moved))
+    return out
+
+
+def _sigmoid(z: Array) -> Array:
+    e = np.exp(-np.abs(z))
+    return np.asarray(np.where(z > 0, 1.0, e) / (1 + e))
 
 
 def semidefinite_cholesky(S: Array) -> Array:

@@ -24,6 +24,7 @@ from mixable import _validate
 from mixable._sobol import matched_sobol
 from mixable._types import Array
 from mixable.integrals.certified import Certified
+from mixable.integrals.envelope import Envelope
 from mixable.integrals.expectation import Rung
 
 MOST_POINTS = 2**16
@@ -156,7 +157,7 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
     if integrator is None:
         return Quadrature() if n_classes == 2 else Sobol(128, most=16384)
     if isinstance(integrator, str):
-        kinds = (Sobol, MonteCarlo, Ladder, Quadrature, Pairwise, Certified)
+        kinds = (Sobol, MonteCarlo, Ladder, Quadrature, Pairwise, Certified, Envelope)
         names = {kind.__name__.lower(): kind for kind in kinds}
         if integrator not in names:
             raise ValueError(
@@ -172,18 +173,20 @@ def choose(integrator: Integrator | str | None, n_classes: int) -> Integrator:
 
 
 def choose_proved(integrator: Integrator | str | None, n_classes: int) -> Integrator:
-    """As `choose`, but None is one whose error is proved, where that costs no more than others.
+    """As `choose`, but None is one for which something is proved.
 
     >>> choose_proved(None, 2), choose_proved(None, 4), choose_proved(None, 5)
-    (Quadrature(), Certified(tolerance=1e-05), Sobol(m=128, most=16384))
+    (Quadrature(), Certified(tolerance=1e-05), Envelope(tolerance=1e-06))
     """
-    if integrator is None and n_classes in (3, 4):
-        return Certified()
+    if integrator is None and n_classes > 2:
+        return Certified() if n_classes <= 4 else Envelope()
     return choose(integrator, n_classes)
 
 
 def proved_error(integrator: Integrator | str | None, n_classes: int, width: float) -> float | None:
     """Nats by which log p may be too small, proved while |S| <= `width`; None if nothing is.
+
+    `Envelope` may cost more, by the log of the sum of its bounds: `bounds.envelope`.
 
     >>> proved_error(Certified(1e-4), 3, width=1.0), proved_error(Sobol(1024), 3, width=1.0)
     (0.0001, None)
@@ -193,6 +196,8 @@ def proved_error(integrator: Integrator | str | None, n_classes: int, width: flo
         return 1e-9
     if isinstance(chosen, Certified) and width <= chosen.reach(n_classes):
         return chosen.tolerance
+    if isinstance(chosen, Envelope) and width <= chosen.reach:
+        return 3 * chosen.tolerance
     return None
 
 
@@ -206,19 +211,21 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
     if not rungs:
         raise ValueError("integrator has no rungs")
     for i, rung in enumerate(rungs):
-        if rung.kind not in ("taylor", "symmetric", "random", "pairwise"):
-            wanted = '"taylor", "symmetric", "random" or "pairwise"'
+        if rung.kind not in ("taylor", "symmetric", "random", "pairwise", "envelope"):
+            wanted = '"taylor", "symmetric", "random", "pairwise" or "envelope"'
             raise ValueError(f"integrator: rung {i} is of kind {rung.kind!r}, not {wanted}")
         _validate.real(rung.reach, f"integrator: the reach of rung {i}", least=0, infinite=True)
-        if rung.kind in ("symmetric", "random"):
+        if rung.kind in ("symmetric", "random", "envelope"):
             m = _validate.count(rung.m, f"integrator: m of rung {i}")
             _validate.claim(16.0 * n_classes * m, f"rung {i} of the integrator")
-        if rung.kind == "symmetric":
+        if rung.kind in ("symmetric", "envelope"):
+            rows = k if rung.kind == "symmetric" else 1
             points = np.ascontiguousarray(rung.points, dtype=np.float64)
             weights = np.ascontiguousarray(rung.weights, dtype=np.float64)
-            if points.shape != (k, rung.m) or weights.shape != (rung.m,):
+            if points.shape != (rows, rung.m) or weights.shape != (rung.m,):
                 raise ValueError(
-                    f"integrator: rung {i} must have points ({k}, {rung.m}) and weights ({rung.m},)"
+                    f"integrator: rung {i} must have points ({rows}, {rung.m}) and weights "
+                    f"({rung.m},)"
                 )
             if not (np.isfinite(points).all() and abs(2 * weights.sum() - 1) < 1e-9):
                 raise ValueError(
@@ -230,14 +237,14 @@ def ladder(integrator: Integrator | str | None, n_classes: int, seed: int) -> li
 
 def _rungs(integrator: Integrator, k: int, seed: int) -> list[Rung]:
     """The rungs of an integrator; our own are remembered, since points take 10 ms to make."""
-    if isinstance(integrator, (Sobol, Quadrature, Ladder, Pairwise, Certified)):
+    if isinstance(integrator, (Sobol, Quadrature, Ladder, Pairwise, Certified, Envelope)):
         return _remembered(integrator, k, seed)
     return integrator.rungs(k, seed)
 
 
 @lru_cache(maxsize=8)
 def _remembered(
-    integrator: Sobol | Quadrature | Ladder | Pairwise | Certified, k: int, seed: int
+    integrator: Sobol | Quadrature | Ladder | Pairwise | Certified | Envelope, k: int, seed: int
 ) -> list[Rung]:
     rungs = integrator.rungs(k, seed)
     for rung in rungs:
