@@ -6,13 +6,12 @@
 namespace MIXABLE_ISA {
 namespace {
 
-template <class Family>
-nb::class_<EnsembleModel<Family>, Model<typename Family::Outcome>> bind_mixture(nb::module_& m,
-                                                                                const char* name,
-                                                                                const char* doc) {
-    using M = EnsembleModel<Family>;
-    auto model = nb::class_<M, Model<typename Family::Outcome>>(m, name, doc);
-    model.def("feature_covariances", &Model<typename Family::Outcome>::feature_covariances,
+template <class Outcome>
+nb::class_<EnsembleModel<Outcome>, Model<Outcome>> bind_mixture(nb::module_& m, const char* name,
+                                                                const char* doc) {
+    using M = EnsembleModel<Outcome>;
+    auto model = nb::class_<M, Model<Outcome>>(m, name, doc);
+    model.def("feature_covariances", &Model<Outcome>::feature_covariances,
               nb::sig("def feature_covariances(self) -> NDArray[np.float64]"),
               "The covariances (d, k, k) of the weights of each feature.");
     model
@@ -34,10 +33,10 @@ nb::class_<EnsembleModel<Family>, Model<typename Family::Outcome>> bind_mixture(
 }  // namespace
 
 void bind_ensembles(nb::module_& m) {
-    bind_mixture<ClassFamily>(m, "AutoGAF", "See mixable.AutoGAF; in K - 1 coordinates.")
+    bind_mixture<long>(m, "AutoGAF", "See mixable.AutoGAF; in K - 1 coordinates.")
         .def(
             "__init__",
-            [](EnsembleModel<ClassFamily>* self, long d, long K, const nb::list& grid,
+            [](EnsembleModel<long>* self, long d, long K, const nb::list& grid,
                const std::vector<double>& alphas, const nb::tuple& guard_, double mu, double scale,
                double share, std::optional<bool> sleep, long threads, const nb::list& ladder,
                long views, bool rates) {
@@ -55,7 +54,7 @@ void bind_ensembles(nb::module_& m) {
                         nb::cast<std::tuple<std::string, double, double>>(guard_);
                     guard = Guard{kind == "gradient", first, second};
                 }
-                new (self) EnsembleModel<ClassFamily>(make_auto_gaf(
+                new (self) EnsembleModel<long>(make_auto_gaf(
                     d, K, scipy_blas(), members, {alphas, mu, ladder_from(ladder, K - 1)}, guard,
                     scale, share, sleep, threads, views, rates));
             },
@@ -67,10 +66,10 @@ void bind_ensembles(nb::module_& m) {
                     "guard: tuple[str, float, float] | tuple[()], mu: float, scale: float, share: "
                     "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int, "
                     "rates: bool = False) -> None"));
-    bind_mixture<NormalFamily>(m, "AutoRidge", "See mixable.AutoRidge.")
+    bind_mixture<double>(m, "AutoRidge", "See mixable.AutoRidge.")
         .def(
             "__init__",
-            [](EnsembleModel<NormalFamily>* self, long d, const nb::list& grid,
+            [](EnsembleModel<double>* self, long d, const nb::list& grid,
                const std::vector<double>& noises, const std::vector<double>& tails, double scale,
                double share, bool sleep, long threads, long views) {
                 std::vector<RidgeMember> members;
@@ -79,9 +78,9 @@ void bind_ensembles(nb::module_& m) {
                         nb::cast<std::tuple<double, double, bool, long, bool, bool>>(item);
                     members.push_back({lam, drift, robust, view, always_awake, awake});
                 }
-                new (self) EnsembleModel<NormalFamily>(
-                    make_auto_ridge(d, scipy_blas(), members, noises, tails,
-                                    {scale, share, sleep, threads}, views));
+                new (self)
+                    EnsembleModel<double>(make_auto_ridge(d, scipy_blas(), members, noises, tails,
+                                                          {scale, share, sleep, threads}, views));
             },
             nb::arg("n_features"), nb::arg("grid"), nb::arg("noises"), nb::arg("tails"),
             nb::arg("scale"), nb::arg("share"), nb::arg("sleep"), nb::arg("threads"),

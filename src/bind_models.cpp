@@ -1,11 +1,32 @@
 // The forecasters of dense rows as Python objects.
 #include "bindings.hpp"
-#include "core/forecasters.hpp"
 #include "from_python.hpp"
 #include "model.hpp"
 
 namespace MIXABLE_ISA {
 namespace {
+
+/// The classes of models: what they learn, whether a posterior can be shown, and whether all of it.
+struct OfPosterior {
+    using Outcome = long;
+    static constexpr bool has_posterior = true, is_full = true;
+};
+struct OfStructure : OfPosterior {
+    static constexpr bool is_full = false;
+};
+struct Gaf : OfPosterior {};
+struct Folklore : OfPosterior {};
+struct StructuredGaf : OfStructure {};
+struct StructuredFolklore : OfStructure {};
+struct Ons : OfPosterior {};
+struct Aioli : OfPosterior {};
+struct Vaw : OfPosterior {
+    using Outcome = double;
+};
+struct Ogd {
+    using Outcome = long;
+    static constexpr bool has_posterior = false, is_full = false;
+};
 
 /// What all models of one kind of outcomes can do: a class that theirs inherit from.
 template <class Outcome>

@@ -27,10 +27,11 @@ void bind_events(nb::module_& m) {
 }
 
 }  // namespace
-}  // namespace MIXABLE_ISA
 
 void bind_text(nb::module_& m) {
-    MIXABLE_ISA::bind_events(m);
-    MIXABLE_ISA::bind_records(m);
-    MIXABLE_ISA::bind_grid(m);
+    bind_events(m);
+    bind_records(m);
+    bind_grid(m);
 }
+
+}  // namespace MIXABLE_ISA

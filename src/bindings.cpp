@@ -1,5 +1,4 @@
 // mixable._core: the compiled core as Python sees it.
-#define MIXABLE_IMPORTS_NUMPY
 #include "bindings.hpp"
 
 #include "core/simd.hpp"
@@ -14,7 +13,7 @@ NB_MODULE(MIXABLE_MODULE, m) {
     // A daemon thread never gives back what it held when Python ended.
     nb::set_leak_warnings(false);
     m.doc() = "The compiled core of mixable.";
-    m.attr("isa") = MIXABLE_STRING(MIXABLE_ISA);
+    m.attr("isa") = MIXABLE_STRING(MIXABLE_LEVEL);
     m.attr("vector_width") = W;
     m.attr("compiler") = __VERSION__;
     bind_models(m);

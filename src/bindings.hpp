@@ -1,4 +1,4 @@
-// What the parts of the module add to it: one function, and one translation unit, for each.
+// What the parts of the module add to it: one function for each.
 #pragma once
 
 #include "arrays.hpp"
@@ -10,8 +10,6 @@ void bind_ensembles(nb::module_& m);     // mixtures of them
 void bind_inputs(nb::module_& m);        // scaling, landmarks, shapes
 void bind_pools(nb::module_& m);         // sparse rows; a judge over experts of several kinds
 void bind_sparse_ridge(nb::module_& m);  // regressions on sparse features of records
+void bind_text(nb::module_& m);          // lines of CSV, cells of records
 
 }  // namespace MIXABLE_ISA
-
-// Text needs no vectors: it is compiled once, and belongs to all builds.
-void bind_text(nb::module_& m);

@@ -1,17 +1,14 @@
 // A mixture of posteriors as a Python object.
 #pragma once
 
-#include "core/forecasters.hpp"
 #include "model.hpp"
 
 namespace MIXABLE_ISA {
 
-template <class Family>
-class EnsembleModel : public ModelOf<Ensemble<Family>> {
+template <class Outcome>
+class EnsembleModel : public Model<Outcome> {
    public:
-    using Base = ModelOf<Ensemble<Family>>;
-    using Base::Base;
-    using Base::core;
+    using Model<Outcome>::Model;
 
     /// The trust in each expert, and whether it is awake: two rows.
     nb::object weights() {
@@ -37,6 +34,11 @@ class EnsembleModel : public ModelOf<Ensemble<Family>> {
     double scale() const { return core().scale(); }
     double score() const { return core().score(); }
     double seconds() const { return core().seconds(); }
+
+   private:
+    using Mixture = AnyMixture<Outcome>;
+    Mixture& core() { return static_cast<Mixture&>(this->forecaster()); }
+    const Mixture& core() const { return static_cast<const Mixture&>(this->forecaster()); }
 };
 
 }  // namespace MIXABLE_ISA

@@ -10,11 +10,9 @@
 
 #include "core/any_forecaster.hpp"
 #include "core/follow.hpp"
-#include "core/symmetric.hpp"
 #include "saved.hpp"
 #include "use.hpp"
 
-// The name of each build is in those of its types: nanobind knows them by name.
 namespace MIXABLE_ISA {
 
 /// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at
@@ -132,7 +130,7 @@ class Model : public OneUser {
     nb::object predict_raw(const Scaler& scaler, nb::handle x) {
         Use use(*this, Job::predict);
         fetch();
-        scaler.transform(raw_row(scaler, x), z_);
+        scale(scaler, raw_row(scaler, x), z_);
         check_size(z_, 1, "x");
         return predict_row(z_);
     }
@@ -145,11 +143,11 @@ class Model : public OneUser {
         if (y < 0 || y >= forecaster_->outputs()) throw nb::value_error("y is out of range");
         if (!(weight >= 0 && weight <= std::numeric_limits<double>::max()))
             weight = nb::cast<double>(validated("weight", weight));
+        scale(scaler, row, z_);
+        check_size(z_, 1, "x");
         // Only the forecaster's step leaves Python's lock: others may read the scaler meanwhile.
-        learn_one(scaler, row, weight, z_, [&](const double* z) {
-            check_size(z, 1, "x");
-            released([&] { forecaster_->learn(z, y, weight); });
-        });
+        released([&] { forecaster_->learn(z_, y, weight); });
+        if (weight > 0) learn_scale(scaler, row, z_);
     }
 
     nb::object mean() {
@@ -291,7 +289,7 @@ class Model : public OneUser {
     const double* plain_row(nb::handle x) const {
         if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
         const double* row = data(x);
-        return squared_norm(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
+        return square_of(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
     }
 
     nb::object predict_row(const double* row) {
@@ -315,13 +313,13 @@ class Model : public OneUser {
     /// Refuses inputs that are finite but too large for the state.
     void check_size(const double* X, long n, const char* name) const {
         for (long t = 0; t < n; ++t)
-            if (!(squared_norm(X + t * d_, d_) <= largest_)) {
+            if (!(square_of(X + t * d_, d_) <= largest_)) {
                 char text[256];
                 std::snprintf(text, sizeof text,
                               "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows "
                               "at most %.3g; scale the inputs",
                               name, n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")",
-                              squared_norm(X + t * d_, d_), largest_);
+                              square_of(X + t * d_, d_), largest_);
                 throw nb::value_error(text);
             }
     }

@@ -1,8 +1,6 @@
 // SciPy's BLAS and LAPACK, handed over as function pointers; matrices here are row-major.
 #pragma once
 
-#include "simd.hpp"
-
 namespace MIXABLE_ISA {
 
 struct Blas {

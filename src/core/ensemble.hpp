@@ -10,16 +10,11 @@ namespace MIXABLE_ISA {
 
 /// What a Family must have is said in auto_rules.hpp.
 template <class Family>
-class Ensemble final : public AnyForecaster<typename Family::Outcome> {
+class Ensemble final : public AnyMixture<typename Family::Outcome> {
    public:
     using Outcome = typename Family::Outcome;
 
-    struct Options {
-        double scale;  // of the mean square of an input; 0: that of the first one that is not zero
-        double share;
-        bool sleep;
-        long threads;
-    };
+    using Options = MixtureOptions;
 
     /// An input has `views` views of d numbers each; each member sees one of them.
     Ensemble(long features, const Blas& blas, const Options& options, Family family,
@@ -44,15 +39,12 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
     long outputs() const override { return family_.outputs(); }
     /// Numbers of a row of what `run` returns: the forecast, and its log score.
     long columns() const override { return outputs() + (Family::scores ? 1 : 0); }
-    /// The log of the likelihood (of a density, without 2 pi) that the forecast gave to the outcome
-    /// learned last; 0 if that was too early to say.
-    double score() const { return score_; }
+    double score() const override { return score_; }
     long steps() const override { return steps_; }
     long block() const override { return period; }
     double largest_square() const override { return 1e280; }
     double cost() const override { return roster_.total(&PosteriorShape::cost); }
-    /// About how long a step takes with everyone awake.
-    double seconds() const { return roster_.total(&PosteriorShape::seconds); }
+    double seconds() const override { return roster_.total(&PosteriorShape::seconds); }
 
     void predict(const double* x, double* p) override {
         read_input(x);
@@ -132,20 +124,16 @@ class Ensemble final : public AnyForecaster<typename Family::Outcome> {
         mixed_covariances(roster_, family_, unit_.factor(), predictions(), d, out);
     }
 
-    long experts() const { return roster_.weights.size(); }
-    /// The trust in each expert (all together 1), and whether it is awake.
-    [[gnu::noinline]] void weights(double* weight, double* awake) const {
+    long experts() const override { return roster_.weights.size(); }
+    [[gnu::cold]] void weights(double* weight, double* awake) const override {
         roster_.weights.all(weight);
         set_to_zero(awake, experts());
         roster_.for_experts([&](long r) { awake[r] = 1.0; });
     }
-    long reading_width() const { return family_.width(); }
-    /// The mean square that inputs are measured by, at present.
-    double scale() const { return unit_.mean_square(); }
+    long reading_width() const override { return family_.width(); }
+    double scale() const override { return unit_.mean_square(); }
 
-    /// The readings of x by the experts that are awake, each `width` numbers, after its weight;
-    /// returns how many.
-    [[gnu::noinline]] long components(const double* x, double* out) {
+    [[gnu::cold]] long components(const double* x, double* out) override {
         read_input(x);
         long n = 0;
         const long width = family_.width();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "dense.hpp"
+#include "buffer.hpp"
 
 namespace MIXABLE_ISA {
 

@@ -6,11 +6,10 @@
 #include <cstring>
 #include <utility>
 
-#ifndef MIXABLE_ISA
-#define MIXABLE_ISA plain
+#ifdef MIXABLE_ONCE
+#error "what is compiled once for all builds must not know the width of their vectors"
 #endif
 
-// Each instruction set has a namespace of its own, so that several builds can live in one process.
 namespace MIXABLE_ISA {
 
 #if defined(__AVX512F__)
@@ -69,9 +68,8 @@ inline void transpose(vec (&rows)[W]) {
     }
 }
 
-/// n rounded up to a multiple of the vector width; `pad_to` for any other multiple.
-inline long pad_to(long n, long multiple) { return (n + multiple - 1) / multiple * multiple; }
-inline long pad(long n) { return pad_to(n, W); }
+/// n rounded up to a multiple of the vector width; `pad_to` of buffer.hpp for any other multiple.
+inline long pad(long n) { return (n + W - 1) / W * W; }
 
 /// exp, within 2 ulp on [-708, 709], clamped to that range outside it (so never 0 or infinite); NaN
 /// stays NaN.

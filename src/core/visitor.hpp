@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "dense.hpp"
+#include "buffer.hpp"
 
 namespace MIXABLE_ISA {
 
