@@ -126,6 +126,8 @@ def test_what_is_proved_and_how_far():
         f = GAF.from_theory(2, K, radius=2.0, bound=1.0, horizon=100)
         assert f.integrator == Envelope()
         assert f.certificate(bound=1.0).enveloped
+    for tolerance in (1e-9, 0.1):
+        assert GAF(2, 3, integrator=Envelope(tolerance)).predict([1.0, 0.0]) == pytest.approx(1 / 3)
     with pytest.raises(ValueError, match="tolerance"):
         Envelope(1.0)
     assert bounds.widening(1e-4, 0.5, 1.0) == math.inf

@@ -8,7 +8,9 @@ label (docs/theory.md, "Certified expectations", has the proof).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -47,16 +49,13 @@ class Certified:
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return a lattice for each of some widths, as long as there are not too many points."""
-        found = self._lattices(k)
+        found = lattices(k, self.tolerance)
         if not found:
             raise ValueError(
                 f"Certified({self.tolerance:g}) would need too many points for {k + 1} classes; "
                 "use Sobol, or Folklore, whose bound needs no expectation"
             )
-        # Beyond the last width the last lattice is used, and nothing is proved.
-        reaches = [width for width, _ in found[:-1]] + [math.inf]
-        pairs = zip(reaches, (lattice for _, lattice in found), strict=True)
-        return [lattice_rung(k, lattice, reach) for reach, lattice in pairs]
+        return lattice_rungs(k, found)
 
     def reach(self, n_classes: int) -> float:
         """The largest Frobenius norm of S = G / (2 alpha) for which the tolerance is proved; or 0.
@@ -64,17 +63,22 @@ class Certified:
         >>> [round(Certified().reach(K), 3) for K in (3, 4, 5, 6, 7)]
         [10.0, 3.162, 0.316, 0.1, 0]
         """
-        found = self._lattices(_validate.count(n_classes, "n_classes", least=2) - 1)
+        k = _validate.count(n_classes, "n_classes", least=2) - 1
+        found = lattices(k, self.tolerance)
         return found[-1][0] if found else 0
 
-    def _lattices(self, k: int) -> list[tuple[float, Lattice]]:
-        out = []
-        for width in WIDTHS:
-            lattice = smallest_lattice(k, width, self.tolerance)
-            if lattice is None:
-                break
-            out.append((width, lattice))
-        return out
+
+def lattices(
+    k: int, tolerance: float, widths: Sequence[float] = WIDTHS
+) -> list[tuple[float, Lattice]]:
+    """The lattices for some widths, up to the first for which there is none."""
+    out = []
+    for width in widths:
+        lattice = smallest_lattice(k, width, tolerance)
+        if lattice is None:
+            break
+        out.append((width, lattice))
+    return out
 
 
 def aliasing(step: float, width: float) -> float:
@@ -89,6 +93,7 @@ def aliasing(step: float, width: float) -> float:
     return float((2 * np.exp(logs) / -np.expm1(-2 * np.pi * Y / step)).min())
 
 
+@lru_cache(maxsize=256)
 def smallest_lattice(k: int, width: float, tolerance: float) -> Lattice | None:
     """The lattice with the fewest points in k dimensions whose error is proved to be small."""
     found = [_lattice(k, width, tolerance, share) for share in SHARES]
@@ -140,6 +145,13 @@ def shells(k: int, step: float, r: float) -> tuple[Array, Array, Array, float]:
     kept = np.flatnonzero(count > 0.5)
     square = np.asarray(step**2 * (kept + k / 4), dtype=np.float64)
     return square, weight[kept], count[kept].round(), rest
+
+
+def lattice_rungs(k: int, found: Sequence[tuple[float, Lattice]]) -> list[Rung]:
+    """Rungs; beyond the last width the last lattice is used, and nothing is proved."""
+    reaches = [width for width, _ in found[:-1]] + [math.inf]
+    pairs = zip(reaches, (lattice for _, lattice in found), strict=True)
+    return [lattice_rung(k, lattice, reach) for reach, lattice in pairs]
 
 
 def lattice_rung(k: int, lattice: Lattice, reach: float) -> Rung:

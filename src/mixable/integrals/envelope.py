@@ -8,11 +8,10 @@ worse off by more than the log of that sum (docs/theory.md, "Each class against 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from mixable import _validate
-from mixable.integrals.certified import lattice_rung, smallest_lattice
+from mixable.integrals.certified import lattice_rungs, lattices
 from mixable.integrals.expectation import Rung
 
 WIDTHS: tuple[float, ...] = tuple(10.0 ** (i / 2) for i in range(-4, 4))  # of S, a lattice for each
@@ -34,16 +33,14 @@ class Envelope:
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
         """Return a lattice in one dimension for each of some widths."""
-        out = []
-        for width in WIDTHS:
-            lattice = smallest_lattice(1, width, self.tolerance)
-            assert lattice is not None
-            # Beyond the last width the last lattice is used, and nothing is proved.
-            reach = width if width < WIDTHS[-1] else math.inf
-            out.append(lattice_rung(1, lattice, reach)._replace(kind="envelope"))
-        return out
+        made = lattice_rungs(1, lattices(1, self.tolerance, WIDTHS))
+        return [rung._replace(kind="envelope") for rung in made]
 
     @property
     def reach(self) -> float:
-        """The largest Frobenius norm of S = G / (2 alpha) for which it is proved."""
-        return WIDTHS[-1]
+        """The largest Frobenius norm of S = G / (2 alpha) for which it is proved.
+
+        >>> round(Envelope().reach, 1), round(Envelope(1e-9).reach, 1)
+        (31.6, 10.0)
+        """
+        return lattices(1, self.tolerance, WIDTHS)[-1][0]
