@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streams import share
 
-from mixable import GAF, GenericGAF, bounds
+from mixable import GAF, AutoGAF, GenericGAF, bounds
 from mixable.integrals import Envelope, envelope, expectation, helmert, proved_error, softmax
 from mixable.losses import Logistic
 
@@ -126,6 +126,9 @@ def test_what_is_proved_and_how_far():
         f = GAF.from_theory(2, K, radius=2.0, bound=1.0, horizon=100)
         assert f.integrator == Envelope()
         assert f.certificate(bound=1.0).enveloped
+    mixture = AutoGAF.from_theory(2, 7, bound=1.0, max_radius=2.0)
+    assert mixture.integrator == Envelope()
+    assert mixture.run(np.eye(2), [0, 1]).sum(axis=1) == pytest.approx(1.0)
     for tolerance in (1e-9, 0.1):
         assert GAF(2, 3, integrator=Envelope(tolerance)).predict([1.0, 0.0]) == pytest.approx(1 / 3)
     with pytest.raises(ValueError, match="tolerance"):

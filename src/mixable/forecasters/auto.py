@@ -256,8 +256,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
 
         For inputs of norm at most `bound`, its regret to every comparator of norm B <= `max_radius`
         is at most the least of Theorem 1's bounds for a radius of at least B, + ln N:
-        `bounds.adaptive`, up to the integrator's error. The paper's own bound needs B in advance.
-        No share, no sleep, no guard. Classes added later keep the parameters made for fewer.
+        `bounds.adaptive`, and what expectations cost (from five classes on, `bounds.envelope`). No
+        share, no sleep, no guard. Classes added later keep the parameters made for fewer.
         >>> f = AutoGAF.from_theory(18, 4, bound=1.0, max_radius=8.0)
         >>> [round(beta, 3) for _, beta, _ in f.grid], f.alphas
         ([0.456, 0.371, 0.271, 0.176, 0.103], (1.0,))
