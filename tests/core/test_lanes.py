@@ -126,3 +126,21 @@ def test_two_classes_each_lane_with_its_own_surrogate(core, d, views, mu, averag
     for t, each in enumerate(np.stack(expected, axis=1)):
         np.testing.assert_allclose(f.components(X[t])[:, 1:], each, rtol=0, atol=1e-9)
         f.learn(X[t], int(y[t]), float(weight[t]))
+
+
+def test_averaged_members_that_were_by_themselves_are_taken_in(core):
+    """As files have it that were saved before there were lanes for them."""
+    X, y = logistic_stream(203, 5, 2)
+    has = [i in (3, 5) for i in range(8)]
+    f, g = (of_two_classes(core, 5, SETTINGS[:8], has) for _ in range(2))
+    f.run(X, y.astype(np.int_), None)
+    state, rungs = f.state(), ladder(Pairwise(), 2, 0)
+    for i, ((lam, beta, drift), a) in enumerate(zip(SETTINGS[:8], has, strict=True)):
+        own = core.GAF(5, 2, lam, beta, 1.0, 0.0, drift, rungs, surrogate=AVERAGED * a)
+        own.run(X, y.astype(np.int_), None)
+        assert own.state()["pending"] > 0
+        state |= {f"{i}.{name}": value for name, value in own.state().items()}
+    g.restore(state)
+    more, labels = logistic_stream(50, 5, 2, seed=1)
+    expected = f.run(more, labels.astype(np.int_), None)
+    np.testing.assert_allclose(g.run(more, labels.astype(np.int_), None), expected, atol=1e-9)
