@@ -1,12 +1,14 @@
 """Each class against the rest: bounds from above of E softmax, and what their sum may be."""
 
+import json
 import math
 
 import numpy as np
 import pytest
+from saved_files import rewritten
 from streams import share
 
-from mixable import GAF, AutoGAF, GenericGAF, bounds
+from mixable import GAF, AutoGAF, GenericGAF, bounds, dumps, loads
 from mixable.integrals import Envelope, envelope, expectation, helmert, proved_error, softmax
 from mixable.losses import Logistic
 
@@ -134,3 +136,18 @@ def test_what_is_proved_and_how_far():
     with pytest.raises(ValueError, match="tolerance"):
         Envelope(1.0)
     assert bounds.widening(1e-4, 0.5, 1.0) == math.inf
+
+
+def test_it_is_saved_and_a_forged_tolerance_is_refused():
+    f = GAF.from_theory(2, 7, radius=2.0, bound=1.0, horizon=100)
+    f.run(np.eye(2), [0, 6])
+    data = dumps(f)
+    g = loads(data)
+    assert g.integrator == Envelope()
+    np.testing.assert_array_equal(g.predict([1.0, 0.5]), f.predict([1.0, 0.5]))
+    size = int.from_bytes(data[:8], "little")
+    model = json.loads(data[8 : 8 + size])["__metadata__"]["model"]
+    assert model.count("1e-06") == 1
+    for wrong in ("1e-99", "false", "99999"):
+        with pytest.raises((ValueError, TypeError), match="tolerance"):
+            loads(rewritten(data, model=model.replace("1e-06", wrong)))
