@@ -56,3 +56,12 @@ def test_foster_on_a_huge_ball_can_be_copied_and_takes_inputs_it_can_multiply():
     assert f.predict([1e49, 0.0]).sum() == pytest.approx(1)
     with pytest.raises(ValueError, match="x"):
         f.predict([1e60, 0.0])
+
+
+def test_a_tiny_ball():
+    """Found by tests/fuzz_api.py: the largest |x|^2 overflowed."""
+    f = Foster(2, 3, radius=1e-6, m=3)
+    f.learn([1.0, -1.0], 2)
+    np.testing.assert_allclose(f.predict([1e3, 1.0]), 1 / 3, rtol=1e-2)
+    with pytest.raises(ValueError, match="too large"):
+        f.predict([1e101, 1.0])

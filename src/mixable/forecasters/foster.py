@@ -136,7 +136,7 @@ class Foster(KeepingForecaster):
         self._V = V.reshape(self._V.shape)
 
     def _largest_square(self) -> float:
-        return min(1e200, (1e150 / self.radius) ** 2)
+        return min(1e100, 1e150 / self.radius) ** 2
 
     def _forecast(self, x: Array) -> Array:
         p = softmax(helmert(self.n_classes) @ (self._V @ x).T).mean(axis=1)
