@@ -33,7 +33,7 @@ for start in range(0, 1500, 300):
 # Output:
 # rows seen   log loss and accuracy of the next 300: GAFClassifier, SGDClassifier
 #       300   0.22 0.91    4.77 0.74
-#       600   0.10 0.96    6.35 0.68
+#       600   0.11 0.96    6.35 0.68
 #       900   0.18 0.95    2.41 0.85
 #      1200   0.10 0.96    4.78 0.79
 #      1500   0.11 0.96    2.61 0.87

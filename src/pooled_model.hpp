@@ -19,8 +19,8 @@ class JudgeModel : public ModelOf<Judge> {
 
 class PooledModel {
    public:
-    /// An expert is (Scaler, Landmarks or None, amplitude of their features, AutoGAF), or (Scaler,
-    /// Shapes, Sparse).
+    /// An expert is (Scaler, Landmarks or None, amplitude of their features, whether the inputs
+    /// stand beside them, AutoGAF), or (Scaler, Shapes, Sparse).
     PooledModel(const nb::list& experts, const nb::object& judge)
         : owners_(nb::make_tuple(experts, judge)), judge_(nb::cast<JudgeModel&>(judge)) {
         users_.push_back(&judge_);
@@ -38,11 +38,12 @@ class PooledModel {
                                                                nb::cast<Shapes&>(item[1])));
                 continue;
             }
-            Model<long>& forecaster = nb::cast<Model<long>&>(item[3]);
+            Model<long>& forecaster = nb::cast<Model<long>&>(item[4]);
             Landmarks* map = item[1].is_none() ? nullptr : &nb::cast<Landmarks&>(item[1]);
             users_.push_back(&forecaster);
             parts.push_back(std::make_unique<ScaledExpert>(scaler, forecaster.forecaster(), map,
-                                                           nb::cast<double>(item[2])));
+                                                           nb::cast<double>(item[2]),
+                                                           nb::cast<bool>(item[3])));
         }
         pooled_ = std::make_unique<Pooled>(d, std::move(parts), judge_.core());
     }

@@ -66,14 +66,14 @@ class Growing final : public State {
 
     void read(long after = 0) override {
         const long t = next_ + after, n = long(places_.size());
-        if (read_ == t) return;  // P holds what was subtracted already
-        const double* x = X + t * stride_;
-        double* p = P + t * stride_;
-        if (pending_ > 0) {
+        if (read_ == t) return;
+        const double *x = X + t * stride_, *p = P + t * stride_;
+        double g = long_dot(x, p, n);
+        if (pending_ > 0) {  // it is subtracted from p when that is learned
             dots(n, 1, x, stride_, pending_, Q, stride_, along_, r);
-            combine(1, n, pending_, -1.0, {along_, 0, 1}, Q, stride_, p, stride_, true);
+            g -= plain_dot(along_, along_, pending_);
         }
-        const double g = std::max(long_dot(x, p, n), 0.0);
+        g = std::max(g, 0.0);
         for (long c = 0; c < k; ++c) {
             m[c] = long_dot(V + c * stride_, x, n);
             G[c] = g;
@@ -85,12 +85,15 @@ class Growing final : public State {
         const double f = shape_.rank > 0 ? F[0] * F[0] : F[0], gain = f * G[0];
         double check = 0 * f;
         for (long c = 0; c < k; ++c) check += 0 * v[c];
-        const double *x = X + next_ * stride_, *p = P + next_ * stride_;
+        const double* x = X + next_ * stride_;
+        double* p = P + next_ * stride_;
         const long n = long(places_.size());
         // Beyond, nothing is left of the other directions of A.
         if (!(check == 0 && gain <= 1e14 && f * plain_dot(x, x, n) <= 1e15 * shape_.lam))
             refuse_example();
         learned_ = std::max(learned_, length(x, n));
+        if (pending_ > 0)
+            combine(1, n, pending_, -1.0, {along_, 0, 1}, Q, stride_, p, stride_, true);
         for (long c = 0; c < k; ++c) {
             double* mean = V + c * stride_;
             for (long l = 0; l < n; l += W) store(mean + l, load(mean + l) - v[c] * load(p + l));

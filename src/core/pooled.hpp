@@ -75,14 +75,17 @@ class PoolExpert {
 };
 
 /// A mixture on scaled inputs, with features by landmarks if there is a map. With one, a row is
-/// the intercept, the features times `amplitude`, and the inputs in their last scaling.
+/// the intercept, the features times `amplitude`, and the inputs in their last scaling, or zeros if
+/// these are not to stand `beside`.
 class ScaledExpert final : public PoolExpert {
    public:
-    ScaledExpert(Scaler& scaler, AnyForecaster<long>& forecaster, Landmarks* map, double amplitude)
+    ScaledExpert(Scaler& scaler, AnyForecaster<long>& forecaster, Landmarks* map, double amplitude,
+                 bool beside)
         : scaler_(scaler),
           forecaster_(forecaster),
           map_(map),
           amplitude_(amplitude),
+          beside_(beside),
           scaled_(scaler.views * scaler.width),
           length_(map ? scaler.width + map->m : scaled_.size()),
           last_(map ? block * scaler.d : 0),
@@ -142,13 +145,17 @@ class ScaledExpert final : public PoolExpert {
         const long d = scaler_.d, first = scaler_.width - d, m = map_->m;
         if (first) row[0] = 1.0;
         for (long i = 0; i < m; ++i) row[first + i] = amplitude_ * features[i];
-        copy(last, d, row + first + m);
+        if (beside_)
+            copy(last, d, row + first + m);
+        else
+            set_to_zero(row + first + m, d);
     }
 
     Scaler& scaler_;
     AnyForecaster<long>& forecaster_;
     Landmarks* map_;
     double amplitude_;
+    bool beside_;
     bool may_be_landmark_ = false;
     Buffer scaled_;
     long length_;  // of a row
@@ -196,7 +203,11 @@ class SparseExpert final : public PoolExpert {
         keys_.insert(keys_.end(), given.keys, given.keys + given.nnz);
         values_.insert(values_.end(), given.values, given.values + given.nnz);
     }
-    SparseRow row() const { return {keys_.data(), values_.data(), long(keys_.size())}; }
+    /// Shapes make each key once.
+    SparseRow row() const {
+        const bool is_distinct = !shapes_.takes_features && !shapes_.takes_crosses;
+        return {keys_.data(), values_.data(), long(keys_.size()), is_distinct};
+    }
 
     Scaler& scaler_;
     Sparse& forecaster_;

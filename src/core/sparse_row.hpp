@@ -17,6 +17,7 @@ struct SparseRow {
     const std::uint64_t* keys;
     const double* values;  // finite
     long nnz;
+    bool is_distinct = false;  // whether no key comes twice, for sure
 };
 
 inline double bounded(double x, double most) { return std::min(std::max(x, -most), most); }
@@ -94,11 +95,18 @@ class ActiveFeatures {
 
     /// Multiplies values by `factor`, adds up those of one key, and leaves out zeros.
     void set(const SparseRow& row, double factor, float* intercept) {
+        all_.clear();
+        all_.push_back({0, 0, 1.0, intercept});
+        if (row.is_distinct) {
+            for (long i = 0; i < row.nnz; ++i) {
+                const double value = bounded(factor * bounded(row.values[i]), largest);
+                if (value != 0) all_.push_back({row.keys[i], hash_of(row.keys[i]), value, nullptr});
+            }
+            return;
+        }
         std::size_t places = 16;
         while (long(places) < 2 * row.nnz) places *= 2;
         table_.assign(places, 0);
-        all_.clear();
-        all_.push_back({0, 0, 1.0, intercept});
         for (long i = 0; i < row.nnz; ++i) {
             const std::uint64_t key = row.keys[i], hash = hash_of(key);
             std::size_t at = (hash >> 32) & (places - 1);

@@ -213,3 +213,19 @@ def test_a_plan_that_is_not_the_forecasters_is_refused(change):
     learner.design.kernel = replace(learner.design.kernel, **change)
     with pytest.raises(ValueError, match="do not go together"):
         pickle.loads(pickle.dumps(learner))
+
+
+@pytest.mark.parametrize("method", MAPS)
+def test_without_linear_features_beside_there_are_zeros(method, rng):
+    X = rng.normal(size=(30, 2))
+    plan = KernelPlan.of("rbf", 8, None, method)
+    both, alone = (
+        KernelInputs(replace(plan, beside=beside), 2, intercept=True, standardize=True)
+        for beside in (True, False)
+    )
+    Z, others = both.stage(X)[0], alone.stage(X)[0]
+    np.testing.assert_array_equal(Z[:, :-2], others[:, :-2])
+    assert np.all(others[:, -2:] == 0)
+    assert np.any(Z[:, -2:] != 0)
+    with pytest.raises(TypeError, match="beside"):
+        replace(plan, beside="no")

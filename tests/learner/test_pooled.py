@@ -45,6 +45,7 @@ def test_the_middle_bandwidth_has_the_most_landmarks(n_components, most):
     plans = [part.kernel for part in made.parts if getattr(part, "kernel", None) is not None]
     assert [plan.bandwidths for plan in plans] == [(0.125,), (1.0,), (4.0,)]
     assert [plan.n_components for plan in plans] == most
+    assert [plan.beside for plan in plans] == [True, False, True]
 
 
 @pytest.mark.parametrize(

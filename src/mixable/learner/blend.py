@@ -242,9 +242,10 @@ def _parts(inputs: Inputs, expert: Any) -> Any:
     if isinstance(inputs, KernelInputs):
         (nystroem,) = inputs.maps
         assert isinstance(nystroem, Nystroem)
-        return inputs.scaled.scaler, nystroem._core, inputs.amplitude, expert._core
+        beside = inputs.plan.beside
+        return inputs.scaled.scaler, nystroem._core, inputs.amplitude, beside, expert._core
     assert isinstance(inputs, ScaledInputs)
-    return inputs.scaler, None, 1.0, expert._core
+    return inputs.scaler, None, 1.0, True, expert._core
 
 
 def numbers_of(x: Records) -> Array:

@@ -46,7 +46,8 @@ class KernelPlan:
 
     A bandwidth b stands for gamma = b / n_features: standardised rows have a mean squared distance
     of 2 n_features. Where gamma is given there is one width. With `linear`, there is a view without
-    kernel features before the others.
+    kernel features before the others. Without `beside`, there are zeros in place of the scaled
+    features beside them.
     """
 
     method: str
@@ -54,6 +55,7 @@ class KernelPlan:
     gamma: float | None
     bandwidths: tuple[float, ...] = (1.0,)
     linear: bool = False
+    beside: bool = True
 
     def __post_init__(self) -> None:
         if not (isinstance(self.method, str) and self.method in METHODS):
@@ -62,6 +64,7 @@ class KernelPlan:
         if self.gamma is not None:
             _validate.scale(self.gamma, "gamma")
         _validate.flag(self.linear, "linear")
+        _validate.flag(self.beside, "beside")
         if not (isinstance(self.bandwidths, tuple) and self.bandwidths):
             raise TypeError(f"bandwidths must be a tuple of numbers, got {self.bandwidths!r:.80}")
         for bandwidth in self.bandwidths:
@@ -92,13 +95,13 @@ class KernelPlan:
         """Return the same with a view for each width, after a linear one."""
         return replace(self, bandwidths=bandwidths if self.gamma is None else (1.0,), linear=True)
 
-    def only(self, bandwidth: float, by: float = 1.0) -> KernelPlan:
+    def only(self, bandwidth: float, by: float = 1.0, *, beside: bool = True) -> KernelPlan:
         """Return the plan of a curved expert of kernel="auto": Nystroem features of one width.
 
         There are `by` times n_components, at least one.
         """
         n_components = max(int(by * self.n_components), 1)
-        return replace(self.several((bandwidth,)), n_components=n_components)
+        return replace(self.several((bandwidth,)), n_components=n_components, beside=beside)
 
     def several(self, bandwidths: tuple[float, ...]) -> KernelPlan:
         """Return the same with Nystroem features, and a view for each width."""
@@ -220,7 +223,8 @@ class KernelInputs(Inputs):
             out[:, 0, first + m :] = np.atleast_2d(Z)[:, first:width]
         for view, values in enumerate(features, start=linear):
             out[:, view, first : first + m] = self.amplitude * values
-            out[:, view, first + m :] = last
+            if self.plan.beside:
+                out[:, view, first + m :] = last
         return out.reshape(*Z.shape[:-1], -1)
 
 

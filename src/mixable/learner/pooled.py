@@ -178,7 +178,8 @@ def takes_records(design: Design) -> bool:
 def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) -> list[Design]:
     plan = KernelPlan.of("rbf", *features)
     assert plan is not None
-    return [
-        Design(AutoGAF, grids.curved(effort), kernel=plan.only(width, by), **flags)
+    plans = [
+        plan.only(width, by, beside=width not in grids.CURVED_ALONE)
         for width, by in grids.CURVED_WIDTHS.items()
     ]
+    return [Design(AutoGAF, grids.curved(effort), kernel=each, **flags) for each in plans]
