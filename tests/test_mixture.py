@@ -1,5 +1,6 @@
 """Mixture: the aggregating algorithm's theorems, on streams and against brute force."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -239,3 +240,11 @@ def test_experts_that_only_predict_and_learn_are_enough():
     f = Mixture([Fixed([0.5] * 3), Fixed([1.0] * 3)], target_bound=1.0)
     assert f.run([[0.0]] * 3, [0.5, 0.5, 0.5]).shape == (3,)
     assert f.weights[0] > 0.5
+
+
+def test_weights_sum_to_one_after_a_heavy_example_too():
+    """Found by tests/fuzz_api.py: they summed to 1 + 1e-4, and the mixture could not be copied."""
+    f = Mixture([GAF(2, 4), OGD(2, 4), Folklore(2, 4)])
+    f.learn([0.0, 0.0], 2, 1e12)  # all have the same forecast
+    np.testing.assert_allclose(np.exp(f._log_weights).sum(), 1, rtol=1e-12)
+    np.testing.assert_allclose(copy.deepcopy(f).weights, f.weights, rtol=1e-12)

@@ -208,7 +208,8 @@ class Mixture(Experts):
             losses = -np.log(np.maximum(forecasts[:, y], np.finfo(float).tiny))
         else:
             losses = (y - np.clip(forecasts, -self.target_bound, self.target_bound)) ** 2
-        log_weights = self._log_weights - weight * self._rate * losses
+        # What all lose alike is left out: times a weight of 1e12 its rounding would be what counts.
+        log_weights = self._log_weights - weight * self._rate * (losses - losses.min())
         log_weights = log_weights - _log_sum(log_weights)
         others = len(self.experts) - 1
         if self.share > 0 and others:
