@@ -25,10 +25,10 @@ class GafReadings : public Readings<long> {
     double width(long) const override { return 0.5; }
     std::optional<std::pair<LaneRule::Settings, LaneRule::Own>> in_lanes() const override {
         if constexpr (std::is_same_v<Rule, ClassGafRule>)
-            return {{{rule_.outputs, alphas_, rule_.mu()}, {rule_.beta()}}};
+            return {{{rule_.outputs, alphas_, rule_.mu(), rule_.structure()}, {rule_.beta()}}};
         if constexpr (std::is_same_v<Rule, GafRule>)
             if (rule_.is_in_closed_form())
-                return {{{rule_.outputs, alphas_, rule_.mu(), true},
+                return {{{rule_.outputs, alphas_, rule_.mu(), Structure::full},
                          {rule_.beta(), rule_.is_averaged(), wider_}}};
         return {};
     }

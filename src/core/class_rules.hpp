@@ -6,6 +6,7 @@
 
 #include "class_softmax.hpp"
 #include "pairwise.hpp"
+#include "shape.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -40,6 +41,8 @@ class ClassGafRule {
 
     double beta() const { return beta_; }
     double mu() const { return mu_; }
+    /// Of posteriors that it suits, unless they are diagonal.
+    Structure structure() const { return shared_ ? Structure::shared : Structure::blocks; }
 
     void begin(const double* m, const double* g, long) {
         m_ = m;

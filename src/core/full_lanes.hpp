@@ -13,9 +13,9 @@ namespace MIXABLE_ISA {
 
 class FullLanes {
    public:
-    FullLanes(long predictions, long features, const Blas& blas)
-        : k(predictions),
-          d(features),
+    FullLanes(const PosteriorShape& shape, const Blas& blas)
+        : k(shape.k),
+          d(shape.d),
           D(k * d),
           m(k * W),
           g(k * k * W),

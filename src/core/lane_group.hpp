@@ -32,7 +32,7 @@ template <class Lanes, class Lane, class Rule>
 class LaneGroupOf final : public LaneGroup {
    public:
     LaneGroupOf(const PosteriorShape& shape, const LaneRule::Settings& settings, const Blas& blas)
-        : lanes_(std::make_shared<Lanes>(shape.k, shape.d, blas)), rule_(settings) {}
+        : lanes_(std::make_shared<Lanes>(shape, blas)), rule_(settings) {}
     long outputs() const override { return rule_.K; }
     long count() const override { return rule_.count(); }
     void set(long lane, const LaneRule::Own& own) override { rule_.set(lane, own); }
@@ -58,10 +58,10 @@ class LaneGroupOf final : public LaneGroup {
 inline std::shared_ptr<LaneGroup> make_lane_group(const PosteriorShape& shape,
                                                   const LaneRule::Settings& settings,
                                                   const Blas& blas) {
-    if (settings.full && settings.classes == 2)
+    if (settings.structure == Structure::full && settings.classes == 2)
         return std::make_shared<LaneGroupOf<FullLanes, FullLane, TwoLaneRule>>(shape, settings,
                                                                                blas);
-    if (settings.full)
+    if (settings.structure == Structure::full)
         return std::make_shared<LaneGroupOf<FullLanes, FullLane, FullLaneRule>>(shape, settings,
                                                                                 blas);
     return std::make_shared<LaneGroupOf<Lanes, Lane, LaneRule>>(shape, settings, blas);

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "dense.hpp"
 #include "pairwise.hpp"
+#include "shape.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -16,10 +16,10 @@ class LaneRule {
         long classes;
         std::vector<double> alphas;  // the widths
         double mu;
-        bool full = false;  // whether they are those of full posteriors: full_lane_rule.hpp
+        Structure structure = Structure::blocks;  // full: full_lane_rule.hpp
         bool operator==(const Settings& other) const {
-            return full == other.full && classes == other.classes && alphas == other.alphas &&
-                   mu == other.mu;
+            return structure == other.structure && classes == other.classes &&
+                   alphas == other.alphas && mu == other.mu;
         }
     };
     /// What the rule of one lane has of its own.
@@ -57,7 +57,9 @@ class LaneRule {
     void predict(const double* m, const double* g, long j, double* out) {
         const double alpha = settings_.alphas[std::size_t(j)];
         if (std::isinf(alpha)) {
-            softmax(m, out);
+            softmax(m, splat(1.0), out);
+        } else if (is_shared()) {  // one scale for all pairs
+            softmax(m, 1.0 / root(1.0 + pi_by_8 / alpha * load(g)), out);
         } else {
             const double factor = pi_by_8 * 0.5 / alpha;
             pairwise_in_lanes(
@@ -75,23 +77,28 @@ class LaneRule {
     void learn(const double* m, const double* g, long y, double weight) {
         solve(m, g, y, weight);
         const vec scale = 0.5 * weight * double(K) / double(K - 1) * beta;
+        vec total{};
         for (long c = 0; c < K; ++c) {
             const vec r = load(residual() + c * W), p = load(probability() + c * W);
             store(v + c * W, 0.5 * weight * r);
             store(f + c * W, scale * p * (r < 0.0 ? -r : max(1.0 - r, vec{})));
+            total += load(f + c * W);
         }
+        if (is_shared())
+            for (long c = 0; c < K; ++c) store(f + c * W, total / double(K));
     }
 
    private:
+    bool is_shared() const { return settings_.structure == Structure::shared; }
     double* row(long i) { return work_ + i * K * W; }
     double* probability() { return row(0); }
     double* residual() { return row(1); }
 
-    void softmax(const double* z, double* out) const {
+    void softmax(const double* z, vec scale, double* out) const {
         vec top = load(z), total{};
         for (long c = W; c < K * W; c += W) top = max(top, load(z + c));
         for (long c = 0; c < K * W; c += W) {
-            const vec e = exp(load(z + c) - top);
+            const vec e = exp(scale * (load(z + c) - top));
             store(out + c, e);
             total += e;
         }

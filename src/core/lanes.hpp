@@ -1,7 +1,7 @@
-// Posteriors in blocks, one in each lane of the vectors: a mixture has many small ones of the same
-// shape, and what is done to one of them is done to all at once. blocks.hpp has the equations. Here
-// updates are not delayed, and of symmetric matrices the lower triangle is kept. That is fastest as
-// long as the matrices fit in the nearer caches.
+// Posteriors in blocks, or of a shared one, one in each lane of the vectors: a mixture has many
+// small ones of the same shape, and what is done to one of them is done to all at once. blocks.hpp
+// has the equations. Here updates are not delayed, and of symmetric matrices the lower triangle is
+// kept. That is fastest as long as the matrices fit in the nearer caches.
 #pragma once
 
 #include <array>
@@ -13,33 +13,36 @@ namespace MIXABLE_ISA {
 
 class Lanes {
    public:
-    Lanes(long predictions, long features, const Blas& blas)
-        : k(predictions),
-          d(features),
+    Lanes(const PosteriorShape& shape, const Blas& blas)
+        : k(shape.k),
+          d(shape.d),
+          s(shape.matrices()),
           m(k * W),
           g(k * W),
           x(d * W),
           triangle_(d * (d + 1) / 2),
           blas_(blas),
-          S_(k * triangle_ * W),
-          A_(k * triangle_ * W),
+          S_(s * triangle_ * W),
+          A_(s * triangle_ * W),
           V_(k * d * W),
-          P_(k * d * W),
+          P_(s * d * W),
           kept_x_(delay * d * W),
-          kept_f_(delay * k * W) {
+          kept_f_(delay * s * W) {
         for (long lane = 0; lane < W; ++lane) start(lane, {k, d, 0, 1.0, 0.0});
     }
 
     /// Whether posteriors of this shape are faster in lanes than each by itself.
     static bool suits(const PosteriorShape& shape) {
         constexpr double most = 3.5e5;  // bytes of eight: more, and they are far from the core
-        return shape.structure == Structure::blocks && shape.block == 0 &&
-               32.0 * double(shape.k) * double(shape.d) * double(shape.d + 1) <= most;
+        constexpr long many = 32;       // classes: then vectors of those are as fast
+        const bool shared = shape.structure == Structure::shared && shape.k <= many;
+        return (shared || shape.structure == Structure::blocks) && shape.block == 0 &&
+               32.0 * double(shape.matrices()) * double(shape.d) * double(shape.d + 1) <= most;
     }
 
-    const long k, d;
-    Buffer m, g;  // the last reading: for each prediction a number in each lane
-    Buffer x;     // the inputs to be read, for each feature a number in each lane
+    const long k, d, s;  // predictions, features, matrices
+    Buffer m, g;         // the last reading: for each prediction a number in each lane
+    Buffer x;            // the inputs to be read, for each feature a number in each lane
 
     /// Lets a lane know nothing.
     void start(long lane, const PosteriorShape& shape) {
@@ -49,30 +52,24 @@ class Lanes {
         lam_[lane] = shape.lam;
         drift_[lane] = shape.drift;
         most_gain_[lane] = is_kept(lane) ? 1e300 : 1e14;
-        for (long c = 0; c < k; ++c) {
+        for (long c = 0; c < s; ++c)
             for (long i = 0, at = c * triangle_ * W + lane; i < d; ++i)
                 for (long j = 0; j <= i; ++j, at += W) {
                     S_[at] = i == j ? 1.0 / shape.lam : 0.0;
                     A_[at] = i == j ? shape.lam : 0.0;
                 }
-            for (long l = 0; l < d; ++l) V_[(c * d + l) * W + lane] = 0;
-        }
+        for (long i = 0; i < k * d; ++i) V_[i * W + lane] = 0;
     }
 
     /// Sets m and g of the inputs x.
     void read() {
-        for (long c = 0; c < k; ++c) {
+        for (long c = 0; c < s; ++c) {
             double* p = P_ + c * d * W;
             multiply(S_ + c * triangle_ * W, p);
-            const double* mean = V_ + c * d * W;
-            vec inner{}, width{};
-            for (long l = 0; l < d * W; l += W) {
-                inner += load(mean + l) * load(x + l);
-                width += load(p + l) * load(x + l);
-            }
-            store(m + c * W, inner);
-            store(g + c * W, max(width, vec{}));
+            store(g + c * W, max(along(p), vec{}));
         }
+        for (long c = s; c < k; ++c) store(g + c * W, load(g));
+        for (long c = 0; c < k; ++c) store(m + c * W, along(V_ + c * d * W));
     }
 
     /// Learns v and f (for each prediction a number in each lane) from the inputs last read. Lanes
@@ -91,13 +88,16 @@ class Lanes {
                             (square <= 1e15 * lam_) & (largest * square <= 1e15 * lam_) &
                             (largest <= Blocks::most_curvature);
         for (long c = 0; c < k; ++c) {
-            const vec F = learns ? load(f + c * W) : vec{}, step = learns ? load(v + c * W) : vec{};
-            store(kept_f_ + (kept_ * k + c) * W, F);
-            const double* p = P_ + c * d * W;
+            const vec step = learns ? load(v + c * W) : vec{};
+            const double* p = P_ + (s == 1 ? 0 : c) * d * W;
             double* mean = V_ + c * d * W;
             for (long i = 0; i < d * W; i += W)
                 store(mean + i, load(mean + i) - step * load(p + i));
-            subtract(F / (1.0 + F * load(g + c * W)), p, S_ + c * triangle_ * W);
+        }
+        for (long c = 0; c < s; ++c) {
+            const vec F = learns ? load(f + c * W) : vec{};
+            store(kept_f_ + (kept_ * s + c) * W, F);
+            subtract(F / (1.0 + F * load(g + c * W)), P_ + c * d * W, S_ + c * triangle_ * W);
         }
         copy(x, d * W, kept_x_ + kept_ * d * W);
         if (++kept_ == delay) settle();
@@ -111,11 +111,7 @@ class Lanes {
         }
     }
 
-    vec squares() const {
-        vec out{};
-        for (long l = 0; l < d * W; l += W) out += load(x + l) * load(x + l);
-        return out;
-    }
+    vec squares() const { return along(x); }
 
    private:
     friend class Lane;
@@ -123,6 +119,18 @@ class Lanes {
     static constexpr long delay = 16;  // steps before they are added to A
 
     bool is_kept(long lane) const { return shape_[std::size_t(lane)].drift == 0; }
+
+    /// a . x
+    vec along(const double* a) const {
+        vec even{}, odd{};
+        long l = 0;
+        for (; l + 2 <= d; l += 2) {
+            even += load(a + l * W) * load(x + l * W);
+            odd += load(a + (l + 1) * W) * load(x + (l + 1) * W);
+        }
+        if (l < d) even += load(a + l * W) * load(x + l * W);
+        return even + odd;
+    }
 
     /// out = M x, M (d x d) symmetric. Four rows at a time: each entry is read once.
     void multiply(const double* M, double* out) const {
@@ -196,17 +204,17 @@ class Lanes {
         kept_ = 0;
     }
     template <int T>
-    void accumulate(long t) {
-        const double* xs = kept_x_ + t * d * W;
+    void accumulate(long first) {
+        const double* xs = kept_x_ + first * d * W;
         double* a = A_;
-        for (long c = 0; c < k; ++c)
+        for (long c = 0; c < s; ++c)
             for (long i = 0; i < d * W; i += W) {
                 vec left[T];
-                for (int s = 0; s < T; ++s)
-                    left[s] = load(kept_f_ + ((t + s) * k + c) * W) * load(xs + s * d * W + i);
+                for (int t = 0; t < T; ++t)
+                    left[t] = load(kept_f_ + ((first + t) * s + c) * W) * load(xs + t * d * W + i);
                 for (long j = 0; j <= i; j += W, a += W) {
                     vec sum = load(a);
-                    for (int s = 0; s < T; ++s) sum += left[s] * load(xs + s * d * W + j);
+                    for (int t = 0; t < T; ++t) sum += left[t] * load(xs + t * d * W + j);
                     store(a, sum);
                 }
             }
@@ -216,7 +224,7 @@ class Lanes {
     void refresh(long lane) {
         settle();
         Buffer one(d * d), inverse(d * d);
-        for (long c = 0; c < k; ++c) {
+        for (long c = 0; c < s; ++c) {
             for (long i = 0, at = c * triangle_ * W + lane; i < d; ++i)
                 for (long j = 0; j <= i; ++j, at += W) one[i * d + j] = A_[at];
             invert_with_jitter(blas_, d, one, inverse, d);
@@ -231,8 +239,8 @@ class Lanes {
     std::array<PosteriorShape, W> shape_{};
     std::array<long, W> steps_{}, since_refresh_{};
     vec lam_{}, drift_{}, most_gain_{};
-    Buffer S_, A_;  // for each prediction the lower triangle by rows, each entry in all lanes
-    Buffer V_, P_;  // k x d
+    Buffer S_, A_;            // for each matrix the lower triangle by rows, each entry in all lanes
+    Buffer V_, P_;            // k x d, s x d
     Buffer kept_x_, kept_f_;  // steps that are not in A yet
     long kept_ = 0;
 };
@@ -253,7 +261,7 @@ class Lane final : public Knowledge, public InBlocks {
     double cost() const override { return shape().cost(); }
     double bytes() const override { return shape().bytes(); }
     void mean(double* out) const override { as_blocks().mean(out); }
-    std::pair<long, long> covariance_size() const override { return {k * d, d}; }
+    std::pair<long, long> covariance_size() const override { return {lanes_->s * d, d}; }
     void covariance(double* out) const override { as_blocks().covariance(out); }
     void feature_covariances(double* out) const override { as_blocks().feature_covariances(out); }
     ClassView view() const override { return as_blocks().view(); }
@@ -283,7 +291,7 @@ class Lane final : public Knowledge, public InBlocks {
     template <class F>
     void for_entries(F&& f) const {
         long entry = lane_;
-        for (long c = 0; c < k; ++c)
+        for (long c = 0; c < lanes_->s; ++c)
             for (long i = 0; i < d; ++i)
                 for (long j = 0; j <= i; ++j, entry += W) f(c, i, j, entry);
     }
@@ -328,7 +336,7 @@ class Lane final : public Knowledge, public InBlocks {
             for (long l = 0; l < d; ++l)
                 lanes_->V_[(c * d + l) * W + lane_] = blocks.V[c * blocks.dp + l];
         // Now nothing is pending, unless only counters were read from a file so far.
-        for (long i = 0; i < blocks.n_ * k; ++i)
+        for (long i = 0; i < blocks.n_ * blocks.s; ++i)
             if (blocks.roots_[i] != 0) pending_ = 0;
     }
 

@@ -30,7 +30,7 @@ def alone(core, d, classes, settings=SETTINGS, mu=0.0, structure="blocks"):
     return [made(lam, beta, alpha, mu, drift) for lam, beta, drift in settings for alpha in ALPHAS]
 
 
-@pytest.mark.parametrize("structure", ["blocks", "full"])
+@pytest.mark.parametrize("structure", ["blocks", "shared", "full"])
 @pytest.mark.parametrize("mu", [0.0, 0.01])
 @pytest.mark.parametrize("views", [1, 2])
 @pytest.mark.parametrize(("d", "classes"), [(1, 3), (4, 3), (7, 5), (18, 4), (3, 20)])
@@ -61,7 +61,7 @@ def test_a_bank_is_its_members(core, d, classes, views, mu, structure):
             np.testing.assert_allclose(kept, S, rtol=0, atol=1e-8 * np.abs(S).max())
 
 
-@pytest.mark.parametrize("structure", ["blocks", "full"])
+@pytest.mark.parametrize("structure", ["blocks", "shared", "full"])
 def test_tables_single_rows_and_restored_states_are_the_same(core, structure):
     X, y = logistic_stream(300, 6, 4)
     one, two, three = (mixture(core, 6, 4, structure=structure) for _ in range(3))
@@ -74,7 +74,7 @@ def test_tables_single_rows_and_restored_states_are_the_same(core, structure):
             two = three
 
 
-@pytest.mark.parametrize("structure", ["blocks", "full"])
+@pytest.mark.parametrize("structure", ["blocks", "shared", "full"])
 def test_a_state_with_pending_steps_is_taken_in(core, structure):
     """As files have it in which these members were each by themselves."""
     X, y = logistic_stream(203, 5, 3)
@@ -86,7 +86,7 @@ def test_a_state_with_pending_steps_is_taken_in(core, structure):
     state = f.state()
     for i in range(8):
         theirs = own[i * len(ALPHAS)].state()
-        assert theirs["pending"] == {"blocks": 3, "full": 5}[structure]
+        assert theirs["pending"] == {"blocks": 3, "shared": 3, "full": 5}[structure]
         state |= {f"{i}.{name}": value for name, value in theirs.items()}
     g = mixture(core, 5, 3, SETTINGS[:8], structure=structure)
     g.restore(state)
