@@ -32,19 +32,20 @@ class Model : public OneUser {
         : forecaster_(std::move(forecaster)),
           fixed_(forecaster_->fixed()),
           d_(forecaster_->row_length()),
+          outputs_(forecaster_->outputs()),
           z_(d_),
           long_step_(forecaster_->cost() > 2e5),
           slice_(slice_rows()),
           largest_(forecaster_->largest_square()) {}
 
-    nb::object predict(nb::handle x) {
+    [[gnu::noinline]] nb::object predict(nb::handle x) {
         Use use(*this, Job::predict);
         fetch();
         if (const double* row = plain_row(x)) return predict_row(row);
         const nb::object clean = validated("inputs", x, d_);
         const bool one = is_plain(clean, NPY_DOUBLE, 1);
         const double* X = one ? data(clean) : checked(clean, 2);
-        const long n = one ? 1 : length(clean), K = forecaster_->outputs();
+        const long n = one ? 1 : length(clean), K = outputs_;
         check_size(X, n, "x");
         if (one) return predict_row(X);
         nb::object out = new_array({n, K});
@@ -52,11 +53,11 @@ class Model : public OneUser {
         in_slices(n, [&](long t, long count) {
             forecaster_->predict_many(X + t * d_, count, p + t * K);
         });
-        for (long t = 0; t < n; ++t) check_forecast(p + t * K);
+        check_forecasts(p, n, K);
         return out;
     }
 
-    void learn(nb::handle x, nb::handle y, nb::handle weight) {
+    [[gnu::noinline]] void learn(nb::handle x, nb::handle y, nb::handle weight) {
         Use use(*this);
         fetch();
         nb::object clean;
@@ -73,7 +74,7 @@ class Model : public OneUser {
         released([&] { forecaster_->learn(row, outcome, w); });
     }
 
-    nb::object run(nb::handle X_, nb::handle y_, nb::handle weight_) {
+    [[gnu::noinline]] nb::object run(nb::handle X_, nb::handle y_, nb::handle weight_) {
         Use use(*this);
         const double *X = checked(X_, 2),
                      *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
@@ -92,7 +93,7 @@ class Model : public OneUser {
         in_slices(n, [&](long t, long count) {
             forecaster_->run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K);
         });
-        for (long t = 0; t < n; ++t) check_forecast(p + t * K);
+        check_forecasts(p, n, K);
         return out;
     }
 
@@ -100,13 +101,13 @@ class Model : public OneUser {
     /// one after the other; those with a label y >= 0 are learned before the next. The bits do not
     /// depend on how rows are spread over calls. Stops before the first row that is refused, and
     /// says why.
-    nb::tuple follow(Scaler& scaler, nb::handle X_, nb::handle y_) {
+    [[gnu::noinline]] nb::tuple follow(Scaler& scaler, nb::handle X_, nb::handle y_) {
         Use use(*this);
         const double* X = checked(X_, 2);
         if (!is_plain(y_, NPY_LONG, 1))
             throw nb::type_error("expected a C-contiguous array of labels");
         const long* y = data<long>(y_);
-        const long n = length(X_), K = forecaster_->outputs();
+        const long n = length(X_), K = outputs_;
         if (length(X_, 1) != scaler.d || scaler.views * scaler.width != d_ || length(y_) != n)
             throw nb::value_error("X, y and the scaler do not go together");
         for (long t = 0; t < n; ++t)
@@ -114,12 +115,12 @@ class Model : public OneUser {
         nb::object out = new_array({n, K});
         double* p = data(out);
         Followed followed;
-        {
+        if constexpr (of_labels) {
             WithoutGil without_gil;
             followed = MIXABLE_ISA::follow(
                 *forecaster_, scaler, X, y, n, p,
                 [this](const double* z) { check_size(z, 1, "the input"); },
-                [this](const double* forecast) { check_forecast(forecast); });
+                [this](const double* forecast) { check_forecasts(forecast, 1, outputs_); });
         }
         const nb::object reason =
             followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
@@ -127,7 +128,7 @@ class Model : public OneUser {
     }
 
     /// The forecast of one raw row.
-    nb::object predict_raw(const Scaler& scaler, nb::handle x) {
+    [[gnu::noinline]] nb::object predict_raw(const Scaler& scaler, nb::handle x) {
         Use use(*this, Job::predict);
         fetch();
         scale(scaler, raw_row(scaler, x), z_);
@@ -136,11 +137,11 @@ class Model : public OneUser {
     }
 
     /// Learns one raw row, and so does the scaler.
-    void learn_raw(Scaler& scaler, nb::handle x, long y, double weight) {
+    [[gnu::noinline]] void learn_raw(Scaler& scaler, nb::handle x, long y, double weight) {
         Use use(*this);
         fetch();
         const double* row = raw_row(scaler, x);
-        if (y < 0 || y >= forecaster_->outputs()) throw nb::value_error("y is out of range");
+        if (y < 0 || y >= outputs_) throw nb::value_error("y is out of range");
         if (!(weight >= 0 && weight <= std::numeric_limits<double>::max()))
             weight = nb::cast<double>(validated("weight", weight));
         scale(scaler, row, z_);
@@ -269,7 +270,7 @@ class Model : public OneUser {
                                                         : std::numeric_limits<double>::quiet_NaN();
             return std::isfinite(value) ? value : nb::cast<double>(validated("target", y));
         } else {
-            const long K = forecaster_->outputs();
+            const long K = outputs_;
             long label = -1;
             if (PyLong_CheckExact(y.ptr()) || PyArray_IsScalar(y.ptr(), Integer)) {
                 label = PyNumber_AsSsize_t(y.ptr(), nullptr);
@@ -293,18 +294,17 @@ class Model : public OneUser {
     }
 
     nb::object predict_row(const double* row) {
-        nb::object out = new_array({forecaster_->outputs()});
+        nb::object out = new_array({outputs_});
         double* p = data(out);
         released([&] { forecaster_->predict(row, p); });
-        check_forecast(p);
+        check_forecasts(p, 1, outputs_);
         return out;
     }
 
     /// The last line of defence: parameters, inputs or a file may be so extreme that there is no
     /// forecast in double precision. Deviations may be infinite.
-    void check_forecast(const double* p) const {
-        const long numbers = of_labels ? forecaster_->outputs() : 1;
-        if (!std::all_of(p, p + numbers, [](double value) { return std::isfinite(value); }))
+    void check_forecasts(const double* p, long n, long width) const {
+        if (!are_finite(p, n, width, of_labels ? outputs_ : 1))
             throw std::domain_error(
                 "the forecast is not a finite number in double precision: the input or what was "
                 "learned is too large");
@@ -312,16 +312,15 @@ class Model : public OneUser {
 
     /// Refuses inputs that are finite but too large for the state.
     void check_size(const double* X, long n, const char* name) const {
-        for (long t = 0; t < n; ++t)
-            if (!(square_of(X + t * d_, d_) <= largest_)) {
-                char text[256];
-                std::snprintf(text, sizeof text,
-                              "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows "
-                              "at most %.3g; scale the inputs",
-                              name, n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")",
-                              square_of(X + t * d_, d_), largest_);
-                throw nb::value_error(text);
-            }
+        const long t = first_too_large(X, n, d_, largest_);
+        if (t == n) return;
+        char text[256];
+        std::snprintf(text, sizeof text,
+                      "%s%s%ld%s is too large: |x|^2 is %.3g, and double precision allows at most "
+                      "%.3g; scale the inputs",
+                      name, n > 1 ? "[" : " (row ", t, n > 1 ? "]" : ")", square_of(X + t * d_, d_),
+                      largest_);
+        throw nb::value_error(text);
     }
 
     long D() const { return forecaster_->predictions() * forecaster_->features(); }
@@ -355,11 +354,17 @@ class Model : public OneUser {
     std::unique_ptr<AnyForecaster<Outcome>> forecaster_;
     std::array<Span, 3> fixed_;  // of its memory
     long d_;                     // numbers in an input
+    long outputs_;               // numbers in a forecast
     Buffer z_;                   // a row that was scaled
     bool long_step_;
     long slice_;      // rows between two looks for Ctrl-C
     double largest_;  // of |x|^2
 };
+
+// Their code is compiled for each level, in model.cpp: rows go through it one by one. (Where it was
+// compiled once, for all levels, single rows took 15% more time on v3.)
+extern template class Model<long>;
+extern template class Model<double>;
 
 /// The model of one class of forecasters, which is one class in Python.
 template <class Core>

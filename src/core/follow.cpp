@@ -1,6 +1,7 @@
 // The protocol of one event, for one instruction set.
 #include "follow.hpp"
 
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -9,6 +10,17 @@
 namespace MIXABLE_ISA {
 
 double square_of(const double* x, long n) { return squared_norm(x, n); }
+long first_too_large(const double* X, long n, long d, double most) {
+    long t = 0;
+    while (t < n && squared_norm(X + t * d, d) <= most) ++t;
+    return t;
+}
+bool are_finite(const double* rows, long n, long width, long numbers) {
+    for (long t = 0; t < n; ++t)
+        for (long j = 0; j < numbers; ++j)
+            if (!std::isfinite(rows[t * width + j])) return false;
+    return true;
+}
 void scale(const Scaler& scaler, const double* x, double* z) { scaler.transform(x, z); }
 void learn_scale(Scaler& scaler, const double* x, double* z) { scaler.learn(x, z); }
 

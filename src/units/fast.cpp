@@ -8,3 +8,4 @@
 #include "bindings.cpp"
 #include "core/follow.cpp"
 #include "core/forecasters.cpp"
+#include "model.cpp"
