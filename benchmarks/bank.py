@@ -62,7 +62,7 @@ def steps_of(bank):
 
 
 def measured(name, n_keys, d):
-    """A line of the table."""
+    """A column of the table."""
     model, rng = models(d)[name], np.random.default_rng(0)
     X = list(rng.normal(size=(ROUND, d)))
     y = [int(x[0] > 0) for x in X]
@@ -89,11 +89,16 @@ def measured(name, n_keys, d):
     data = mx.dumps(own)
     saved = seconds(lambda *_: mx.dumps(own), X[:200], y[:200], keys[:200])
     loaded = seconds(lambda *_: mx.loads(data), X[:200], y[:200], keys[:200])
-    return (
-        f"| `{name}` | {len(data) / 1e3:.1f} | {each / 1e3:.1f} | {each * n_keys / 1e6:.0f} "
-        f"| {1e6 * single:.1f} | {1e6 * of_one:.1f} | {1e6 * drawn:.1f} | {drawn / single:.2f} "
-        f"| {1e3 * saved:.2f} | {1e3 * loaded:.2f} |"
-    )
+    return {
+        "all in memory, MB": each * n_keys / 1e6,
+        "one saved, kB": len(data) / 1e3,
+        "predict and learn, one model by itself, us": 1e6 * single,
+        "the same in a bank of one, us": 1e6 * of_one,
+        "the same for a key drawn at random, us": 1e6 * drawn,
+        "random key over one model by itself": drawn / single,
+        "save, ms": 1e3 * saved,
+        "load, ms": 1e3 * loaded,
+    }
 
 
 def main():
@@ -101,15 +106,17 @@ def main():
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--features", type=int, default=20)
     options = parser.parse_args()
-    print(
-        "| model | saved, kB | in memory, kB | all keys, MB | alone, us | a bank of one, us ",
-        end="",
-    )
-    print("| random key, us | over alone | save, ms | load, ms |\n" + "|---" * 10 + "|", flush=True)
-    for name in models(options.features):  # a process each, since memory that is freed stays
+    names = list(models(options.features))
+    columns = []
+    for name in names:  # a process each, since memory that is freed stays
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
             job = process.submit(measured, name, options.keys, options.features)
-            print(job.result(), flush=True)
+            columns.append(job.result())
+    print(f"| {options.keys:,} models of {options.features} features |", end="")
+    print("".join(f" `{name}` |" for name in names))
+    print("|---" * (len(names) + 1) + "|")
+    for row in columns[0]:
+        print(f"| {row} |" + "".join(f" {own[row]:.3g} |" for own in columns))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,16 @@ CONTESTANTS: dict[str, Callable[[Stream], Forecasts]] = {
     "LightGBM, refitted": lambda stream: refitted(stream.X, stream.y),
 }
 
+SHORT = {  # how tables call them
+    "GAFRegressor()": "default",
+    "kernel=None": "linear",
+    "BayesianLinearRegression": "Bayes",
+    "LinearRegression": "LR",
+    "AMFRegressor": "AMF",
+    "ARFRegressor": "ARF",
+    "LightGBM, refitted": "LGBM",
+}
+
 
 class Score(NamedTuple):
     """Of one contestant on one stream."""
@@ -128,7 +138,7 @@ def _score(y: Array, forecasts: Forecasts) -> Score:
 def _tables(scores: dict[str, dict[str, Score]]) -> Iterator[str]:
     """Lines of Markdown; scores are by stream, then by contestant."""
     names = list(next(iter(scores.values())))
-    yield "| | RMSE | best on | log score | 50% | 90% | us a row |"
+    yield "| model | RMSE | best on | log score | in 50% | in 90% | us a row |"
     yield "|---|---|---|---|---|---|---|"
     for name in names:
         each = [by_name[name] for by_name in scores.values()]
@@ -144,9 +154,9 @@ def _tables(scores: dict[str, dict[str, Score]]) -> Iterator[str]:
             _or_none(100 * low, ".0f"),
             _or_none(100 * high, ".0f"),
         ]
-        yield f"| {name} | {' | '.join(cells)} | {micro:.0f} |"
+        yield f"| {SHORT.get(name, name)} | {' | '.join(cells)} | {micro:.0f} |"
     yield ""
-    yield f"| stream | {' | '.join(names)} |"
+    yield f"| stream | {' | '.join(SHORT.get(name, name) for name in names)} |"
     yield f"|---|{'---|' * len(names)}"
     for stream, by_name in scores.items():
         lowest = min(score.rmse for score in by_name.values())
@@ -156,14 +166,15 @@ def _tables(scores: dict[str, dict[str, Score]]) -> Iterator[str]:
             cells.append(f"**{text}**" if score.rmse == lowest else text)
         yield f"| {stream} | {' | '.join(cells)} |"
     yield ""
-    yield "| stream | 50% | 90% | log score | over kernel=None |"
+    yield "| stream | 50% | 90% | log score | gain over linear |"
     yield "|---|---|---|---|---|"
     for stream, by_name in scores.items():
         if "GAFRegressor()" not in by_name or "kernel=None" not in by_name:
             return
         ours, linear = by_name["GAFRegressor()"], by_name["kernel=None"]
-        cells = [f"{100 * ours.coverage_50:.0f}", f"{100 * ours.coverage_90:.0f}"]
-        cells += [f"{ours.log_score:.2f}", f"{ours.log_score - linear.log_score:+.3f}"]
+        cells = [_or_none(100 * ours.coverage_50, ".0f"), _or_none(100 * ours.coverage_90, ".0f")]
+        cells += [_or_none(ours.log_score, ".2f")]
+        cells += [_or_none(ours.log_score - linear.log_score, "+.3f")]
         yield f"| {stream} | {' | '.join(cells)} |"
 
 
