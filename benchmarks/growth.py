@@ -83,10 +83,16 @@ def needed(structure, d, K):
     return 2 * (K if structure == "blocks" else 1) * d * d + 2 * K * d, 0
 
 
+def short(number):
+    """Three digits, or all before the point."""
+    return f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
+
+
 def structures():
     """One posterior of each structure."""
     gemm, copy = machine()
     print(f"DGEMM {gemm / 1e9:.1f}e9 multiply-adds a second, copy {copy / 1e9:.1f} GB/s")
+    print("| structure | d | K | weights | us | share |\n|---|---|---|---|---|---|")
     for structure, sizes in SIZES.items():
         for d, K in sizes:
             first = 64 if d * K < 1e6 else 4
@@ -95,11 +101,11 @@ def structures():
             seconds = timed(f.run, X, y, first)
             work, size = needed(structure, d, K)
             weights = K * d if structure != "full" else (K - 1) * d
-            share = f"{work / seconds / gemm:5.0%} of DGEMM"
+            share = work / seconds / gemm
             if structure == "diagonal":
-                share = f"{size / seconds / copy:5.0%} of the copy"
-            row = f"({d:6},{K:5}) {weights:9} weights {1e6 * seconds:10.1f} us, {share}"
-            print(f"{structure:9} {row}", flush=True)
+                share = size / seconds / copy
+            row = f"{d:,} | {K:,} | {weights:,} | {short(1e6 * seconds)} | {share:.0%}"
+            print(f"| {structure} | {row} |", flush=True)
 
 
 def fresh(code):
@@ -131,22 +137,19 @@ def ratios():
     """AutoGAF beside the mixture of full posteriors; one of them times nine where nine are too
     many.
     """
+    print("| d | K | us | full over ours | MB |\n|---|---|---|---|---|")
     for d, K, n in ((18, 4, 3000), (64, 10, 1024), (16, 26, 1024), (784, 10, 256)):
         X, y = made(n, d, K)
         first = 64 if d < 500 else 32
         own = timed(mx.AutoGAF(d, K).run, X, y, first, 2.0)
         one = d > 500
-        kind = "nine times one full posterior" if one else "full mixture"
         if one:
             f = mx.GAF(d, K, integrator=mx.integrals.Pairwise())
             full = 9 * timed(f.run, X[:64], y[:64], 32)
         else:
             full = timed(mx.AutoGAF(d, K, structure="full").run, X, y, first, 2.0)
-        print(
-            f"({d:3},{K:3}) {1e6 * own:8.1f} us, {kind} {1e6 * full:10.1f} us: {full / own:6.1f} "
-            f"times; {memory(d, K):.0f} MB",
-            flush=True,
-        )
+        row = " | ".join(short(x) for x in (1e6 * own, full / own, memory(d, K)))
+        print(f"| {d} | {K} | {row} |", flush=True)
 
 
 def sweep():

@@ -154,6 +154,7 @@ def peers():
 def linear():
     """The linear mixture beside Vowpal Wabbit, each at its best of four runs in turn."""
     mx.GAFClassifier(kernel=None).prequential(*made(100, 3, 3))
+    print("| stream | d | K | us | time over VW |\n|---|---|---|---|---|")
     for name, X, y in six():
         K = int(y.max()) + 1
         scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
@@ -164,7 +165,7 @@ def linear():
             ours.append(1e6 * (time.process_time() - begin) / len(y))
             theirs.append(vowpal_wabbit(scaled, y, K)[0])
         own, vw = min(ours), min(theirs)
-        print(f"{name:>10}: {own:5.1f} us, VW {vw:5.1f}, ratio {own / vw:.2f}", flush=True)
+        print(f"| {name} | {X.shape[1]} | {K} | {own:.3g} | {own / vw:.2f} |", flush=True)
 
 
 def loss():

@@ -79,7 +79,7 @@ NOT_MEASURED = {
 
 UNCOMPARED = {
     "docs/forecasters/sparse-gaf.md": 21,
-    "docs/guides/kernels.md": 104,
+    "docs/guides/kernels.md": 62,
     "docs/guides/records.md": 88,
     "docs/guides/regression.md": 152,
     "docs/guides/scale.md": 100,
@@ -87,7 +87,7 @@ UNCOMPARED = {
     "docs/guides/stream.md": 12,
     "docs/how-it-works.md": 2,
     "docs/no-tuning.md": 47,
-    "docs/performance.md": 91,
+    "docs/performance.md": 55,
     "docs/race.md": 57,
     "docs/theory.md": 123,
 }
