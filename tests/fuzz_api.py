@@ -65,7 +65,9 @@ class Subject:
         self.sparse = isinstance(model, mx.SparseGAF)
         self.scores = isinstance(model, mx.metrics.Scores)
         self.slow = isinstance(model, SLOW)
-        self.by_row = isinstance(model, BY_ROW)
+        self.most_rows = 10 if isinstance(model, BY_ROW) else 30
+        if self.slow:
+            self.most_rows = 4
         self.probe, self.forecast = np.zeros(0), None
 
     @property
@@ -245,7 +247,7 @@ def one_call(subject: Subject, rng: Rng) -> bool:
         )
         changes = accepted
     elif verb < 17:
-        n = int(rng.integers(1, 4 if subject.slow else 10 if subject.by_row else 30))
+        n = int(rng.integers(1, subject.most_rows))
         X = good_rows(rng, n, subject.width)
         y = rng.integers(subject.K, size=n) if subject.K else rng.normal(size=n)
         w = None
