@@ -361,10 +361,17 @@ class Model : public OneUser {
     double largest_;  // of |x|^2
 };
 
-// Their code is compiled for each level, in model.cpp: rows go through it one by one. (Where it was
+// What rows go through one by one is compiled for each level, in model.cpp. (Where it was
 // compiled once, for all levels, single rows took 15% more time on v3.)
-extern template class Model<long>;
-extern template class Model<double>;
+extern template nb::object Model<long>::predict(nb::handle);
+extern template nb::object Model<long>::run(nb::handle, nb::handle, nb::handle);
+extern template nb::object Model<long>::predict_raw(const Scaler&, nb::handle);
+extern template nb::tuple Model<long>::follow(Scaler&, nb::handle, nb::handle);
+extern template void Model<long>::learn(nb::handle, nb::handle, nb::handle);
+extern template void Model<long>::learn_raw(Scaler&, nb::handle, long, double);
+extern template nb::object Model<double>::predict(nb::handle);
+extern template nb::object Model<double>::run(nb::handle, nb::handle, nb::handle);
+extern template void Model<double>::learn(nb::handle, nb::handle, nb::handle);
 
 /// The model of one class of forecasters, which is one class in Python.
 template <class Core>
