@@ -200,3 +200,16 @@ def test_a_damaged_state_is_refused():
     for name, value in (("0.A", -np.eye(2)), ("1.S", np.full((2, 2), 7.0)), ("0.w", [[1e9, 0.0]])):
         with pytest.raises(ValueError, match="contents"):
             _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3).restore({**state, name: np.array(value)})
+
+
+def test_huge_weights_leave_a_state_that_can_be_restored():
+    for seed in range(20):
+        P, y = said(6, 5, 3, 0.3, seed)
+        judge = _core.Judge(5, 3, 1.0, 1e-4, 1e-3, 1e-3)
+        weight = np.array([1e12, 1.0, 1e12, 1e6, 1e12, 1e12])
+        judge.run(P.reshape(6, -1), y.astype(np.int_), weight)
+        state = judge.state()
+        _core.Judge(5, 3, 1.0, 1e-4, 1e-3, 1e-3).restore(state)
+        A, S = state["0.A"], state["0.S"]
+        np.testing.assert_allclose(np.trace(A @ S), 5, rtol=1e-3)
+        assert np.linalg.eigvalsh(S)[0] > 0

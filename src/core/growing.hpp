@@ -198,10 +198,9 @@ class Growing final : public State {
         visitor("V", mean, k, d, d);
         visitor("S", S, n, n, stride_);
         visitor("Q", Q, pending_, n, stride_);
-        if (has(places, n)) return;
-        take_places(places, n);
+        if (!has(places, n)) take_places(places, n);
         for (long c = 0; c < k; ++c)
-            for (long i = 0; i < long(places_.size()); ++i)
+            for (long i = 0; i < long(places_.size()) && i < n; ++i)
                 V[c * stride_ + i] = mean[c * d + place(i)];
     }
     void clear() override {

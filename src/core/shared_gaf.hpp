@@ -142,8 +142,11 @@ class SharedGaf {
         }
         copy(u, N, w);
         curvature(said, q, at, H);
-        for (long i = 0; i < N * n; i += W)
-            store(A + i, load(A + i) + 0.5 * weight * beta_ * load(H + i));
+        double by = 0.5 * weight * beta_;
+        for (long i = 0; i < N; ++i)  // beyond, nothing would be left of the other directions
+            by = std::min(
+                by, std::max(largest * lam_ - A[i * n + i], 0.0) / std::max(H[i * n + i], 1e-300));
+        for (long i = 0; i < N * n; i += W) store(A + i, load(A + i) + by * load(H + i));
         copy(A, N * n, S);
         invert(S);
         if (drift_ == 0) return;
@@ -170,6 +173,7 @@ class SharedGaf {
 
    private:
     static constexpr long most_pairs = 12;
+    static constexpr double largest = 1e9;  // of A, over lam
 
     /// Phi^T u, with zeros behind.
     void logits(const Said& said, const double* u, double* out) const {
@@ -238,9 +242,17 @@ class SharedGaf {
         }
         return product;
     }
-    /// By Gauss and Jordan: the pivots of a positive definite matrix are positive.
+    /// By Gauss and Jordan: the pivots of a positive definite matrix are positive. Where that would
+    /// lose half of the digits, by Cholesky: what is small stays positive.
     void invert(Buffer& M) const {
         const long n = stride;
+        double top = 0;
+        for (long i = 0; i < N; ++i) top = std::max(top, M[i * n + i]);
+        if (top > 1e6 * lam_) {
+            if (!invert_small(N, M, n)) refuse_example();
+            mirror(M, n, 0, N);
+            return;
+        }
         for (long k = 0; k < N; ++k) {
             double* row = M + k * n;
             if (!(row[k] > 0)) refuse_example();

@@ -109,6 +109,14 @@ def test_a_saved_model_goes_on_to_the_bit():
     assert pickle.dumps(model) == pickle.dumps(other)
 
 
+def test_a_saved_model_of_one_place_has_its_mean():
+    model = made(3, 2)
+    model.learn([1.0, 0.0, 0.0], 1)
+    other = pickle.loads(pickle.dumps(model))
+    assert _member(other)["V"].ravel()[0] == _member(model)["V"].ravel()[0] != 0
+    assert (other.predict([1.0, 0.0, 0.0]) == model.predict([1.0, 0.0, 0.0])).all()
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
