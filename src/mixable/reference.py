@@ -244,7 +244,7 @@ class GenericGAF(SurrogateForecaster):
         A, scales = state["_A"], np.sqrt(np.maximum(np.diag(state["_A"]), 0.0))
         # Rounding may leave an honest one a little less than positive definite.
         unit = A / np.outer(scales, scales) if scales.all() else -np.eye(len(A))
-        if np.abs(unit - unit.T).max() > 0.1 or np.linalg.eigvalsh(unit)[0] < -0.1:
+        if not (np.abs(unit - unit.T).max() <= 0.1 and np.linalg.eigvalsh(unit)[0] >= -0.1):
             raise ValueError("the saved A is not positive definite")
         self._A = A
         self._b = _validate.saved(state["_b"], (len(A),), "b")
