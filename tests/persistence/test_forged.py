@@ -57,6 +57,7 @@ def set_tensor(ending, position, value):
 def vanish(model, tensors):
     """Leave next to nothing on the diagonal of A."""
     (name,) = [name for name in tensors if name.endswith("_A")]
+    tensors[name][:, :2] = 1e-320
     tensors[name][:2, :2] = [[1e-320, 1.0], [1.0, 1e-320]]
 
 
