@@ -221,7 +221,7 @@ class Blocks final : public State, public InBlocks {
                     if (!(regulariser_ <= 1.000001 * precision[i * d + i])) return false;
                 if (!is_definite(blas_, d, precision, 1e308)) return false;
             }
-            if (!is_definite(blas_, d, one, limit / square)) return false;
+            if (!is_definite(blas_, d, one, limit / square, !is_kept())) return false;
         }
         return true;
     }

@@ -287,7 +287,7 @@ class Posterior final : public State {
             if (!is_definite(blas_, D, A, 1e308)) return false;
         }
         const double square = std::min(largest_square(), 1e280);
-        if (!is_definite(blas_, D, S, limit / square)) return false;
+        if (!is_definite(blas_, D, S, limit / square, shape_.drift > 0)) return false;
         for (long i = 0; i < D; ++i)
             if (!(std::fabs(Ainv[i * ld + i]) * square <= limit)) return false;
         return true;

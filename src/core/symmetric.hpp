@@ -125,9 +125,10 @@ inline bool can_be_inverse(long n, const double* M, const double* S) {
 }
 
 /// Whether a matrix, which is used up, has a positive diagonal up to `largest` and, with that
-/// scaled to 1, no eigenvalue below -1/10: rounding may leave an honest one a little less than
-/// positive definite.
-inline bool is_definite(const Blas& blas, long n, double* S, double largest) {
+/// scaled to 1, no eigenvalue below -slack: rounding may leave an honest one a little less than
+/// positive definite; one that drifts has gained some of the identity in each step.
+inline bool is_definite(const Blas& blas, long n, double* S, double largest, bool drifts = false) {
+    const double slack = drifts ? 1e-6 : 0.1;
     std::vector<double> root(static_cast<std::size_t>(n));
     for (long i = 0; i < n; ++i) {
         if (!(S[i * n + i] > 0 && S[i * n + i] <= largest)) return false;
@@ -136,9 +137,9 @@ inline bool is_definite(const Blas& blas, long n, double* S, double largest) {
     for (long i = 0; i < n; ++i) {
         for (long j = 0; j < i; ++j) {
             S[i * n + j] = S[i * n + j] / root[std::size_t(i)] / root[std::size_t(j)];
-            if (!(std::fabs(S[i * n + j]) <= 1.1)) return false;  // may overflow in what follows
+            if (!(std::fabs(S[i * n + j]) <= 1 + slack)) return false;  // or what follows overflows
         }
-        S[i * n + i] = 1.1;
+        S[i * n + i] = 1 + slack;
     }
     return blas.factorise_spd(n, S, n);
 }

@@ -61,6 +61,13 @@ def vanish(model, tensors):
     tensors[name][:2, :2] = [[1e-320, 1.0], [1.0, 1e-320]]
 
 
+def just_indefinite(_, tensors):
+    """Let two weights be a little more than wholly correlated."""
+    S = tensors["model.state.S"]
+    S[:3] = np.diag(np.diag(S[:3]))
+    S[[0, 1], [1, 0]] = 1.01 * np.sqrt(S[0, 0] * S[1, 1])
+
+
 def negate(ending):
     def change(model, tensors):
         (name,) = [name for name in tensors if name.endswith(ending)]
@@ -207,6 +214,16 @@ def test_a_forged_precision_whose_product_with_its_inverse_overflows_is_refused(
     data = persistence.to_bytes(mx.Folklore(2, 3, lam=0.01))
     with pytest.raises(persistence.DamagedFileError):
         persistence.from_bytes(forge(data, set_tensor("state.A", (3, 3), 1e308)))
+
+
+def test_what_drifts_must_be_definite():
+    """Found by tests/fuzz_files.py: having learned, it could not be loaded."""
+    model = mx.GAF(3, 3, structure="blocks", drift=0.01)
+    model.run(X[:16], np.arange(16) % 3)
+    data = persistence.to_bytes(model)
+    assert model._core.state()["pending"] == 0
+    with pytest.raises(persistence.DamagedFileError):
+        persistence.from_bytes(forge(data, just_indefinite))
 
 
 def test_parts_of_models_are_no_models():
