@@ -82,6 +82,8 @@ def test_squared_loss_gives_vovk_azoury_warmuth(outputs, alpha):
 def test_generic_gaf_checks_its_arguments():
     with pytest.raises(TypeError, match="loss must have"):
         GenericGAF("squared", 3)
+    with pytest.raises(TypeError, match=r"got the class: make one, Squared\(\)"):
+        GenericGAF(Squared, 2)
     with pytest.raises(ValueError, match="lam"):
         GenericGAF(Squared(), 3, lam=0)
     with pytest.raises(ValueError, match="y must have shape"):

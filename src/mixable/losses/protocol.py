@@ -66,6 +66,8 @@ def check_kind(kind: str) -> None:
 
 def check_loss(loss: object, name: str = "loss") -> Loss:
     """Return a loss; raise TypeError unless it has the methods of one."""
+    if isinstance(loss, type):
+        raise TypeError(f"{name} must be a loss, got the class: make one, {loss.__name__}()")
     if not isinstance(loss, Loss):
         kind = type(loss).__name__
         raise TypeError(f"{name} must have the methods of mixable.losses.Loss, got {kind}")
