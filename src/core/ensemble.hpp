@@ -353,8 +353,9 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
         for (std::size_t i = 0; i < own_.size(); ++i) {
             Member<Outcome>& member = roster_.members[i];
             if (!member.awake || !member.tires) continue;
-            const double better = own_[i] / roster_.trust(member) / mixture;
-            member.gain = (1 - 1.0 / memory) * member.gain + std::log(std::max(better, 1e-300));
+            // NaN if a forged file leaves it no trust at all
+            const double better = std::max(1e-300, own_[i] / roster_.trust(member) / mixture);
+            member.gain = (1 - 1.0 / memory) * member.gain + std::log(better);
         }
         roster_.weights.learn(likelihood_);
     }
