@@ -129,23 +129,28 @@ class Expectation {
         const long K = geometry.K, k = geometry.k, sk = geometry.sk;
         double *e = work_, *sums = work_ + K, total = 0, all = 0;
         const long first = std::max_element(zm_ + 0, zm_ + K) - zm_;
-        for (long c = 0; c < K; ++c) total += e[c] = std::exp(zm_[c] - zm_[first]);
-        set_to_zero(sums, k);
+        // All but the first class are measured by the second: however far ahead the first is, what
+        // it stands against is not lost.
+        double second = -std::numeric_limits<double>::infinity();
         for (long c = 0; c < K; ++c)
-            for (long j = 0; j < k && c != first; ++j) sums[j] += e[c] * geometry.N[c * sk + j];
+            if (c != first) second = std::max(second, zm_[c]);
+        set_to_zero(sums, k);
         for (long c = 0; c < K; ++c) {
-            // Of the others than the first, without cancellation; any other is at most half of all.
-            double others = 0, square = 0;
-            for (long i = 0; i < K && c == first; ++i) others += i == c ? 0.0 : e[i];
-            if (c != first) others = total - e[c];
+            e[c] = c == first ? 0.0 : std::exp(zm_[c] - second);
+            total += e[c];
+            for (long j = 0; j < k; ++j) sums[j] += e[c] * geometry.N[c * sk + j];
+        }
+        const double behind = std::exp(second - zm_[first]);
+        for (long c = 0; c < K; ++c) {
+            const double others = c == first ? total : 1 + behind * (total - e[c]);
+            double square = 0;
             for (long j = 0; j < k; ++j) {
-                const double own = geometry.N[c * sk + j];
-                const double rest =
-                    c == first ? sums[j] : sums[j] + geometry.N[first * sk + j] - e[c] * own;
+                const double own = geometry.N[c * sk + j], lead = geometry.N[first * sk + j];
+                const double rest = c == first ? sums[j] : lead + behind * (sums[j] - e[c] * own);
                 const double against = rest / others - own;
                 square += against * against;
             }
-            const double odds = zm_[c] - zm_[first] - std::log(others),
+            const double odds = zm_[c] - (c == first ? second : zm_[first]) - std::log(others),
                          s = root * std::sqrt(square);
             vec bound{};
             for (long l = 0; l < rung.m; l += W) {

@@ -30,6 +30,19 @@ def alone(core, d, classes, settings=SETTINGS, mu=0.0, structure="blocks"):
     return [made(lam, beta, alpha, mu, drift) for lam, beta, drift in settings for alpha in ALPHAS]
 
 
+def assert_experts_are(f, members, X, y, weight, views):
+    """Let a mixture and its members by themselves learn a stream, and compare all forecasts."""
+    d = X.shape[1] // views
+    rows = [np.ascontiguousarray(X[:, v * d : (v + 1) * d]) for v in range(views)]
+    expected = [
+        member.run(rows[i // len(ALPHAS) % views], y.astype(np.int_), weight)
+        for i, member in enumerate(members)
+    ]
+    for t, each in enumerate(np.stack(expected, axis=1)):
+        np.testing.assert_allclose(f.components(X[t])[:, 1:], each, rtol=0, atol=1e-9)
+        f.learn(X[t], int(y[t]), float(weight[t]))
+
+
 @pytest.mark.parametrize("structure", ["blocks", "shared", "full"])
 @pytest.mark.parametrize("mu", [0.0, 0.01])
 @pytest.mark.parametrize("views", [1, 2])
@@ -41,14 +54,7 @@ def test_a_bank_is_its_members(core, d, classes, views, mu, structure):
     weight = np.random.default_rng(1).choice([0.5, 1.0, 1.0, 3.0], size=len(y))
     f = mixture(core, d, classes, views=views, mu=mu, structure=structure)
     members = alone(core, d, classes, mu=mu, structure=structure)
-    rows = [np.ascontiguousarray(X[:, v * d : (v + 1) * d]) for v in range(views)]
-    expected = [
-        member.run(rows[i // len(ALPHAS) % views], y.astype(np.int_), weight)
-        for i, member in enumerate(members)
-    ]
-    for t, each in enumerate(np.stack(expected, axis=1)):
-        np.testing.assert_allclose(f.components(X[t])[:, 1:], each, rtol=0, atol=1e-9)
-        f.learn(X[t], int(y[t]), float(weight[t]))
+    assert_experts_are(f, members, X, y, weight, views)
     saved = f.state()
     for i in range(len(SETTINGS)):
         own = members[i * len(ALPHAS)]
@@ -122,14 +128,7 @@ def test_two_classes_each_lane_with_its_own_surrogate(core, d, views, mu, averag
         for (lam, beta, drift), a in zip(SETTINGS, has, strict=True)
         for alpha in ALPHAS
     ]
-    rows = [np.ascontiguousarray(X[:, v * d : (v + 1) * d]) for v in range(views)]
-    expected = [
-        member.run(rows[i // len(ALPHAS) % views], y.astype(np.int_), weight)
-        for i, member in enumerate(members)
-    ]
-    for t, each in enumerate(np.stack(expected, axis=1)):
-        np.testing.assert_allclose(f.components(X[t])[:, 1:], each, rtol=0, atol=1e-9)
-        f.learn(X[t], int(y[t]), float(weight[t]))
+    assert_experts_are(f, members, X, y, weight, views)
 
 
 def test_averaged_members_that_were_by_themselves_are_taken_in(core):

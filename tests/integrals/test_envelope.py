@@ -120,6 +120,19 @@ def test_the_core_and_the_reference_agree(K):
     np.testing.assert_allclose(f.run(inputs, labels), g.run(inputs, labels), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("K", [3, 8])
+def test_a_class_may_be_ahead_by_any_number_of_nats(K):
+    """exp(-745) is 0: what the first class stands against must not be lost with it."""
+    f = GAF(2, K, lam=1e-3, integrator=Envelope())
+    for _ in range(20):
+        f.learn([30.0, 1.0], 0)
+    logits = f.coef @ [3e4, 1.0]
+    assert logits[0] - logits[1:].max() > 745
+    p = f.predict([3e4, 1.0])
+    assert p.argmax() == 0
+    np.testing.assert_allclose(p.sum(), 1.0)
+
+
 def test_what_is_proved_and_how_far():
     reach = Envelope().reach
     assert proved_error(Envelope(1e-4), 26, width=reach) == pytest.approx(3e-4)
