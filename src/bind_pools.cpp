@@ -93,8 +93,10 @@ void bind_judge(nb::module_& m) {
 
 void bind_pooled(nb::module_& m) {
     nb::class_<PooledModel>(m, "Pooled", "A pool with its inputs; see core/pooled.hpp.")
-        .def(nb::init<const nb::list&, const nb::object&>(), nb::arg("experts"), nb::arg("judge"),
-             nb::sig("def __init__(self, experts: list[PoolExpert], judge: Judge) -> None"))
+        .def(nb::init<const nb::list&, const nb::object&, long>(), nb::arg("experts"),
+             nb::arg("judge"), nb::arg("threads"),
+             nb::sig("def __init__(self, experts: list[PoolExpert], judge: Judge, threads: int) -> "
+                     "None"))
         .def("predict", &PooledModel::predict, nb::arg("X"), nb::arg("features").none(),
              nb::sig("def predict(self, X: NDArray[np.float64], features: Features | None) -> "
                      "NDArray[np.float64]"),

@@ -10,6 +10,7 @@
 
 #include "core/any_forecaster.hpp"
 #include "core/follow.hpp"
+#include "core/parallel.hpp"
 #include "saved.hpp"
 #include "use.hpp"
 
@@ -334,6 +335,7 @@ class Model : public OneUser {
     /// f(first, count) over n rows without the GIL, with a look for Ctrl-C after each slice.
     template <class F>
     void in_slices(long n, F&& f) {
+        const Crew crew(n > forecaster_->block() ? forecaster_->threads() : 1);
         for (long t = 0; t < n; t += slice_) {
             {
                 WithoutGil without_gil;

@@ -20,9 +20,11 @@ class JudgeModel : public ModelOf<Judge> {
 class PooledModel {
    public:
     /// An expert is (Scaler, Landmarks or None, amplitude of their features, whether the inputs
-    /// stand beside them, AutoGAF), or (Scaler, Shapes, Sparse).
-    PooledModel(const nb::list& experts, const nb::object& judge)
-        : owners_(nb::make_tuple(experts, judge)), judge_(nb::cast<JudgeModel&>(judge)) {
+    /// stand beside them, AutoGAF), or (Scaler, Shapes, Sparse). `threads` may share tables.
+    PooledModel(const nb::list& experts, const nb::object& judge, long threads)
+        : owners_(nb::make_tuple(experts, judge)),
+          judge_(nb::cast<JudgeModel&>(judge)),
+          threads_(threads) {
         users_.push_back(&judge_);
         std::vector<std::unique_ptr<PoolExpert>> parts;
         long d = -1;
@@ -100,11 +102,12 @@ class PooledModel {
         const Uses uses(*this, Job::other);
         nb::object out = new_array({n, K});
         double* p = data(out);
-        std::vector<Record> next(PoolExpert::block);
+        std::vector<Record> next(std::size_t(std::min(n, pooled_->most_rows())));
+        const Crew crew(n >= PoolExpert::block ? threads_ : 1);
         for (long t = 0; t < n;) {
             {
                 WithoutGil without_gil;
-                const long most = std::min(n - t, PoolExpert::block);
+                const long most = std::min(n - t, long(next.size()));
                 for (long i = 0; i < most; ++i) next[std::size_t(i)] = records[t + i];
                 t += pooled_->run(next.data(), y + t, weight ? weight + t : nullptr, most,
                                   p + t * K);
@@ -199,6 +202,7 @@ class PooledModel {
     JudgeModel& judge_;
     std::vector<OneUser*> users_;
     std::unique_ptr<Pooled> pooled_;
+    long threads_;
 };
 
 }  // namespace MIXABLE_ISA

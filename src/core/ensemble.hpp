@@ -45,6 +45,7 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
     double largest_square() const override { return 1e280; }
     double cost() const override { return roster_.total(&PosteriorShape::cost); }
     double seconds() const override { return roster_.total(&PosteriorShape::seconds); }
+    long threads() const override { return options_.threads; }
 
     void predict(const double* x, double* p) override {
         read_input(x);
@@ -57,7 +58,7 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
         for (long t = 0; t < n; t += period) {
             const long count = std::min(period, n - t);
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
-            roster_.in_each_team(options_.threads, count,
+            roster_.in_each_team(count,
                                  [&](auto& team, long i, long end) { read_rows(team, i, end); });
             for (long i = 0; i < count; ++i) mix(i, out + (t + i) * outputs());
         }
@@ -101,7 +102,7 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
                 continue;
             }
             for (long i = 0; i < count; ++i) unit_.normalise(X + (t + i) * row, z_ + i * row);
-            roster_.in_each_team(options_.threads, count, [&](auto& team, long i, long end) {
+            roster_.in_each_team(count, [&](auto& team, long i, long end) {
                 run_rows(team, i, end, [&](long j) { return std::pair(y[t + j], weight(t + j)); });
             });
             for (long i = 0; i < count; ++i, p += columns()) {

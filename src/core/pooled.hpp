@@ -8,6 +8,7 @@
 #include "any_forecaster.hpp"
 #include "follow.hpp"
 #include "landmarks.hpp"
+#include "parallel.hpp"
 #include "pool.hpp"
 #include "scaled_block.hpp"
 #include "shapes.hpp"
@@ -63,15 +64,26 @@ class PoolExpert {
     virtual void predict(double* p) = 0;
     /// Learns the record that was read, and so do its inputs if the weight is above 0.
     virtual void learn(const Record& record, long y, double weight) = 0;
-    /// Predicts and learns up to `block` records in turn, for less; p (n x K). They are those that
-    /// `scaled` has begun with.
-    virtual void run(const Record* records, ScaledBlock& scaled, const long* y,
-                     const double* weight, long n, double* p) = 0;
+    /// The same of many records, for less. First they are scaled in blocks, from the record
+    /// `first` on: those that `scaled` has begun with. Scalers learn them.
+    virtual void take(const Record* records, long first, long n, ScaledBlock& scaled) = 0;
+    /// Then each block is predicted and learned; p (n x K). Experts may do so at the same time.
+    virtual void run(const Record* records, long first, long n, const long* y, const double* weight,
+                     double* p) = 0;
 
     /// Whether `run` has the bits of `read`, `predict` and `learn`.
     virtual bool runs_as_one_by_one() const { return false; }
 
     static constexpr long block = 64;
+
+   protected:
+    /// Lets a buffer have room for n numbers; those in it stay.
+    static void make_room(long n, Buffer& buffer) {
+        if (n <= buffer.size()) return;
+        Buffer larger(n);
+        copy(buffer, buffer.size(), larger);
+        buffer = std::move(larger);
+    }
 };
 
 /// A mixture on scaled inputs, with features by landmarks if there is a map. With one, a row is
@@ -88,9 +100,8 @@ class ScaledExpert final : public PoolExpert {
           beside_(beside),
           scaled_(scaler.views * scaler.width),
           length_(map ? scaler.width + map->m : scaled_.size()),
-          last_(map ? block * scaler.d : 0),
           features_(map ? block * map->m : 0),
-          rows_(block * length_) {
+          rows_((map ? block : 1) * length_) {
         if (forecaster.row_length() != length_ || (map && map->d != scaler.d))
             throw std::invalid_argument("inputs and forecaster do not go together");
     }
@@ -110,23 +121,15 @@ class ScaledExpert final : public PoolExpert {
         may_be_landmark_ = false;
         scaler_.learn(record.x, scaled_);
     }
-    void run(const Record* records, ScaledBlock& scaled, const long* y, const double* weight,
-             long n, double* p) override {
+    void take(const Record* records, long first, long n, ScaledBlock& scaled) override {
         const long d = scaler_.d, width = scaler_.width;
-        scaled.scale(scaler_, [&](long t) { return records[t].x; });
+        scaled.scale(scaler_, [&](long t) { return records[first + t].x; });
         may_be_landmark_ = false;
-        if (map_) {
-            bool counts[block] = {};
-            for (long t = 0; t < n; ++t) {
-                counts[t] = !weight || weight[t] > 0;
-                copy(scaled.view(t, -1), d, last_ + t * d);
-            }
-            map_->learn_many(last_, counts, n, features_);
-        }
+        make_room((first + n) * taken_width(), taken_);
         for (long t = 0; t < n; ++t) {
-            double* row = rows_ + t * length_;
+            double* row = taken_ + (first + t) * taken_width();
             if (map_) {
-                make_row(last_ + t * d, features_ + t * map_->m, row);
+                copy(scaled.view(t, -1), d, row);
                 continue;
             }
             for (long v = 0; v < scaler_.views; ++v, row += width) {
@@ -134,10 +137,22 @@ class ScaledExpert final : public PoolExpert {
                 copy(scaled.view(t, v), d, row + width - d);
             }
         }
+    }
+    void run(const Record*, long first, long n, const long* y, const double* weight,
+             double* p) override {
+        const double* taken = taken_ + first * taken_width();
+        if (!map_) return forecaster_.run(taken, y, weight, n, p);
+        bool counts[block] = {};
+        for (long t = 0; t < n; ++t) counts[t] = !weight || weight[t] > 0;
+        map_->learn_many(taken, counts, n, features_);
+        for (long t = 0; t < n; ++t)
+            make_row(taken + t * scaler_.d, features_ + t * map_->m, rows_ + t * length_);
         forecaster_.run(rows_, y, weight, n, p);
     }
 
    private:
+    /// Numbers that are kept of a record that was taken: the rows, or the last scaling.
+    long taken_width() const { return map_ ? scaler_.d : length_; }
     const double* last_scaling() const { return scaled_ + (scaled_.size() - scaler_.d); }
 
     void make_row(const double* last, const double* features, double* row) const {
@@ -159,7 +174,7 @@ class ScaledExpert final : public PoolExpert {
     bool may_be_landmark_ = false;
     Buffer scaled_;
     long length_;  // of a row
-    Buffer last_, features_, rows_;
+    Buffer taken_, features_, rows_;
 };
 
 /// Sparse features: those of the record, if wanted, and shapes of its scaled numbers.
@@ -180,11 +195,16 @@ class SparseExpert final : public PoolExpert {
         forecaster_.learn(row(), y, weight);
         if (weight > 0) scaler_.learn(record.x, scaled_);
     }
-    void run(const Record* records, ScaledBlock& scaled, const long* y, const double* weight,
-             long n, double* p) override {
-        scaled.scale(scaler_, [&](long t) { return records[t].x; });
+    void take(const Record* records, long first, long n, ScaledBlock& scaled) override {
+        const long d = scaler_.d;
+        scaled.scale(scaler_, [&](long t) { return records[first + t].x; });
+        make_room((first + n) * d, taken_);
+        for (long t = 0; t < n; ++t) copy(scaled.view(t, -1), d, taken_ + (first + t) * d);
+    }
+    void run(const Record* records, long first, long n, const long* y, const double* weight,
+             double* p) override {
         for (long t = 0; t < n; ++t) {
-            make_row(records[t], scaled.view(t, -1));
+            make_row(records[first + t], taken_ + (first + t) * scaler_.d);
             forecaster_.step(row(), y[t], weight ? weight[t] : 1.0, p + t * forecaster_.K);
         }
     }
@@ -212,7 +232,7 @@ class SparseExpert final : public PoolExpert {
     Scaler& scaler_;
     Sparse& forecaster_;
     Shapes shapes_;
-    Buffer scaled_;
+    Buffer scaled_, taken_;
     std::vector<std::uint64_t> keys_;
     std::vector<double> values_;
 };
@@ -222,11 +242,7 @@ class Pooled {
    public:
     /// Records have d numbers.
     Pooled(long d, std::vector<std::unique_ptr<PoolExpert>> experts, Judge& judge)
-        : d(d),
-          experts_(std::move(experts)),
-          judge_(judge),
-          said_(PoolExpert::block * judge.N * judge.K),
-          one_(PoolExpert::block * judge.K) {
+        : d(d), experts_(std::move(experts)), judge_(judge), said_(judge.N * judge.K) {
         if (long(experts_.size()) != judge.N)
             throw std::invalid_argument("experts and judge do not go together");
     }
@@ -256,7 +272,8 @@ class Pooled {
             const bool counts = weight > 0;
             scaled_.begin(&counts, 1);
             has_heard_ = false;
-            expert(0).run(&record, scaled_, &y, &weight, 1, p);
+            expert(0).take(&record, 0, 1, scaled_);
+            expert(0).run(&record, 0, 1, &y, &weight, p);
             rest.add_alone(1);
             if (judge_.steps() % Rest::period == 0) rest.review();
             return;
@@ -266,32 +283,63 @@ class Pooled {
     }
 
     /// The same of the next n records, all with labels, for less; returns how many were done: at
-    /// most a block, and none after the next review of who rests.
+    /// most `most_rows`, and none after the next review of who rests.
     long run(const Record* records, const long* y, const double* weight, long n, double* p) {
         constexpr long block = PoolExpert::block;
         static_assert(Rest::period % block == 0);
-        const long N = judge_.N, K = judge_.K, count = std::min(n, block - judge_.steps() % block);
+        const long N = judge_.N, K = judge_.K, steps = judge_.steps();
         Rest& rest = judge_.rest();
-        bool counts[block] = {};
-        for (long t = 0; t < count; ++t) counts[t] = !weight || weight[t] > 0;
-        scaled_.begin(counts, count);
+        n = std::min({n, most_rows(), Rest::period - steps % Rest::period});
+        // Blocks end where the number of steps is a multiple of their length.
+        const long before = steps % block, blocks = (before + n + block - 1) / block;
+        const auto start = [&](long b) { return std::max(b * block - before, 0L); };
+        const auto length = [&](long b) { return std::min(start(b + 1), n) - start(b); };
+        const auto weight_from = [&](long t) { return weight ? weight + t : nullptr; };
+        const auto run_block = [&](long e, long b, double* out) {
+            const long t = start(b);
+            expert(e).run(records, t, length(b), y + t, weight_from(t), out);
+        };
         has_heard_ = false;
+        for (long b = 0; b < blocks; ++b) take(records, start(b), length(b), weight);
         if (rest.is_resting()) {
-            expert(0).run(records, scaled_, y, weight, count, p);
-            rest.add_alone(count);
+            for (long b = 0; b < blocks; ++b) run_block(0, b, p + start(b) * K);
+            rest.add_alone(n);
         } else {
-            for (long e = 0; e < N; ++e) {
-                expert(e).run(records, scaled_, y, weight, count, one_);
-                for (long t = 0; t < count; ++t) copy(one_ + t * K, K, said_ + (t * N + e) * K);
-            }
-            judge_.run(said_, y, weight, count, p);
+            if (said_.size() < n * N * K) said_ = Buffer(n * N * K);
+            if (!own_.size()) own_ = Buffer(N * block * K);
+            const auto listen_to = [&](long e, long b) {
+                double* own = own_ + e * block * K;
+                run_block(e, b, own);
+                for (long t = 0; t < length(b); ++t)
+                    copy(own + t * K, K, said_ + ((start(b) + t) * N + e) * K);
+            };
+            in_parallel(N, blocks, listen_to, [&](long b) {
+                const long t = start(b);
+                judge_.run(said_ + t * N * K, y + t, weight_from(t), length(b), p + t * K);
+            });
         }
         if (judge_.steps() % Rest::period == 0) rest.review();
-        return count;
+        return n;
+    }
+
+    /// Rows that are run at a time: a moment's work, and little memory.
+    long most_rows() const {
+        const long numbers = std::max(d, judge_.N * judge_.K);
+        return std::max(most_numbers / numbers / PoolExpert::block, 1L) * PoolExpert::block;
     }
 
    private:
+    static constexpr long most_numbers = 1L << 16;
+
     PoolExpert& expert(long e) { return *experts_[std::size_t(e)]; }
+
+    /// Lets those who are awake scale a block of records.
+    void take(const Record* records, long first, long n, const double* weight) {
+        bool counts[PoolExpert::block] = {};
+        for (long t = 0; t < n; ++t) counts[t] = !weight || weight[first + t] > 0;
+        scaled_.begin(counts, n);
+        for (long e = 0; e < awake(); ++e) expert(e).take(records, first, n, scaled_);
+    }
     long awake() const { return judge_.rest().is_resting() ? 1 : judge_.N; }
 
     /// Sets what the experts that are awake say of a record. They may have said it just before.
@@ -318,7 +366,7 @@ class Pooled {
     std::vector<std::unique_ptr<PoolExpert>> experts_;
     Judge& judge_;
     ScaledBlock scaled_{PoolExpert::block};
-    Buffer said_, one_;
+    Buffer said_, own_;
     RecordCopy heard_;
     bool has_heard_ = false;
 };

@@ -70,15 +70,18 @@ class Roster {
             if (member.state) f(member);
         });
     }
-    /// f(team, first, end) on each of them, over `count` rows, by several threads.
+    /// f(team, first, end) on each of them, over `count` rows. Threads share them in halves, so
+    /// that all have as much to do.
     template <class F>
-    void in_each_team(long threads, long count, F&& f) {
+    void in_each_team(long count, F&& f) {
         std::vector<std::function<void(long, long)>> work;
         for_teams([&](auto& team) {
             work.push_back([&f, &team](long first, long end) { f(team, first, end); });
         });
-        in_parallel(threads, work.size(), count,
-                    [&](std::size_t i, long first, long end) { work[i](first, end); });
+        in_parallel(long(work.size()), 2, [&](long i, long part) {
+            const long half = count / 2;
+            work[std::size_t(i)](part == 0 ? 0 : half, part == 0 ? half : count);
+        });
     }
 
     void fetch() const {

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 from mixable import _core
 
 __version__ = version("mixable")
+
+
+MOST_THREADS = 4  # more have too little to do each
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+@cache
+def usual_threads() -> int:
+    """Threads for the work on a table: one for each processor we may use, four at most.
+
+    OMP_NUM_THREADS lowers it, as of other libraries. Engines that run several workers set it.
+
+    >>> 1 <= usual_threads() <= 4
+    True
+    """
+    allowed = [float(os.cpu_count() or 1), float(MOST_THREADS)]
+    if hasattr(os, "sched_getaffinity"):
+        allowed.append(len(os.sched_getaffinity(0)))
+    with suppress(OSError, ValueError):  # the quota of a container
+        quota, period = QUOTA.read_text().split()
+        allowed.append(float(quota) / float(period))
+    with suppress(ValueError):  # "4,2" are threads of nested regions
+        allowed.append(float(os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]))
+    return max(1, int(min(allowed)))
 
 
 @contextmanager
@@ -37,7 +64,8 @@ def show_config() -> None:
 
     print(f"mixable {__version__}")
     print(
-        f"core: {_core.isa} build, {_core.vector_width} doubles a vector, compiler {_core.compiler}"
+        f"core: {_core.isa} build, {_core.vector_width} doubles a vector, "
+        f"{usual_threads()} threads for tables, compiler {_core.compiler}"
     )
     print(f"numpy {numpy.__version__}, scipy {scipy.__version__}")
     for library in threadpoolctl.threadpool_info():

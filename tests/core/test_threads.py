@@ -1,5 +1,6 @@
 """Models in several threads, and Ctrl-C."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,9 +8,11 @@ import threading
 import time
 
 import numpy as np
+import pytest
 from streams import logistic_stream
 
-from mixable import GAF
+from mixable import GAF, AutoGAF, GAFClassifier
+from mixable._config import one_blas_thread
 
 
 def test_the_first_models_may_be_made_in_several_threads():
@@ -76,6 +79,7 @@ def test_forecasts_may_be_asked_for_by_several_threads():
 
 def test_ctrl_c_stops_a_run_between_two_rows():
     code = """
+import os
 import signal
 import numpy as np, mixable
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
@@ -98,3 +102,23 @@ except KeyboardInterrupt:
             break
     assert out == "stopped True True\n"
     assert time.monotonic() - start < 5
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor has no work for two threads")
+@pytest.mark.parametrize(
+    "make", [lambda n: GAFClassifier(n_jobs=n), lambda n: AutoGAF(8, 3, threads=n)]
+)
+def test_two_threads_share_a_table(make):
+    """The processor time of others than the thread that calls; BLAS has one thread."""
+    X, y = logistic_stream(1500, 8, 3)
+    shares = {}
+    for threads in (1, 2):
+        model = make(threads)
+        run = getattr(model, "prequential", None) or model.run
+        with one_blas_thread():
+            run(X[:200], y[:200])
+            everyone, own = time.process_time(), time.thread_time()
+            run(X, y)
+            everyone, own = time.process_time() - everyone, time.thread_time() - own
+        shares[threads] = (everyone - own) / everyone
+    assert shares[1] < 0.02 < 0.05 < shares[2], shares

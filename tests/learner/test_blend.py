@@ -109,6 +109,33 @@ def test_tables_single_records_and_streams_agree(has_features):
     assert (table.steps, single.steps) == (150, 150)
 
 
+@pytest.mark.parametrize("has_features", [False, True])
+def test_threads_that_share_a_table_change_no_bit(has_features):
+    """While the experts are awake they share these; while they rest, the posteriors of the first.
+
+    The second table is a random walk among random labels: all but the first expert rest there.
+    """
+    records, y = some_records(700)
+    weight = np.random.default_rng(1).integers(0, 3, 700).astype(float)
+    X = records if has_features else records.dense
+    noise = np.random.default_rng(2)
+    later = noise.normal(size=(3000, 3)), noise.integers(0, 3, 3000)
+    made = []
+    for threads in (1, 2, 3):
+        one = design_of_classes(None, FREE, features=(8, None, "nystroem"), threads=threads)
+        blend = (design_of_records(one) if has_features else one).forecaster(3, 3)
+        forecasts = [blend.run(X, y, weight), blend.run(X[:70], y[:70])]
+        if not has_features:
+            forecasts.append(blend.run(*later))
+            assert blend.is_resting
+        made.append((forecasts, pickle.dumps(blend._core.state()), blend))
+    for forecasts, state, _ in made[1:]:
+        for mine, first in zip(forecasts, made[0][0], strict=True):
+            np.testing.assert_array_equal(mine, first)
+        assert state == made[0][1]
+    assert made[0][2].design.is_like(made[1][2].design)
+
+
 def test_predict_is_pure_and_weight_0_leaves_no_trace():
     rows, y = some_records(60)
     blend = Blend(design_of_records(design()), 3, 3)

@@ -111,7 +111,7 @@ class AutoRidge(Ensemble):
         views: Iterable[int] | None = None,
         share: float = 1e-3,
         sleep: bool = True,
-        threads: int = 1,
+        threads: int | None = None,
         scale: float | None = None,
     ) -> None:
         self._parameters = {
@@ -136,7 +136,7 @@ class AutoRidge(Ensemble):
             self.scale or 0.0,
             self.share,
             bool(self.sleep),
-            self.threads,
+            self._threads,
             self._n_views,
         )
         self._say_if_slow()

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable import _core, _validate
+from mixable import _config, _core, _validate
 from mixable._types import Array
 from mixable.experts import Experts
 from mixable.kernels import Nystroem
@@ -38,6 +38,10 @@ class Plan(Protocol):
     @property
     def names(self) -> list[str]:
         """What each expert is called."""
+
+    @property
+    def threads(self) -> int | None:
+        """Threads that share a table; None: as many as are usual."""
 
     @property
     def least_gain(self) -> float:
@@ -178,7 +182,8 @@ class Blend(Experts):
         if self._pooled is None:
             pairs = zip(self.inputs, self.experts, strict=True)
             experts = [_parts(inputs, expert) for inputs, expert in pairs]
-            self._pooled = _core.Pooled(experts, self._core)
+            threads = self.design.threads or _config.usual_threads()
+            self._pooled = _core.Pooled(experts, self._core, threads)
         return self._pooled
 
     def _grow(self, how: str, *arguments: int) -> None:

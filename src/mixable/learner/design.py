@@ -42,7 +42,7 @@ class Design:
         *,
         standardize: bool = True,
         intercept: bool = True,
-        threads: int = 1,
+        threads: int | None = None,
         kernel: KernelPlan | None = None,
         structure: str | None = None,
         effort: str = "auto",
@@ -83,7 +83,7 @@ class Design:
         *,
         standardize: bool = True,
         intercept: bool = True,
-        threads: int = 1,
+        threads: int | None = None,
         kernel: KernelPlan | None = None,
         effort: str = "auto",
     ) -> Design:
@@ -124,11 +124,8 @@ class Design:
 
     def is_like(self, other: Design) -> bool:
         """Whether the other asks for the same forecaster with the same parameters."""
-        return (type(self), self.kind, self.parameters) == (
-            type(other),
-            other.kind,
-            other.parameters,
-        )
+        same_kind = type(self) is type(other) and self.kind is other.kind
+        return same_kind and _choices(self) == _choices(other)
 
     def fits(self, forecaster: Any, n_features: int) -> bool:
         """Whether a forecaster is of this kind, and takes the rows that the inputs make."""
@@ -164,6 +161,11 @@ class Design:
             raise TypeError(f"kernel must be None or a KernelPlan, got {kernel!r:.80}")
         flags = {"standardize": state["standardize"], "intercept": state["intercept"]}
         self.__init__(kind, parameters, kernel=kernel, **flags)  # type: ignore[misc]
+
+
+def _choices(design: Design) -> dict[str, Any]:
+    """The parameters that forecasts depend on."""
+    return {name: value for name, value in design.parameters.items() if name != "threads"}
 
 
 @cache

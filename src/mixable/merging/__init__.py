@@ -196,7 +196,11 @@ def _parameters(model: Any) -> dict[str, str]:
     else:
         forecasters.refuse_if_it_keeps_examples(model)
         raise TypeError(f"{type(model).__name__} cannot be merged: it is no model of this library")
-    return {name: json.dumps(encode(value, {}, name)) for name, value in parameters.items()}
+    return {
+        name: json.dumps(encode(value, {}, name))
+        for name, value in parameters.items()
+        if name not in ("threads", "n_jobs", "verbose")  # forecasts do not depend on them
+    }
 
 
 def _scores(onto: Scores | None, terms: list[Scores], base: Scores | None) -> Scores:
