@@ -56,9 +56,16 @@ class PooledModel {
         const Records records(*this, X, features);
         const Uses uses(*this, Job::predict);
         nb::object out = new_array({records.n, pooled_->outputs()});
-        const Followed followed =
-            each(records, data(out), [&](long t, double* p) { pooled_->predict(records[t], p); });
-        if (!followed.reason.empty()) throw nb::value_error(followed.reason.c_str());
+        double* p = data(out);
+        if (records.n == 1)
+            pooled_->predict(records[0], p);
+        else
+            in_chunks(records, [&](const Record* next, long t, long most) {
+                pooled_->predict_many(next, most, p + t * pooled_->outputs());
+                return most;
+            });
+        if (!std::all_of(p, p + records.n * pooled_->outputs(), [](double q) { return q >= 0; }))
+            throw std::domain_error("the forecast is not finite: x is too large");
         return out;
     }
 
@@ -102,18 +109,9 @@ class PooledModel {
         const Uses uses(*this, Job::other);
         nb::object out = new_array({n, K});
         double* p = data(out);
-        std::vector<Record> next(std::size_t(std::min(n, pooled_->most_rows())));
-        const Crew crew(n >= PoolExpert::block ? threads_ : 1);
-        for (long t = 0; t < n;) {
-            {
-                WithoutGil without_gil;
-                const long most = std::min(n - t, long(next.size()));
-                for (long i = 0; i < most; ++i) next[std::size_t(i)] = records[t + i];
-                t += pooled_->run(next.data(), y + t, weight ? weight + t : nullptr, most,
-                                  p + t * K);
-            }
-            if (PyErr_CheckSignals()) throw nb::python_error();
-        }
+        in_chunks(records, [&](const Record* next, long t, long most) {
+            return pooled_->run(next, y + t, weight ? weight + t : nullptr, most, p + t * K);
+        });
         return out;
     }
 
@@ -166,6 +164,24 @@ class PooledModel {
         }
         std::vector<std::unique_ptr<OneUser::Use>> each;
     };
+
+    /// f(records, first, n) for the next n of all records, without the GIL and by several threads;
+    /// it returns how many it did. Looks for Ctrl-C.
+    template <class F>
+    void in_chunks(const Records& records, F&& f) {
+        const long n = records.n;
+        std::vector<Record> next(std::size_t(std::min(n, pooled_->most_rows())));
+        const Crew crew(n >= PoolExpert::block ? threads_ : 1);
+        for (long t = 0; t < n;) {
+            {
+                WithoutGil without_gil;
+                const long most = std::min(n - t, long(next.size()));
+                for (long i = 0; i < most; ++i) next[std::size_t(i)] = records[t + i];
+                t += f(next.data(), t, most);
+            }
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
+    }
 
     /// f(t, p) for each record, with p for its forecast; without the GIL if there are several.
     template <class F>

@@ -126,14 +126,42 @@ def test_threads_that_share_a_table_change_no_bit(has_features):
         blend = (design_of_records(one) if has_features else one).forecaster(3, 3)
         forecasts = [blend.run(X, y, weight), blend.run(X[:70], y[:70])]
         if not has_features:
-            forecasts.append(blend.run(*later))
+            forecasts += [blend.predict(X), blend.run(*later)]
             assert blend.is_resting
+        forecasts.append(blend.predict(X))
         made.append((forecasts, pickle.dumps(blend._core.state()), blend))
     for forecasts, state, _ in made[1:]:
         for mine, first in zip(forecasts, made[0][0], strict=True):
             np.testing.assert_array_equal(mine, first)
         assert state == made[0][1]
     assert made[0][2].design.is_like(made[1][2].design)
+
+
+@pytest.mark.parametrize("has_features", [False, True])
+def test_a_table_is_forecast_like_its_rows_and_nothing_is_learned(has_features):
+    records, y = some_records(500)
+    X = records if has_features else records.dense
+    blend = (design_of_records(design()) if has_features else design()).forecaster(3, 3)
+    noise = np.random.default_rng(2)
+    for learned in (0, 300):
+        if learned:
+            blend.run(X[:learned], y[:learned])
+        before = pickle.dumps(blend._core.state())
+        P = blend.predict(X)
+        rows = [blend.predict(X[t : t + 1])[0] for t in range(0, 500, 7)]
+        np.testing.assert_allclose(P[::7], rows, rtol=0, atol=1e-9)
+        assert pickle.dumps(blend._core.state()) == before
+    twin = copy.deepcopy(blend)
+    twin.predict(X)
+    for each in (blend, twin):
+        each.learn(X[300:301], int(y[300]))
+    p, q = (each.predict(X[301:302]) for each in (blend, twin))
+    np.testing.assert_allclose(q, p, rtol=0, atol=1e-12)
+    if not has_features:
+        blend.run(noise.normal(size=(3000, 3)), noise.integers(0, 3, 3000))
+        assert blend.is_resting
+        rows = [blend.predict(X[t : t + 1])[0] for t in range(0, 500, 7)]
+        np.testing.assert_allclose(blend.predict(X)[::7], rows, rtol=0, atol=1e-9)
 
 
 def test_predict_is_pure_and_weight_0_leaves_no_trace():
@@ -221,6 +249,8 @@ def test_what_is_too_large_is_refused_before_anything_is_learned():
     X = np.array([[1.0, 2.0], [1e200, 1.0]])
     with pytest.raises(ValueError, match="too large"):
         blend.check(X)
+    with pytest.raises(ValueError, match="too large"):
+        blend.predict(X)
     assert blend.steps == 0
     P, done, reason = blend.follow(X, np.array([0, 1]))
     assert (len(P), done, blend.steps) == (2, 1, 1)
