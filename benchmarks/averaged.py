@@ -1,12 +1,12 @@
 """What the averaged surrogate does to the mixtures: loss and time, with it over without.
 
-    python benchmarks/averaged.py [chosen] [more] [kept] [two] [--model AutoGAF|linear|default]
+    python benchmarks/averaged.py [chosen] [more] [kept] [two] [--models AutoGAF linear default]
 
 `chosen` and `more` are the streams on which the settings were chosen; `kept` and `two` (of two
 classes) those that were looked at once, afterwards. For each stream: the log loss of the mixture
 with averaged posteriors (two for two classes, else one), that of the mixture with tangent ones
-only, the ratio, and the ratio of processor times (the least of six, in turn). `linear` is
-GAFClassifier(kernel=None), `default` is GAFClassifier().
+only, the ratio, and the ratio of processor times (the least of six, in turn). Then a table of means
+and of the worst. `linear` is GAFClassifier(kernel=None), `default` is GAFClassifier().
 """
 
 import os
@@ -21,6 +21,12 @@ import sklearn.datasets
 
 import mixable as mx
 from mixable.losses import log_loss
+
+MODELS = {
+    "AutoGAF": "`AutoGAF`",
+    "linear": "`GAFClassifier(kernel=None)`",
+    "default": "`GAFClassifier()`",
+}
 
 
 def made(n, d, K, seed, *, strength=3.0, tails=None, separable=False):
@@ -169,13 +175,18 @@ def two():
     yield "hastie (10, 2)", X, (y > 0).astype(int)
 
 
+def standardised(X):
+    """Rows scaled in hindsight, with an intercept."""
+    spread = X.std(axis=0)
+    X = np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1), -10, 10)
+    return np.column_stack([X, np.ones(len(X))])
+
+
 def run(model, X, y):
     """Log loss and seconds of processor time."""
     K = int(y.max()) + 1
     if model == "AutoGAF":
-        spread = X.std(axis=0)
-        X = np.clip((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1), -10, 10)
-        X = np.column_stack([X, np.ones(len(X))])
+        X = standardised(X)
         f = mx.AutoGAF(X.shape[1], K)
         begin = time.process_time()
         p = f.run(X, y)
@@ -195,40 +206,43 @@ def with_surrogate(surrogate, model, X, y):
         mx.AutoGAF.__init__.__kwdefaults__["surrogate"] = None
 
 
+def compared(model, stream, X, y):
+    """Loss and time with averaged posteriors over those without; prints both."""
+    rounds = []
+    for i in range(6):  # each goes first as often as the other
+        order = ("averaged", "tangent")[:: 1 if i % 2 else -1]
+        found = {each: with_surrogate(each, model, X, y) for each in order}
+        rounds.append([found["averaged"], found["tangent"]])
+    loss = [rounds[0][i][0] for i in (0, 1)]
+    seconds = [min(each[i][1] for each in rounds) for i in (0, 1)]
+    pair = loss[0] / loss[1], seconds[0] / seconds[1]
+    numbers = f"{loss[0]:.4f} {loss[1]:.4f}  {pair[0]:.3f}  time {pair[1]:.2f}"
+    print(f"{model:8} {stream:22} {numbers} ({1e6 * seconds[0] / len(y):.0f} us)", flush=True)
+    return pair
+
+
 def main():
-    """Print a line for each stream."""
+    """Print a line for each stream, and a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=["chosen"])
-    parser.add_argument("--model", default="AutoGAF", choices=["AutoGAF", "linear", "default"])
+    parser.add_argument("--models", nargs="+", default=["AutoGAF"], choices=MODELS)
     options = parser.parse_args()
-    run(options.model, *made(100, 3, 3, 0))  # imports are not to be counted
+    rows = []
     for name in options.sets:
-        ratios = {True: [], False: []}
-        for stream, X, y in {"chosen": chosen, "more": more, "kept": kept, "two": two}[name]():
-            rounds = []
-            for i in range(6):  # each goes first as often as the other
-                order = ("averaged", "tangent")[:: 1 if i % 2 else -1]
-                found = {each: with_surrogate(each, options.model, X, y) for each in order}
-                rounds.append([found["averaged"], found["tangent"]])
-            loss = [rounds[0][i][0] for i in (0, 1)]
-            seconds = [min(each[i][1] for each in rounds) for i in (0, 1)]
-            pair = loss[0] / loss[1], seconds[0] / seconds[1]
-            ratios[int(y.max()) == 1].append(pair)
-            us = 1e6 * seconds[0] / len(y)
-            print(
-                f"{stream:22} {loss[0]:.4f} {loss[1]:.4f}  {pair[0]:.3f}  time {pair[1]:.2f} "
-                f"({us:.0f} us)",
-                flush=True,
-            )
-        for words, found in (("two classes", ratios[True]), ("more classes", ratios[False])):
-            if not found:
-                continue
-            mean = np.exp(np.log(found).mean(axis=0))
-            worst = np.max(found, axis=0)
-            print(
-                f"{name}, {words}: {len(found)} streams, loss {mean[0]:.3f} (worst {worst[0]:.3f})"
-                f", time {mean[1]:.3f} (worst {worst[1]:.2f})"
-            )
+        for model in options.models:
+            run(model, *made(100, 3, 3, 0))  # imports are not to be counted
+            ratios = {"two": [], "more": []}
+            for stream, X, y in {"chosen": chosen, "more": more, "kept": kept, "two": two}[name]():
+                pair = compared(model, stream, X, y)
+                ratios["two" if y.max() == 1 else "more"].append(pair)
+            for classes, found in ratios.items():
+                if found:
+                    loss, seconds = np.exp(np.log(found).mean(axis=0))
+                    worst = max(found)[0]
+                    rows.append((name, classes, MODELS[model], loss, worst, seconds))
+    print("\n| streams | classes | mixture | loss | worst | time |\n|---|---|---|---|---|---|")
+    for *words, loss, worst, seconds in rows:
+        print("|", " | ".join(words), f"| {loss:.3f} | {worst:.3f} | {seconds:.2f} |")
 
 
 if __name__ == "__main__":
