@@ -1,32 +1,30 @@
-"""What `kernel="rbf"` costs: milliseconds per example against n_components, beside the same mixture
-on plain inputs of the same width, and DGEMM. And what it brings: the loss beside the linear model.
+"""What `kernel="rbf"` costs: milliseconds per example against n_components. And what it brings: the
+loss beside the linear model.
 
     python benchmarks/kernels.py
     python benchmarks/kernels.py loss
 
-One thread. "Start" is over the first examples, where all nine posteriors of the mixture are awake;
-"later" is after 6,000 examples of a stationary stream. A share of DGEMM counts the useful
-arithmetic of the nine, as core.py does for one; all ratios are within one run. `loss` is one pass
-over raw rows, each forecast before it is learned; "late" leaves out the first half.
+One thread, Fourier features, processor time. "First" is over the first examples, where all
+posteriors of the mixture are awake; "after" is after 6,000 examples of a stationary stream, for
+sizes at which that takes seconds. `loss` is one pass over raw rows, each forecast before it is
+learned; "late" leaves out the first half.
 """
 
-# isort: off
-from core import (
-    best_of,
-    dgemm_rate,
-)  # first, since it sets one BLAS thread before NumPy is imported
+import os
 
-# isort: on
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
 import sys
 import time
-from functools import partial
 
 import numpy as np
 from sklearn.datasets import make_friedman1, make_friedman2
 
-from mixable import AutoGAF, GAFClassifier, GAFRegressor, datasets, metrics
+from mixable import GAFClassifier, GAFRegressor, datasets, metrics
 
-ROWS = 512
+ROWS, LATER = 512, 6000
+SIZES = ((2, 2, (50, 200, 800)), (18, 4, (50, 100, 200, 400)), (19, 7, (50, 200)))
 
 
 def stream(n: int, d: int, K: int) -> tuple[np.ndarray, np.ndarray]:
@@ -36,32 +34,15 @@ def stream(n: int, d: int, K: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (np.cos(X @ rng.normal(size=(d, K))) * 3 + rng.gumbel(size=(n, K))).argmax(axis=1)
 
 
-def start(d: int, K: int, m: int, method: str) -> tuple[float, float, float]:
-    """Milliseconds per example at the start, shares of DGEMM of the estimator and of its forecaster
-    alone, on rows made beforehand.
-    """
-    X, y = stream(ROWS, d, K)
-    model = GAFClassifier(kernel="rbf", n_components=m, method=method)
-    before = dgemm_rate()
-    whole = best_of(1, partial(model.prequential, X, y, classes=range(K))) / ROWS
-    middle = dgemm_rate()
-    forecaster = model.forecaster_
-    alone = AutoGAF(**forecaster._parameters)
-    rows = np.random.default_rng(0).normal(size=(ROWS, forecaster._row_length)) / np.sqrt(m)
-    bare = best_of(1, partial(alone.run, rows, y)) / ROWS
-    after = dgemm_rate()
-    work = len(forecaster.grid) * ((K - 1) * forecaster.n_features) ** 2 * (K + 1)
-    return 1e3 * whole, work / whole / ((before + middle) / 2), work / bare / ((middle + after) / 2)
-
-
-def later(d: int, K: int, m: int) -> float:
-    """Milliseconds per example after 6,000 examples."""
-    X, y = stream(6000 + ROWS, d, K)
+def milliseconds(d: int, K: int, m: int, before: int) -> float:
+    """Per example, after some examples."""
+    X, y = stream(before + ROWS, d, K)
     model = GAFClassifier(kernel="rbf", n_components=m)
-    model.prequential(X[:6000], y[:6000], classes=range(K))
-    begin = time.perf_counter()
-    model.prequential(X[6000:], y[6000:])
-    return 1e3 * (time.perf_counter() - begin) / ROWS
+    if before:
+        model.prequential(X[:before], y[:before], classes=range(K))
+    begin = time.process_time()
+    model.prequential(X[before:], y[before:], classes=range(K))
+    return 1e3 * (time.process_time() - begin) / ROWS
 
 
 def tables(seed: int = 0):
@@ -109,21 +90,16 @@ def loss() -> None:
 
 
 def cost() -> None:
-    """Milliseconds and shares of DGEMM."""
-    print(
-        "    d   K  n_components      D   method      start: ms   share of DGEMM   forecaster "
-        "alone   later: ms"
-    )
-    for d, K, sizes in ((2, 2, (50, 200, 800)), (18, 4, (50, 100, 200, 400)), (19, 7, (50, 200))):
+    """Milliseconds: the least of three runs at the start, one run later."""
+    milliseconds(2, 2, 10, 0)  # imports
+    print(f"| d | K | components | D | ms, first {ROWS} | ms, after {LATER:,} |")
+    print("|---|---|---|---|---|---|")
+    for d, K, sizes in SIZES:
         for m in sizes:
-            for method in ("fourier", "nystroem"):
-                ms, share, alone = np.median([start(d, K, m, method) for _ in range(3)], axis=0)
-                end = f"{later(d, K, m):12.3f}" if method == "fourier" and m * K <= 800 else ""
-                print(
-                    f"{d:5}{K:4}{m:14}{(K - 1) * (d + 1 + m):7}   "
-                    f"{method:9}{ms:12.3f}{share:15.0%}{alone:19.0%}   {end}",
-                    flush=True,
-                )
+            first = min(milliseconds(d, K, m, 0) for _ in range(3))
+            later = f"{milliseconds(d, K, m, LATER):.2g}" if m * K <= 800 else ""
+            D = (K - 1) * (d + 1 + m)
+            print(f"| {d} | {K} | {m} | {D:,} | {first:.2g} | {later} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,6 @@ NOT_MEASURED = {
 
 UNCOMPARED = {
     "docs/forecasters/sparse-gaf.md": 22,
-    "docs/guides/kernels.md": 79,
     "docs/guides/records.md": 92,
     "docs/guides/regression.md": 154,
     "docs/guides/scale.md": 107,
