@@ -106,7 +106,8 @@ def hard(seeds=3, n=100_000):
     rows = []
     for name in hard_regime.FORECASTERS:
         own = [each.regret for each in results if each.forecaster == name]
-        grows = f"{hard_regime.slope(results, name):.2f}" if min(own) > 0 else "none"
+        slope = round(hard_regime.slope(results, name), 2) + 0.0  # not -0.00
+        grows = f"{slope:.2f}" if min(own) > 0 else "none"
         rows.append([name, *(f"{regret:.0f}" for regret in own), grows])
     table(("regret, worst eps for n", *(f"n = {n:,}" for n in lengths), "exponent"), rows)
 

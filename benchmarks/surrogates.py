@@ -3,9 +3,9 @@
     python benchmarks/surrogates.py [--orders 5] [--rows 1000] [--figure surrogates.png]
 
 For each stream and order: the Bayes mixture over lam = 10, 1, ..., 0.001 of `GAF` with each
-surrogate, read at alpha = 1; the same of all three surrogates with all lam; and the plug-in of each
-beside it. `AutoGAF` is for comparison. Quartiles over orders, and microseconds of one forecaster.
-The figure shows losses over the paper's surrogate's on the same order, quartiles over orders.
+surrogate, read at alpha = 1, and `AutoGAF` for comparison. A table of medians over orders, and one
+of processor times over that of the paper's surrogate. The figure shows losses over the paper's
+surrogate's on the same order, quartiles over orders.
 """
 
 import argparse
@@ -17,10 +17,10 @@ from structures import made
 import mixable as mx
 from mixable.experiments.figures import pyplot
 from mixable.losses import log_loss
-from mixable.surrogates import SURROGATES
 
 QUARTILES = (0.25, 0.5, 0.75)
 LAMS = (10.0, 1.0, 0.1, 0.01, 0.001)
+SHOWN = ("tangent", "variational", "moments")
 
 
 def streams(rows):
@@ -29,7 +29,7 @@ def streams(rows):
         X, y = getattr(mx.datasets, f"load_{name}")()[:2]
         yield name, np.asarray(X, dtype=float), y
     for n, d, K in ((rows, 5, 2), (rows, 20, 2), (rows, 5, 3), (rows, 10, 4), (rows, 5, 8)):
-        yield f"made ({d}, {K})", *made(n, d, K)
+        yield "generated", *made(n, d, K)
     for kind in ("slow", "jump"):
         yield f"{kind} drift, shuffled", *mx.datasets.make_drift(rows, 10, 4, kind=kind)
 
@@ -71,46 +71,45 @@ def draw(ratios, path):
     figure.savefig(path)
 
 
+def measure(inputs, labels, options):
+    """Mean losses in each order, and seconds in all, of each surrogate."""
+    found = {each: [] for each in (*SHOWN, "AutoGAF")}
+    spent = dict.fromkeys(SHOWN, 0.0)
+    K = int(labels.max()) + 1
+    for seed in range(options.orders):
+        X, y = ordered(inputs, labels, seed, options.rows)
+        d = X.shape[1]
+        for surrogate in SHOWN:
+            losses = []
+            for lam in LAMS:
+                f = mx.GAF(d, K, lam=lam, surrogate=surrogate)
+                begin = time.process_time()
+                losses.append(log_loss(f.run(X, y), y))
+                spent[surrogate] += time.process_time() - begin
+            found[surrogate].append(mixed(np.column_stack(losses)))
+        found["AutoGAF"].append(log_loss(mx.AutoGAF(d, K).run(X, y), y).mean())
+    return found, spent, f"({d}, {K})"
+
+
 def main():
-    """Print a line for each stream."""
+    """Print two tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--figure")
     options = parser.parse_args()
-    ratios = {}
-    names = [*SURROGATES, "variational, plug-in", "moments, plug-in", "all three", "AutoGAF"]
+    ratios, times = {}, {}
+    print("| stream (d, K) | tangent | variational | moments | `AutoGAF` |\n|---|---|---|---|---|")
     for name, inputs, labels in streams(options.rows):
-        found = {each: [] for each in names}
-        spent = dict.fromkeys(SURROGATES, 0.0)
-        K = int(labels.max()) + 1
-        for seed in range(options.orders):
-            X, y = ordered(inputs, labels, seed, options.rows)
-            n, d = X.shape
-            every = []
-            for surrogate in SURROGATES:
-                for alpha, suffix in ((1.0, ""), (np.inf, ", plug-in")):
-                    losses = []
-                    for lam in LAMS:
-                        f = mx.GAF(d, K, lam=lam, alpha=alpha, surrogate=surrogate)
-                        begin = time.perf_counter()
-                        losses.append(log_loss(f.run(X, y), y))
-                        if not suffix:
-                            spent[surrogate] += time.perf_counter() - begin
-                    columns = np.column_stack(losses)
-                    every.append(columns)
-                    if surrogate + suffix in found:
-                        found[surrogate + suffix].append(mixed(columns))
-            found["all three"].append(mixed(np.hstack(every)))
-            found["AutoGAF"].append(log_loss(mx.AutoGAF(d, K).run(X, y), y).mean())
-        ratios[f"{name} ({d}, {K})" if "made" not in name else f"generated ({d}, {K})"] = found
-        print(f"{name} ({n} rows, d = {d}, K = {K})")
-        for each, values in found.items():
-            low, middle, high = np.quantile(values, QUARTILES)
-            cost = ""
-            if each in spent:
-                cost = f"{1e6 * spent[each] / (options.orders * len(LAMS) * n):8.0f} us"
-            print(f"  {each:22}{middle:8.4f}  ({low:.4f} to {high:.4f}){cost}", flush=True)
+        found, spent, size = measure(inputs, labels, options)
+        title = f"{name} {size}"
+        ratios[title], times[title] = found, spent
+        medians = " | ".join(f"{np.median(values):.3f}" for values in found.values())
+        print(f"| {title} | {medians} |", flush=True)
+    print("\n| stream (d, K) | variational | moments |\n|---|---|---|")
+    for title, spent in times.items():
+        numbers = (spent[each] / spent["tangent"] for each in SHOWN[1:])
+        print(f"| {title} |", " | ".join(f"{number:.1f}" for number in numbers), "|")
     if options.figure:
         draw(ratios, options.figure)
 

@@ -90,7 +90,6 @@ UNCOMPARED = {
     "docs/how-it-works.md": 3,
     "docs/performance.md": 56,
     "docs/race.md": 57,
-    "docs/theory.md": 127,
 }
 
 
