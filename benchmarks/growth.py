@@ -14,7 +14,6 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import resource
 import subprocess
 import sys
 import time
@@ -155,9 +154,11 @@ def ratios():
 def sweep():
     """The estimators by size, after a few examples."""
     silent = []
+    print("| d | K | ms, default | ms, linear | said so |\n|---|---|---|---|---|")
     for K in (2, 10, 100, 1000):
         for d in (1, 10, 100, 784, 2000, 5000):
             X, y = made(512, d, K)
+            times, words = [], []
             for name, kernel in (("default", "auto"), ("linear", None)):
                 with warnings.catch_warnings(record=True) as said:
                     warnings.simplefilter("always")
@@ -165,13 +166,13 @@ def sweep():
                     model.partial_fit(X[:2], y[:2], classes=range(K))
                     first = 64 if d * K <= 20_000 else 4
                     ms = 1e3 * timed(model.prequential, X[2:], y[2:], first)
-                words = "says so" if said else ""
-                if ms > 10 and not said:
-                    words = "SAYS NOTHING"
-                    silent.append((d, K, name))
-                used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                print(f"({d:4},{K:4}) {name} {ms:8.2f} ms {words} [{used:.0f} MB]", flush=True)
-    print(f"slow without a word: {silent}")
+                times.append(f"{ms:.2g}" if ms < 10 else f"{ms:.0f}")
+                if said:
+                    words.append(name)
+                elif ms > 10:
+                    silent.append(f"{name} ({d}, {K})")
+            print(f"| {d:,} | {K:,} |", " | ".join([*times, ", ".join(words)]), "|", flush=True)
+    print(f"Slower than 10 ms without a word: {', '.join(silent) or 'none'}.")
 
 
 if __name__ == "__main__":
