@@ -105,3 +105,18 @@ def test_a_model_that_has_seen_extremes_can_be_copied(x, weight):
     g = copy.deepcopy(f)
     assert np.array_equal(g.precision(), f.precision())
     assert np.isfinite(g.predict([1.0])).all()
+
+
+def test_with_drift_what_was_learned_is_definite():
+    """Found by tests/fuzz_api.py: A was indefinite after huge weights, and the model could not be
+    copied.
+    """
+    learned, rng = [], np.random.default_rng(0)
+    for weight in np.repeat(10.0 ** np.arange(9, 17), 8):
+        f = GenericGAF(Squared(), 2, drift=1e-3)
+        with contextlib.suppress(ValueError):
+            f.learn(1e3 * rng.normal(size=2), 0.0, weight)
+        assert np.linalg.eigvalsh(f.precision())[0] > 0
+        assert np.array_equal(copy.deepcopy(f).precision(), f.precision())
+        learned.append(f.steps)
+    assert 20 < sum(learned) < 60

@@ -80,7 +80,7 @@ class RidgeReadings : public Readings<double> {
     long count() const override { return long(multiples_.size() * tails_.size()); }
     void begin(const double* m, const double* G, long) override {
         m_ = m[0];
-        G_ = G[0];
+        G_ = std::max(G[0], 0.0);  // rounding may leave less
         log_width_ = log_size_ + std::log1p(G_);
     }
     void read(long j, double* out) override {

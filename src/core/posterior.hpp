@@ -143,7 +143,7 @@ class Posterior final : public State {
         curvature_.add(X + n_ * dp, F, sr, U);
         ++n_;
         ++steps_;
-        const bool half_lost = gain > 1e8;  // of the digits of A^-1: refresh at once
+        const bool half_lost = gain > 1e8 || gain < -1e-6;  // digits of A^-1: refresh at once
         if (half_lost) since_refresh_ = shape_.refresh_period();
         if (n_ == r || (half_lost && curvature_.is_kept())) flush();
     }

@@ -188,6 +188,15 @@ def solve(A: Array, b: Array) -> Array:
         raise ValueError(BEYOND) from None
 
 
+@np.errstate(all="ignore")
+def least_eigenvalue(A: Array) -> float:
+    """Of A with its diagonal scaled to 1; -infinity if that is not finite or not symmetric."""
+    scales = np.sqrt(np.diag(A))
+    unit = A / np.outer(scales, scales)
+    symmetric = np.abs(unit - unit.T).max() <= 0.1
+    return float(np.linalg.eigvalsh(unit)[0]) if symmetric else -math.inf
+
+
 class GenericGAF(SurrogateForecaster):
     """The Gaussian Aggregating Forecaster for a loss of your own.
 
@@ -233,22 +242,16 @@ class GenericGAF(SurrogateForecaster):
         dim = self.n_features * loss.n_outputs
         _validate.memory(4 * 8.0 * dim * dim, f"GenericGAF with {dim} weights")
         self._A = self.lam * np.eye(dim)
-        self._b = np.zeros(dim)
-        self._theta = np.zeros(dim)
+        self._b, self._theta = np.zeros(dim), np.zeros(dim)
 
     def _check_sizes(self, state: dict[str, Any]) -> None:
         dim = state["n_features"] * state["loss"].n_outputs
         _validate.saved(state["_A"], (dim, dim), "A")
 
     def _restore(self, state: dict[str, Any]) -> None:
-        A, scales = state["_A"], np.sqrt(np.maximum(np.diag(state["_A"]), 0.0))
-        # Rounding may leave an honest one a little less than positive definite.
-        with np.errstate(all="ignore"):  # of a forged one
-            unit = A / np.outer(scales, scales) if scales.all() else -np.eye(len(A))
-            apart = np.abs(unit - unit.T).max()
-        if not (apart <= 0.1 and np.linalg.eigvalsh(unit)[0] >= -0.1):
+        A = self._A = state["_A"]
+        if least_eigenvalue(A) < -0.1:  # rounding may leave an honest one a little below 0
             raise ValueError("the saved A is not positive definite")
-        self._A = A
         self._b = _validate.saved(state["_b"], (len(A),), "b")
         self._theta = _validate.saved(state["_theta"], (len(A),), "theta")
 
@@ -257,13 +260,9 @@ class GenericGAF(SurrogateForecaster):
         larger = type(self)(**{**self._parameters, **sizes})
         places = np.arange(len(larger._b)).reshape(self.loss.n_outputs, -1)
         old = places[:, : self.n_features].ravel()
-        larger._A[np.ix_(old, old)], larger._b[old], larger._theta[old] = (
-            self._A,
-            self._b,
-            self._theta,
-        )
-        larger._steps = self._steps
-        self.__dict__.update(larger.__dict__)
+        larger._A[np.ix_(old, old)] = self._A
+        larger._b[old], larger._theta[old] = self._b, self._theta
+        self.__dict__.update({**larger.__dict__, "_steps": self._steps})
 
     @property
     def coef(self) -> Array:
@@ -292,7 +291,10 @@ class GenericGAF(SurrogateForecaster):
         A = self._A + 0.5 * self.beta * Phi @ H @ Phi.T
         b = self._b + Phi @ (g - self.beta * H @ z)
         if self.drift:
-            A = np.linalg.inv(np.linalg.inv(A) + self.drift * np.eye(len(A)))
+            eye = np.eye(len(A))
+            A = solve(solve(A, eye) + self.drift * eye, eye)
             b = -2 * A @ theta
+            if least_eigenvalue(A) < 0:  # its inverse had no digits left
+                raise ValueError(BEYOND)
         check_finite(theta, A, b)
         self._theta, self._A, self._b = theta, A, b

@@ -226,6 +226,19 @@ def test_what_drifts_must_be_definite():
         persistence.from_bytes(forge(data, just_indefinite))
 
 
+def test_a_forged_ridge_of_negative_width_learns_and_is_saved():
+    """Found by tests/fuzz_files.py: the trust became NaN. What is pending here takes a thousandth
+    too much from A^-1, as rounding might.
+    """
+    model = mx.AutoRidge(3, grid=[(0.1, 0.0)], noises=[1.0], scale=1.0)
+    model.run(0.1 * X[:18], X[:18, 0])
+    model.learn(10 * X[18], 1.0)
+    assert model._core.state()["0.pending"] == 1
+    twin = persistence.from_bytes(forge(persistence.to_bytes(model), scaled("state.0.P", 1.001)))
+    twin.learn(1e3 * X[18], 1.0)
+    assert np.isfinite(persistence.from_bytes(persistence.to_bytes(twin)).predict(X[18]))
+
+
 def test_parts_of_models_are_no_models():
     data = (FOLDER / "GAFClassifier.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
