@@ -4,11 +4,12 @@ processor times.
     pip install ".[bench]"
     python benchmarks/structures.py [speed] [linear] [peers] [loss]
 
-`speed`: one posterior of each structure, whole streams and one example at a time. `peers`: the
-default mixture beside Vowpal Wabbit with examples parsed before, and beside the same mixture with
-full posteriors; `linear`: the linear one beside Vowpal Wabbit only, by the clock, shared by all
-processors and with one thread. `loss`: the default over the full mixture on the streams of
-averaged.py, log losses. growth.py has more sizes.
+`speed`: one posterior of each structure, whole streams and one example at a time. `peers`: the loss
+of the linear mixture, that over full posteriors, and Vowpal Wabbit's over it; time and loss of
+effort="low"; river's loop over Vowpal Wabbit with examples parsed before. `linear`: the time of the
+linear mixture beside Vowpal Wabbit's, by the clock, shared by all processors and with one thread.
+`loss`: the default over the full mixture on the streams of averaged.py, log losses. growth.py has
+more sizes.
 """
 
 import os
@@ -118,39 +119,38 @@ def log_loss(p, y):
 
 
 def peers():
-    """The linear mixture beside Vowpal Wabbit, beside full posteriors, and the curved default."""
-    print("us an example: tables, river's loop, VW, full mixture; then ratios; then log losses")
+    """Losses beside full posteriors, effort="low" and Vowpal Wabbit; then river's loop."""
     mx.GAFClassifier().prequential(*made(100, 3, 3))  # imports are not to be counted
+    first, second = [], []
     for name, X, y in six():
         K = int(y.max()) + 1
         scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-        few = 2000
-        losses, times = [], []
-        for options in ({"kernel": None}, {"structure": "full"}, {"effort": "low"}, {}):
-            seconds = []
-            for _ in range(1 if options == {"structure": "full"} else 3):
-                model = mx.GAFClassifier(**options)
-                begin = time.process_time()
-                p = model.prequential(X, y, classes=range(K))
-                seconds.append(time.process_time() - begin)
-            times.append(1e6 * min(seconds) / len(y))
+        losses = []
+        for options in ({"kernel": None}, {"structure": "full"}, {"effort": "low"}):
+            begin = time.process_time()
+            p = mx.GAFClassifier(**options).prequential(X, y, classes=range(K))
+            seconds = time.process_time() - begin  # the last is kept
             losses.append(log_loss(p, y))
-        tables, full, low, curved = times
-        rows = [dict(enumerate(row)) for row in X.tolist()]
-        model, begin = mx.river.GAFClassifier(), time.process_time()
-        for row, label in zip(rows[:few], y.tolist(), strict=False):
-            model.predict_proba_one(row)
-            model.learn_one(row, label)
-        river = 1e6 * (time.process_time() - begin) / min(few, len(y))
         vw, vw_loss = min(vowpal_wabbit(scaled, y, K) for _ in range(2))
-        print(
-            f"{name:>10} ({X.shape[1]:3},{K:2}): {tables:7.1f} {river:7.1f} {vw:6.1f} {full:8.1f}; "
-            f"tables/VW {tables / vw:5.2f}, river/VW {river / vw:5.2f}, full/tables "
-            f"{full / tables:5.1f}; loss {losses[0]:.4f}, full {losses[1]:.4f} "
-            f"({losses[0] / losses[1]:.3f}), low {losses[2]:.4f} in {low:.1f} us, VW {vw_loss:.4f}"
-            f"; curved {losses[3]:.4f} in {curved:.1f} us, {curved / vw:.1f} times VW's",
-            flush=True,
-        )
+        ours, full, low = losses
+        first.append(f"| {name} | {ours:.3f} | {ours / full:.3f} | {vw_loss / ours:.2f} |")
+        second.append(f"| {name} | {1e6 * seconds / len(y):.1f} | {low / ours:.2f} |")
+        for options in ({"kernel": None}, {}):
+            second[-1] += f" {rivers_loop(options, X[:2000], y) / vw:.1f} |"
+    head = "| stream | log loss | over full | VW over it |\n|---|---|---|---|"
+    print("\n".join([head, *first]), flush=True)
+    head = "| stream | us, low | loss, low over linear | river, linear | river |"
+    print("\n".join([head, "|---|---|---|---|---|", *second]), flush=True)
+
+
+def rivers_loop(options, X, y):
+    """Microseconds to predict and to learn an example through river."""
+    rows = [dict(enumerate(row)) for row in X.tolist()]
+    model, begin = mx.river.GAFClassifier(**options), time.process_time()
+    for row, label in zip(rows, y.tolist(), strict=False):
+        model.predict_proba_one(row)
+        model.learn_one(row, label)
+    return 1e6 * (time.process_time() - begin) / len(rows)
 
 
 def linear():
