@@ -35,6 +35,35 @@ nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) 
     return out;
 }
 
+/// The numbers of a dictionary x in the order of the columns, if it has these, no others, and each
+/// is a finite float or int; else None.
+nb::object plain_row(nb::handle columns, nb::handle x) {
+    if (!PyDict_Check(columns.ptr())) throw nb::type_error("expected a dictionary of columns");
+    const Py_ssize_t n = PyDict_GET_SIZE(columns.ptr());
+    if (!PyDict_CheckExact(x.ptr()) || PyDict_GET_SIZE(x.ptr()) != n) return nb::none();
+    nb::object out = new_array({n});
+    double* row = data(out);
+    PyObject* name = nullptr;
+    Py_ssize_t at = 0, filled = 0;
+    while (PyDict_Next(columns.ptr(), &at, &name, nullptr) && filled < n) {
+        const nb::object key = nb::borrow(name);  // to compare names may run Python code
+        PyObject* value = outliving([&] { return PyDict_GetItemWithError(x.ptr(), key.ptr()); });
+        if (value && PyFloat_CheckExact(value))
+            row[filled] = PyFloat_AS_DOUBLE(value);
+        else if (value && PyLong_CheckExact(value))
+            row[filled] = PyLong_AsDouble(value);
+        if (PyErr_Occurred()) {
+            if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
+            PyErr_Clear();
+            return nb::none();
+        }
+        const bool is_number = value && (PyFloat_CheckExact(value) || PyLong_CheckExact(value));
+        if (!is_number || !std::isfinite(row[filled])) return nb::none();
+        ++filled;
+    }
+    return filled == n ? out : nb::none();
+}
+
 /// Features (n, m) of rows (n, d); rows that count may become landmarks, if that is said.
 nb::object features(Landmarks& map, nb::handle X, nb::handle counts) {
     const double* x = checked(X, 2);
@@ -201,6 +230,10 @@ void bind_inputs(nb::module_& m) {
     bind_scaler(m);
     bind_landmarks(m);
     bind_shapes(m);
+    m.def("plain_row", &plain_row, nb::arg("columns"), nb::arg("x").none(),
+          nb::sig("def plain_row(columns: dict[Any, int], x: Any) -> NDArray[np.float64] | None"),
+          "The numbers of a dictionary in the order of the columns, if it has these, no others, "
+          "and each is a finite float or int.");
     m.def(
         "posterior_bytes",
         [](long k, long d, long rank, bool drift, const std::string& structure) {

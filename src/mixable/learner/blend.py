@@ -255,8 +255,8 @@ def _parts(inputs: Inputs, expert: Any) -> Any:
 
 def numbers_of(x: Records) -> Array:
     """The numbers of records, as a table."""
-    X = x.dense if isinstance(x, Rows) else np.atleast_2d(x)
-    return np.ascontiguousarray(X, dtype=np.float64)
+    X = x.dense if isinstance(x, Rows) else x
+    return np.ascontiguousarray(X if X.ndim == 2 else X[None], dtype=np.float64)
 
 
 def sparse_of(x: Records) -> Any:

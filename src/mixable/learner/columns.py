@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixable import _core
 from mixable._types import Array
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ class Columns(dict[Hashable, int]):
 
     def plain_row(self, x: dict[Hashable, Any]) -> Array | None:
         """The same as a row."""
-        values = self.plain_values(x)
-        return None if values is None else np.array(values, dtype=np.float64)
+        return _core.plain_row(self, x)
 
     def row(self, x: dict[Hashable, Any]) -> Array:
         """A row of what is known of x."""

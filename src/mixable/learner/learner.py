@@ -125,8 +125,9 @@ class Learner:
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> None:
         """Learn one row; of one of weight 0, no more than that there is such a label."""
-        if isinstance(self.inputs, RecordInputs):
-            self._learn_record(self.inputs, x, y, weight)
+        inputs = self.inputs
+        if type(inputs) is RecordInputs:  # to ask a protocol costs as much as a step
+            self._learn_record(inputs, x, y, weight)
             return
         code = self.codes.get(y) if self.has_labels else None
         rows = None if code is None else self._rows()
@@ -155,8 +156,9 @@ class Learner:
         """What predicts and learns single raw rows, compiled; None where it takes Python."""
         if isinstance(self.forecaster, Blend):
             return self.forecaster
-        if self._is_compiled and isinstance(self.inputs, ScaledInputs):
-            return ScaledRows(self.inputs.scaler, self.forecaster._core)
+        inputs = self.inputs
+        if self._is_compiled and type(inputs) is ScaledInputs:
+            return ScaledRows(inputs.scaler, self.forecaster._core)
         return None
 
     def _stage(self, x: Array) -> tuple[Array, Pending]:

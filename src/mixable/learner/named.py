@@ -87,14 +87,15 @@ class NamedLearner(Mergeable):
 
     def _probabilities(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class met so far."""
-        if self._learner is None or not self._learner.labels:
+        learner = self._learner
+        if learner is None or not learner.labels:
             return {}
-        p = np.ravel(self._learner.predict(self._row(x)))
-        return dict(zip(self._learner.labels, p.tolist(), strict=True))
+        p = learner.predict(self._row(x))
+        return dict(zip(learner.labels, p.tolist() if p.ndim == 1 else p[0].tolist(), strict=True))
 
     def _row(self, x: dict[Hashable, Any]) -> Any:
         """A record as the learner takes it."""
-        if self.encoder is None:
+        if self._columns or self.encoder is None:
             return self._columns.row(x)
         check_dictionary(x)
         return [x]
