@@ -88,7 +88,6 @@ UNCOMPARED = {
     "docs/guides/serve.md": 19,
     "docs/guides/stream.md": 12,
     "docs/performance.md": 31,
-    "docs/race.md": 57,
 }
 
 

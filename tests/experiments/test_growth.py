@@ -38,7 +38,7 @@ class Uniform:
 
 
 def test_exponents_of_a_known_law_are_found(monkeypatch):
-    monkeypatch.setattr(growth.time, "perf_counter", lambda: Uniform.clock)
+    monkeypatch.setattr(growth.time, "process_time", lambda: Uniform.clock)
     law = growth.Algorithm(
         Uniform, "d K^2", "n", sizes=(4, 16, 64), classes=(2, 4, 8), lengths=(200, 800, 3200)
     )
