@@ -76,7 +76,6 @@ NOT_MEASURED = {
     ("docs/guides/stream.md", "What you see"),
     ("docs/no-tuning.md", ""),
     ("docs/peers.md", "How it was done"),
-    ("docs/performance.md", "Which effort"),
     ("docs/tutorial.md", "First forecasts"),
 }
 
