@@ -29,6 +29,10 @@ from mixable.integrals import Rung
 SparseRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]
 Features = tuple[SparseRows, SparseRows, bytes]
 PoolExpert = tuple[Scaler, Landmarks | None, float, bool, AutoGAF] | tuple[Scaler, Shapes, Sparse]
+
+ALL_BUILDS: str
+
+def missing_build() -> str: ...
 '''
 
 

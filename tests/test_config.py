@@ -22,7 +22,8 @@ def test_blas_has_one_thread_within_and_those_before_afterwards():
         assert blas_threads() == before
 
 
-def test_a_bug_report_names_version_build_and_blas(capsys):
+def test_a_bug_report_names_version_build_and_blas(capsys, monkeypatch):
+    monkeypatch.setattr(_core, "missing_build", lambda: "")
     show_config()
     first, core, libraries, *blas = capsys.readouterr().out.splitlines()
     assert first == f"mixable {__version__}"
@@ -61,3 +62,12 @@ def test_tables_are_shared_by_the_processors_that_we_may_use(
     assert usual_threads.__wrapped__() == threads
     monkeypatch.setattr(_config.os, "sched_getaffinity", lambda _: {5}, raising=False)
     assert usual_threads.__wrapped__() == 1
+
+
+def test_a_faster_build_that_is_not_installed_is_named(capsys, monkeypatch):
+    monkeypatch.setattr(_core._cpu, "x86_level", lambda: 4)
+    lines = {"v3": "this machine can run the v4 build", "v4": "numpy", "plain": "numpy"}
+    for has, line in lines.items():
+        monkeypatch.setattr(_core, "_has", lambda build, has=has: build in ("v2", has))
+        show_config()
+        assert capsys.readouterr().out.splitlines()[2].startswith(line)

@@ -72,16 +72,37 @@ def test_a_build_that_the_machine_lacks_is_refused(monkeypatch):
         _core._choose()
 
 
-def test_a_build_that_is_not_installed_is_not_chosen(monkeypatch):
-    if _core.isa == "plain":
-        return
-    from mixable._core import _cpu
-
-    monkeypatch.setattr(_cpu, "x86_level", lambda: 4)
+@pytest.mark.parametrize(
+    ("installed", "level", "chosen"),
+    [
+        (("v2", "v3"), 4, "v3"),
+        (("v2", "v3"), 2, "v2"),
+        (("v2", "v4"), 3, "v2"),
+        (("v2", "v4"), 4, "v4"),
+        (("v3",), 4, "v3"),
+        (("v2", "v3", "v4"), 3, "v3"),
+        (("plain",), 0, "plain"),
+    ],
+)
+def test_the_best_of_the_installed_builds_is_chosen(monkeypatch, installed, level, chosen):
+    monkeypatch.setattr(_core._cpu, "x86_level", lambda: level)
+    monkeypatch.setattr(_core, "_has", lambda build: build in installed)
     monkeypatch.delenv("MIXABLE_ISA", raising=False)
+    assert _core._choose() == chosen
+
+
+def test_a_build_that_is_not_installed_is_refused_with_what_to_do(monkeypatch):
+    monkeypatch.setattr(_core._cpu, "x86_level", lambda: 4)
+    monkeypatch.setattr(_core, "_has", lambda build: build in ("v2", "v3"))
+    monkeypatch.setenv("MIXABLE_ISA", "v4")
+    with pytest.raises(ImportError, match=r"has v2, v3; with MIXABLE_LEVELS=all"):
+        _core._choose()
+
+
+def test_a_machine_below_all_builds_is_told_so(monkeypatch):
+    monkeypatch.setattr(_core._cpu, "x86_level", lambda: 2)
     monkeypatch.setattr(_core, "_has", lambda build: build == "v3")
-    assert _core._choose() == "v3"
-    monkeypatch.setattr(_cpu, "x86_level", lambda: 2)
+    monkeypatch.delenv("MIXABLE_ISA", raising=False)
     with pytest.raises(ImportError, match=r"compiled for x86-64-v3 here.*at most v2"):
         _core._choose()
 

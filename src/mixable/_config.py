@@ -67,6 +67,8 @@ def show_config() -> None:
         f"core: {_core.isa} build, {_core.vector_width} doubles a vector, "
         f"{usual_threads()} threads for tables, compiler {_core.compiler}"
     )
+    if missing := _core.missing_build():
+        print(f"this machine can run the {missing} build, which is faster: {_core.ALL_BUILDS}")
     print(f"numpy {numpy.__version__}, scipy {scipy.__version__}")
     for library in threadpoolctl.threadpool_info():
         if library["user_api"] == "blas":
