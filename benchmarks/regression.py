@@ -105,6 +105,9 @@ SHORT = {  # how tables call them
     "AMFRegressor": "AMF",
     "ARFRegressor": "ARF",
     "LightGBM, refitted": "LGBM",
+    "numbers alone": "numbers",
+    "LinearRegression, best rate": "LR, best",
+    "VW, best rate": "VW, best",
 }
 
 

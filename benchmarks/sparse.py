@@ -1,13 +1,14 @@
 """SparseGAF beside SGDClassifier and Vowpal Wabbit: log loss of forecasts made before learning, one
 pass, and time.
 
-    python benchmarks/sparse.py                                # a text that is made here
-    python benchmarks/sparse.py bank.csv.gz:subscribed ...     # records: file:target
+    python benchmarks/sparse.py words bank.csv.gz:subscribed ...   # a text made here, and records
+    python benchmarks/sparse.py sgd                                # SGDClassifier on the text
 
 Needs Vowpal Wabbit (`pip install ".[bench]"`). Text: 20,000 rows of 50 words, a million columns, 20
 classes, in chunks of 1,000. Records: each value of each column is a feature ("age=58"); an empty
 field is none. The others are run at several settings, and the best one in hindsight is named;
-SparseGAF is run once. The time of Vowpal Wabbit includes reading its text.
+SparseGAF is run once. Times are of the processor; that of Vowpal Wabbit includes reading its text.
+Prints Markdown.
 """
 
 import os
@@ -22,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -88,9 +89,9 @@ def loss(p: Any, y: Any) -> float:
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     """What a call gives, and its seconds."""
-    start = time.perf_counter()
+    start = time.process_time()
     out = run()
-    return out, time.perf_counter() - start
+    return out, time.process_time() - start
 
 
 def sgd(X: csr_matrix, y: Any, K: int, rate: float | None) -> tuple[float, float]:
@@ -133,53 +134,75 @@ def vowpal_wabbit(path: Path, y: Any, K: int, options: str) -> tuple[float, floa
     return loss(p, y), seconds
 
 
-def show(name: str, results: dict[str, tuple[float, float]], ours: tuple[float, float]) -> None:
-    """Print each result, and the ratios to the best one."""
-    for setting, (value, seconds) in results.items():
-        print(f"  {name} {setting:10} {value:.4f}  {seconds:6.2f} s")
-    best = min(results, key=lambda setting: results[setting][0])
-    value, seconds = results[best]
-    print(
-        f"  SparseGAF / {name}, best in hindsight ({best}): loss {ours[0] / value:.3f}, "
-        f"time {ours[1] / seconds:.2f}; defaults: loss {ours[0] / results['defaults'][0]:.3f}"
-    )
+class Compared(NamedTuple):
+    """One stream: its size, and (loss, seconds) of all."""
+
+    name: str
+    rows: int
+    features: int
+    classes: int
+    ours: tuple[float, float]
+    vw: dict[str, tuple[float, float]]
+
+    @property
+    def best(self) -> str:
+        """The setting of Vowpal Wabbit with the least loss."""
+        return min(self.vw, key=lambda setting: self.vw[setting][0])
 
 
-def compare(name: str, X: csr_matrix, y: Any, *, with_sgd: bool) -> None:
-    """Run all on one stream."""
+def compare(name: str, X: csr_matrix, y: Any) -> Compared:
+    """Run SparseGAF and Vowpal Wabbit on one stream."""
     K = int(y.max()) + 1
     f = mx.SparseGAF(K)
     p, seconds = timed(lambda: np.concatenate([f.run(*chunk) for chunk in chunks(X, y)]))
     ours = float(mx.losses.log_loss(p, y).mean()), seconds
-    print(f"{name}: {X.shape[0]} rows, {X.shape[1]} columns, {K} classes, {X.nnz} entries")
-    print(
-        f"  SparseGAF {ours[0]:.4f}  {seconds:6.2f} s  {1e6 * seconds / len(y):.1f} us a row, "
-        f"{f.n_features} features, {f.memory / 1e6:.1f} MB"
-    )
-    if with_sgd:
-        settings = {"defaults": None, **{f"eta0 {rate:g}": rate for rate in SGD_RATES}}
-        g = mx.SparseGAF(K)
-        late = []  # as SGDClassifier has it: a chunk is predicted before any of its rows is learned
-        for part, labels in chunks(X, y):
-            late.append(g.predict(part))
-            g.run(part, labels)
-        late_loss = loss(np.concatenate(late), y)
-        print(f"  SparseGAF {late_loss:.4f}, with forecasts a chunk ahead, as of SGDClassifier")
-        results = {name: sgd(X, y, K, rate) for name, rate in settings.items()}
-        show("SGD", results, (late_loss, seconds))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.vw")
         write_for_vw(X, y, K, path)
-        show("VW", {name: vowpal_wabbit(path, y, K, each) for name, each in VW.items()}, ours)
+        vw = {setting: vowpal_wabbit(path, y, K, options) for setting, options in VW.items()}
+    return Compared(name, len(y), f.n_features, K, ours, vw)
+
+
+def show(found: list[Compared]) -> None:
+    """Print losses, sizes and times."""
+    print("| stream | SparseGAF | VW, defaults | VW, best | its setting |\n|---|---|---|---|---|")
+    for each in found:
+        losses = each.ours[0], each.vw["defaults"][0], each.vw[each.best][0]
+        cells = [f"**{loss:.4f}**" if loss == min(losses) else f"{loss:.4f}" for loss in losses]
+        print(f"| {each.name} | {' | '.join(cells)} | {each.best} |")
+    print("\n| stream | rows | features | classes | time over VW |\n|---|---|---|---|---|")
+    for each in found:
+        sizes = f"{each.rows:,} | {each.features:,} | {each.classes}"
+        print(f"| {each.name} | {sizes} | {each.ours[1] / each.vw[each.best][1]:.1f} |")
+
+
+def beside_sgd() -> None:
+    """Print losses a chunk ahead, and seconds of learning, of SparseGAF and SGDClassifier."""
+    X, y = text()
+    K = int(y.max()) + 1
+    f, late, seconds = mx.SparseGAF(K), [], 0.0
+    for part, labels in chunks(X, y):
+        late.append(f.predict(part))
+        seconds += timed(lambda: f.run(part, labels))[1]  # noqa: B023
+    print("| model | log loss | seconds |\n|---|---|---|")
+    print(f"| SparseGAF | {loss(np.concatenate(late), y):.3f} | {seconds:.1f} |")
+    for rate in (None, *SGD_RATES):
+        value, seconds = sgd(X, y, K, rate)
+        setting = f"rate {rate:g}" if rate else "defaults"
+        print(f"| SGDClassifier, {setting} | {value:.3f} | {seconds:.1f} |", flush=True)
 
 
 def main() -> None:
     """Run what the command line names."""
-    for argument in sys.argv[1:]:
+    if sys.argv[1:] == ["sgd"]:
+        beside_sgd()
+        return
+    found = []
+    for argument in sys.argv[1:] or ["words"]:
         path, _, target = argument.rpartition(":")
-        compare(Path(path).name, *records(path, target), with_sgd=False)
-    if len(sys.argv) == 1:
-        compare("text", *text(), with_sgd=True)
+        name = Path(path).name.partition(".")[0] if target != argument else argument
+        found.append(compare(name, *(text() if argument == "words" else records(path, target))))
+    show(found)
 
 
 if __name__ == "__main__":

@@ -80,9 +80,7 @@ NOT_MEASURED = {
 }
 
 UNCOMPARED = {
-    "docs/forecasters/sparse-gaf.md": 22,
     "docs/guides/records.md": 92,
-    "docs/guides/regression.md": 154,
     "docs/guides/scale.md": 107,
     "docs/guides/serve.md": 19,
     "docs/guides/stream.md": 12,
