@@ -1,17 +1,19 @@
 """Events per second of `mixable stream` from a file, beside Vowpal Wabbit's Python binding; latency
-in a slow pipe; memory.
+in a slow pipe; memory. Prints Markdown.
 
-    python benchmarks/stream.py              # rates; `pip install vowpalwabbit` for the comparison
-    python benchmarks/stream.py latency      # one event a second, for 20 seconds
-    python benchmarks/stream.py memory       # ten million events
+    python benchmarks/stream.py                   # rates; needs Vowpal Wabbit
+    python benchmarks/stream.py latency           # one event a second, for 20 seconds
+    python benchmarks/stream.py memory [events]   # ten million events
 
 Vowpal Wabbit is given the same numbers in its own text format, classes one against all with
 probabilities: per example it parses, predicts, learns and writes, once as three calls and once with
-the forecast that learning makes anyway. Both sides' rates leave out the start of Python.
+the forecast that learning makes anyway. Rates are events per second of processor time, the best of
+three rounds in which all take their turn; both sides' leave out the start of Python.
 """
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
-N, D, K, ROUNDS = 100_000, 18, 4, 5
+N, D, K, ROUNDS = 100_000, 18, 4, 3
 SINGLE = ("--forecaster", "gaf", "--lam", "0.1", "--beta", "1")
 AUTO = ("--forecaster", "auto")
 
@@ -50,26 +52,23 @@ def write_events(folder: Path, n: int, d: int, k: int) -> None:
             )
 
 
+def cpu_of(*command: str) -> float:
+    """Seconds that a command keeps processors busy."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    quiet = subprocess.DEVNULL
+    subprocess.run([MIXABLE, "stream", *command], check=True, stdout=quiet, stderr=quiet)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def stream(folder: Path, source: str, *options: str) -> tuple[float, float]:
     """Events per second and log loss of the command."""
     with tempfile.TemporaryDirectory(dir=folder) as work:
-        paths = [
-            "--model",
-            f"{work}/model",
-            "--out",
-            f"{work}/out.csv",
-            "--metrics",
-            f"{work}/metrics",
-            "--target",
-            "y",
-        ]
-        subprocess.run(
-            [MIXABLE, "stream", *paths, *options, str(folder / source)],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
+        names = {"model": "model", "out": "out.csv", "metrics": "metrics"}
+        paths = [each for name, file in names.items() for each in (f"--{name}", f"{work}/{file}")]
+        seconds = cpu_of(*paths, "--target", "y", *options, str(folder / source))
         last = json.loads(Path(work, "metrics").read_text().splitlines()[-1])
-        return last["rate"], last["log_loss"]
+        return N / (seconds - cpu_of("--help")), last["log_loss"]
 
 
 def vowpal_wabbit(folder: Path, three_calls: bool) -> tuple[float, float]:
@@ -78,7 +77,7 @@ def vowpal_wabbit(folder: Path, three_calls: bool) -> tuple[float, float]:
 
     vw, loss = Workspace(f"--oaa {K} --probabilities --loss_function logistic --quiet"), 0.0
     with open(folder / "in.vw") as events, open(folder / "out.vw", "w") as out:
-        begin = time.perf_counter()
+        begin = time.process_time()
         for line in events:
             example = vw.parse(line, LabelType.MULTICLASS)
             if three_calls:
@@ -90,41 +89,27 @@ def vowpal_wabbit(folder: Path, three_calls: bool) -> tuple[float, float]:
             vw.finish_example(example)
             out.write(",".join(map(repr, p)) + "\n")
             loss -= np.log(max(p[int(line[0]) - 1], 2.2e-16))
-        return N / (time.perf_counter() - begin), loss / N
+        return N / (time.process_time() - begin), loss / N
 
 
 def rates() -> None:
-    """Print the table of rates: medians of rounds in which all take their turn."""
+    """Print the table of rates."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_events(folder, N, D, K)
         contestants = {
-            "mixable stream, one GAF, CSV": lambda: stream(folder, "in.csv", *SINGLE),
-            "mixable stream, one GAF, JSON lines": lambda: stream(folder, "in.jsonl", *SINGLE),
-            "mixable stream, AutoGAF, CSV": lambda: stream(folder, "in.csv", *AUTO),
-            "mixable stream, the default, CSV": lambda: stream(folder, "in.csv"),
+            "one GAF, CSV": lambda: stream(folder, "in.csv", *SINGLE),
+            "one GAF, JSON lines": lambda: stream(folder, "in.jsonl", *SINGLE),
+            "AutoGAF, CSV": lambda: stream(folder, "in.csv", *AUTO),
+            "the default, CSV": lambda: stream(folder, "in.csv"),
+            "Vowpal Wabbit: parse, predict, learn": lambda: vowpal_wabbit(folder, True),
+            "Vowpal Wabbit: parse, learn": lambda: vowpal_wabbit(folder, False),
         }
-        try:
-            import vowpalwabbit
-
-            contestants[f"Vowpal Wabbit {vowpalwabbit.__version__}: parse, predict, learn"] = (
-                lambda: vowpal_wabbit(folder, True)
-            )
-            contestants[f"Vowpal Wabbit {vowpalwabbit.__version__}: parse, learn"] = lambda: (
-                vowpal_wabbit(folder, False)
-            )
-        except ImportError:
-            print("without Vowpal Wabbit, which is not installed")
         results = [{name: run() for name, run in contestants.items()} for _ in range(ROUNDS)]
-        first = next(iter(contestants))
-        print(
-            f"{N:,} events, d = {D}, K = {K}; medians of {ROUNDS} rounds\n{'':45}  events/s  first "
-            "/ this  log loss"
-        )
+        print("| what | events a second | log loss |\n|---|---|---|")
         for name in contestants:
-            rate = statistics.median(result[name][0] for result in results)
-            ratio = statistics.median(result[first][0] / result[name][0] for result in results)
-            print(f"{name:45}  {rate:8,.0f}  {ratio:12.2f}  {results[0][name][1]:8.4f}")
+            rate = round(max(result[name][0] for result in results), -3)
+            print(f"| {name} | {rate:,.0f} | {results[0][name][1]:.3f} |")
 
 
 def latency(events: int = 20) -> None:
@@ -166,10 +151,8 @@ def latency(events: int = 20) -> None:
             times.append(1000 * (time.perf_counter() - begin))
         process.stdin.close()
         process.wait()
-        print(
-            f"{len(times)} events, AutoGAF, d = {D}, K = {K}: median "
-            f"{statistics.median(times):.1f} ms, longest {max(times):.1f} ms"
-        )
+        print("| events | median, ms | longest, ms |\n|---|---|---|")
+        print(f"| {len(times)} | {statistics.median(times):.1f} | {max(times):.1f} |")
 
 
 def memory(
@@ -206,23 +189,18 @@ def memory(
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdin is not None
         process.stdin.write((",".join(["id", *(f"x{i}" for i in range(d)), "y"]) + "\n").encode())
-        begin = time.perf_counter()
+        print("| events | MiB |\n|---|---|")
         for done in range(unit, events + 1, unit):
             process.stdin.write(text)
-            if done % 1_000_000 == 0 or done == unit:
+            if done % (events // 10) == 0:
                 status = Path(f"/proc/{process.pid}/status").read_text()
                 resident = int(status.partition("VmRSS:")[2].split()[0]) / 1024
-                print(
-                    f"{done:12,} events  {resident:7.1f} MiB  "
-                    f"{done / (time.perf_counter() - begin):10,.0f} events/s",
-                    flush=True,
-                )
+                print(f"| {done:,} | {resident:.0f} |", flush=True)
         process.stdin.close()
         process.wait()
 
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
-    {"rates": rates, "latency": latency, "memory": memory}[
-        sys.argv[1] if len(sys.argv) > 1 else "rates"
-    ]()
+    what, *numbers = sys.argv[1:] or ["rates"]
+    {"rates": rates, "latency": latency, "memory": memory}[what](*map(int, numbers))

@@ -83,8 +83,6 @@ UNCOMPARED = {
     "docs/guides/records.md": 92,
     "docs/guides/scale.md": 107,
     "docs/guides/serve.md": 19,
-    "docs/guides/stream.md": 12,
-    "docs/performance.md": 31,
 }
 
 
