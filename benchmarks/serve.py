@@ -4,10 +4,10 @@
     python benchmarks/serve.py [--seconds 1] [--rounds 7] [--linear] [--memory REQUESTS]
 
 A client in this process has eight connections to 127.0.0.1 and one request on each. All ends by
-itself. Ratios are taken in rounds in which both have their turn, and printed with their range. On a
-machine that does other things, look at the ratio of processor times: what one request costs the
-server. `--memory` sends that many requests, most of them as lines of /events, and prints how much
-memory the service has on the way.
+itself. Prints Markdown. Ratios are taken in rounds in which both have their turn, and printed with
+their range. On a machine that does other things, look at those of processor times: what one request
+costs the server. `--memory` sends that many requests, most of them as lines of /events, and prints
+how much memory the service has on the way.
 """
 
 import argparse
@@ -144,19 +144,20 @@ def ask(server: Server, requests: list[bytes], seconds: float, rate: float | Non
 def report(name: str, times: list[float], seconds: float) -> None:
     p50, p90, p99 = (1e3 * np.quantile(times, q) for q in (0.5, 0.9, 0.99))
     rate = len(times) / seconds
-    print(f"{name:28} {rate:7,.0f}/s   p50 {p50:6.2f}  p90 {p90:6.2f}  p99 {p99:6.2f} ms")
+    print(f"| {name} | {rate:,.0f} | {p50:.2f} | {p90:.2f} | {p99:.2f} |", flush=True)
 
 
-def spread(ratios: list[float]) -> str:
-    return f"{np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+def row(name: str, ratios: list[float]) -> str:
+    return f"| {name} | {np.median(ratios):.2f} | {min(ratios):.2f} | {max(ratios):.2f} |"
 
 
-def single(empty: Server, served: Server, records: list[dict], options) -> None:
-    """One request at a time on each connection."""
+def single(empty: Server, served: Server, records: list[dict], options) -> list[str]:
+    """One request at a time on each connection: rows of the table of ratios."""
     asked = [request("/predict", {"features": each["features"]}) for each in records]
     taught = [request("/learn", each) for each in records]
     both = [each for pair in zip(asked, taught, strict=True) for each in pair]
     ask(served, both, 2.0)  # what is measured is not the first experience
+    print("| calls | a second | p50, ms | p90, ms | p99, ms |\n|---|---|---|---|---|")
     for name, server, requests in (
         ("an empty FastAPI endpoint", empty, asked),
         ("/predict", served, asked),
@@ -173,19 +174,18 @@ def single(empty: Server, served: Server, records: list[dict], options) -> None:
             seconds.append((server.seconds - before) / numbers[-1])
         rates.append(numbers[1] / numbers[0])
         costs.append(seconds[0] / seconds[1])
-    print(f"predict and learn / empty endpoint, requests a second: {spread(rates)}")
-    print(f"the same by processor time of the server:              {spread(costs)}")
-    print("a request costs the server", " and ".join(f"{1e6 * t:.0f} us" for t in seconds))
     half = numbers[1] / options.seconds / 2
-    print(f"/predict at half of that load, {half:.0f} requests a second, and the empty endpoint's:")
-    tails: dict[str, list[float]] = {"/predict": [], "the empty endpoint": []}
+    tails: dict[str, list[float]] = {"`/predict`": [], "the empty endpoint": []}
     for _ in range(options.rounds):  # in turn: pauses of the machine are seen by both
         for name, server, sent in zip(tails, (served, empty), (both, asked), strict=True):
             got = ask(server, sent, 2 * options.seconds, half)
             p50, p99 = np.quantile([t for which, t in got if which % 2 == 0], [0.5, 0.99])
             tails[name].append(p99 / p50)
-    for name, ratios in tails.items():
-        print(f"p99 / p50 of {name}: {spread(ratios)}")
+    return [
+        row("`/predict` and `/learn` over an empty endpoint, processor time", costs),
+        row("the same, requests a second", rates),
+        *(row(f"p99 over p50 of {name} at half load", ratios) for name, ratios in tails.items()),
+    ]
 
 
 def bulk(served: Server, body: bytes) -> float:
@@ -218,8 +218,8 @@ def spent() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def many(served: Server, folder: str, records: list[dict], options) -> None:
-    """Lines of /events beside lines of `mixable stream`."""
+def many(served: Server, folder: str, records: list[dict], options) -> list[str]:
+    """Lines of /events beside lines of `mixable stream`: rows of the table of ratios."""
     body = b"\n".join(json.dumps(each).encode() for each in records)
     kind = ("--forecaster", "auto") if options.linear else ()
     bulk(served, body)
@@ -232,9 +232,10 @@ def many(served: Server, folder: str, records: list[dict], options) -> None:
         ours = np.mean([bulk(served, body), bulk(served, body)])
         ratios.append(ours * plain)
         costs.append(cost / ((served.seconds - before) / n))
-    print(f"/events: {ours:,.0f} lines/s; mixable stream: {1 / plain:,.0f} lines/s")
-    print(f"/events / mixable stream, lines a second:  {spread(ratios)}")
-    print(f"the same by processor time:                {spread(costs)}")
+    return [
+        row("`/events` over `mixable stream`, processor time", costs),
+        row("the same, lines a second", ratios),
+    ]
 
 
 def memory(served: Server, records: list[dict], requests: int) -> None:
@@ -242,6 +243,7 @@ def memory(served: Server, records: list[dict], requests: int) -> None:
     body = b"\n".join(json.dumps(each).encode() for each in records)
     alone = [request("/learn", {"id": str(i), **each}) for i, each in enumerate(records)]
     done, shown = 0, 0
+    print("| requests | MB |\n|---|---|")
     while done < requests:
         for _ in range(4):
             bulk(served, body)
@@ -251,7 +253,7 @@ def memory(served: Server, records: list[dict], requests: int) -> None:
                 break
             done += min(len(ask(served, alone, 1.0)), 5 * len(records) - done % (5 * len(records)))
         if done >= shown:
-            print(f"after {done:9,} requests: {served.megabytes:6.1f} MB", flush=True)
+            print(f"| {done:,} | {served.megabytes:.0f} |", flush=True)
             shown += requests / 10
 
 
@@ -268,12 +270,13 @@ def main() -> None:
         served = Server([MIXABLE, "serve", f"{folder}/models", "--port", "PORT", *kind])
         empty = Server([sys.executable, "-c", EMPTY, "PORT"])
         try:
-            print(f"{CLIENTS} connections, d = {D}, K = {K}, {kind[0]}")
             if options.memory:
                 memory(served, records, options.memory)
             else:
-                single(empty, served, records, options)
-                many(served, folder, records, options)
+                rows = single(empty, served, records, options)
+                rows += many(served, folder, records, options)
+                print("\n| ratio | median | lowest | highest |\n|---|---|---|---|")
+                print("\n".join(rows))
         finally:
             empty.end()
             served.end()

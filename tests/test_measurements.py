@@ -82,7 +82,6 @@ NOT_MEASURED = {
 UNCOMPARED = {
     "docs/guides/records.md": 92,
     "docs/guides/scale.md": 107,
-    "docs/guides/serve.md": 19,
 }
 
 
