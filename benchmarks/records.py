@@ -1,18 +1,19 @@
 """Records from a shell: `mixable stream` beside Vowpal Wabbit and river, rare classes, memory, CSR.
 
-    python benchmarks/records.py bank.csv.gz:subscribed ...   # files; without any, make_shop
-    python benchmarks/records.py rate bank.csv.gz:subscribed "numbers, coin"   # rates, five times
+    python benchmarks/records.py shop bank.csv.gz:subscribed ...   # make_shop and files
+    python benchmarks/records.py river                        # river's softmax on make_shop
     python benchmarks/records.py rare [events]                # is a class of 1.6% forecast at 1.6%?
     python benchmarks/records.py memory [events categories]   # 10,000,000 and 1,000,000
     python benchmarks/records.py csr                          # 20,000 x 1,000,000, SGDClassifier
 
-Needs Vowpal Wabbit (`pip install ".[bench]"`), make_shop also river. `mixable stream` is run once
-with no option but model, target and file. Vowpal Wabbit gets the same columns as namespaces in its
-own format, numbers as numbers and as words, and is run at its defaults, with --ftrl, with --coin
-and at four rates: the best of these 14 in hindsight counts. It is told how many classes there are,
-`mixable stream` is not: the last column is the loss over the events whose class had come before. A
-forecast counts as at least 1e-6, of both. Rates are events per second of processor time, without
-the start of Python.
+Needs Vowpal Wabbit (`pip install ".[bench]"`); `river` needs river. `mixable stream` is run with no
+option but model, target and file. Vowpal Wabbit gets the same columns as namespaces in its own
+format, numbers as numbers and as words, and is run at its defaults, with --ftrl, with --coin and at
+four rates: the best of these 14 in hindsight counts. It is told how many classes there are,
+`mixable stream` is not: "met" is the loss over the events whose class had come before. A forecast
+counts as at least 1e-6, of both. Rates are events per second of processor time, without the start
+of Python; the share is our rate over that of Vowpal Wabbit, in rounds in which both have their
+turn. All print Markdown.
 """
 
 import os
@@ -30,7 +31,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -164,75 +165,84 @@ def write_namespaces(file: Path, data: list[Event], y: Any, K: int, *, as_words:
             out.write(f"{label} {namespaces(record, as_words=as_words)}\n")
 
 
-def rate(path: Path, target: str, setting: str, repeats: int = 5) -> None:
-    """Print the rates of both, one after the other, several times: machines are busy."""
-    data = events(path, target)
-    labels: dict[str, int] = {}
-    y = np.array([labels.setdefault(label, len(labels)) for _, label in data])
-    form, _, name = setting.partition(", ")
-    shares = []
-    with tempfile.TemporaryDirectory() as work:
-        file = Path(work, form)
-        write_namespaces(file, data, y, len(labels), as_words=form == "words")
-        for _ in range(repeats):
-            ours = stream(path, target, y, labels)["rate"]
-            theirs = vowpal_wabbit(file, y, len(labels), VW[name])[1]
-            shares.append(ours / theirs)
-            print(f"{path.name}: {ours:8,.0f} and {theirs:8,.0f} events/s: {shares[-1]:.2f}")
-    print(f"{path.name}: median {np.median(shares):.2f}")
+class Compared(NamedTuple):
+    """Both on one stream; losses are of all events, and of those whose class had come before."""
+
+    name: str
+    events: int
+    classes: int
+    rejected: int
+    setting: str
+    ours: tuple[float, float]
+    theirs: tuple[float, float]
+    rate: float
+    shares: list[float]
 
 
-def compare(path: Path, target: str) -> None:
+def compare(name: str, path: Path, target: str, rounds: int = 5) -> Compared:
     """Run all on one file."""
     data = events(path, target)
     labels: dict[str, int] = {}
     y = np.array([labels.setdefault(label, len(labels)) for _, label in data])
-    K, n = len(labels), len(y)
-    ours = stream(path, target, y, labels)
-    print(f"{path.name}: {n:,} events, {K} classes\n{'':24} log loss  events/s  classes met before")
-    print(
-        f"{'mixable stream':24} {ours['loss']:8.4f}  {ours['rate']:8,.0f}  {ours['known']:8.4f}; "
-        f"rejected {ours['rejected']}, the summary says {ours['log_loss']:.4f}"
-    )
-    results = {}
+    K, found, files = len(labels), {}, {}
     with tempfile.TemporaryDirectory() as work:
-        for as_words in (False, True):
-            form = "words" if as_words else "numbers"
-            file = Path(work, form)
-            write_namespaces(file, data, y, K, as_words=as_words)
-            for name, options in VW.items():
-                results[f"{form}, {name}"] = vowpal_wabbit(file, y, K, options)
-    best = min(results, key=lambda name: results[name][0][0])
-    for name in dict.fromkeys(("numbers, defaults", "words, defaults", best)):
-        (loss, known), rate = results[name]
-        print(f"{'VW ' + name:24} {loss:8.4f}  {rate:8,.0f}  {known:8.4f}")
-    (loss, known), rate = results[best]
-    print(
-        f"mixable / best VW: loss {ours['loss'] / loss:.3f}, of classes met before "
-        f"{ours['known'] / known:.3f}, rate {ours['rate'] / rate:.2f}"
-    )
+        for form in ("numbers", "words"):
+            files[form] = Path(work, form)
+            write_namespaces(files[form], data, y, K, as_words=form == "words")
+            for setting, options in VW.items():
+                found[form, setting] = vowpal_wabbit(files[form], y, K, options)[0]
+        form, setting = best = min(found, key=lambda each: found[each][0])
+        rates, shares = [], []
+        for _ in range(rounds):
+            ours = stream(path, target, y, labels)
+            rates.append(ours["rate"])
+            shares.append(rates[-1] / vowpal_wabbit(files[form], y, K, VW[setting])[1])
+    own, rejected = (ours["loss"], ours["known"]), int(ours["rejected"])
+    speed, words = float(np.median(rates)), f"{setting}, {form}"
+    return Compared(name, len(y), K, rejected, words, own, found[best], speed, shares)
 
 
-def shop(n: int = 50_000) -> None:
-    """The same on make_shop, labels in time, with river."""
+def show(rows: list[Compared]) -> None:
+    """Print what the streams are, losses, and rates."""
+    print("| stream | events | classes | rejected | best setting of VW |\n|---|---|---|---|---|")
+    for row in rows:
+        print(f"| {row.name} | {row.events:,} | {row.classes} | {row.rejected} | {row.setting} |")
+    print("\n| stream | mixable | VW | mixable, met | VW, met |\n|---|---|---|---|---|")
+    for row in rows:
+        cells = []
+        for pair in zip(row.ours, row.theirs, strict=True):
+            cells += [f"**{each:.4f}**" if each == min(pair) else f"{each:.4f}" for each in pair]
+        print(f"| {row.name} | {' | '.join(cells)} |")
+    print("\n| stream | events a second | share | least | most |\n|---|---|---|---|---|")
+    for row in rows:
+        shares = (np.median(row.shares), min(row.shares), max(row.shares))
+        cells = [f"{round(row.rate, -3):,.0f}", *(f"{share:.2f}" for share in shares)]
+        print(f"| {row.name} | {' | '.join(cells)} |")
+
+
+def shop(n: int = 50_000) -> Compared:
+    """The same on make_shop, labels in time."""
     records, labels, _ = datasets.make_shop(n)
     with tempfile.TemporaryDirectory() as work:
         path = Path(work, "shop.jsonl")
         with path.open("w") as file:
             for record, label in zip(records, labels, strict=True):
                 file.write(json.dumps({**record, "outcome": label}) + "\n")
-        compare(path, "outcome")
-    few = list(zip(records[:20_000], labels[:20_000], strict=True))
-    results = {rate: softmax_of_river(few, rate) for rate in (0.003, 0.01, 0.03, 0.1, 0.3)}
+        return compare("shop", path, "outcome")
+
+
+def river(n: int = 20_000) -> None:
+    """Print the loss on make_shop beside that of river's softmax regression at its best rate."""
+    records, labels, _ = datasets.make_shop(n)
+    data = list(zip(records, labels, strict=True))
+    results = {rate: softmax_of_river(data, rate) for rate in (0.003, 0.01, 0.03, 0.1, 0.3)}
     best = min(results, key=lambda rate: results[rate])
-    p, model = [], mx.GAFClassifier()
-    P = model.prequential(_frame([record for record, _ in few]), labels[:20_000])
-    names = model.classes_.tolist()
-    p = [float(row[names.index(label)]) for row, label in zip(P, labels, strict=False)]
-    print(
-        f"first 20,000: mixable {losses(np.array(p), labels[:20_000])[0]:.4f}, river's softmax at "
-        f"its best rate ({best:g}) {results[best]:.4f}"
-    )
+    model = mx.GAFClassifier()
+    P, names = model.prequential(_frame(records), labels), model.classes_.tolist()
+    p = [float(row[names.index(label)]) for row, label in zip(P, labels, strict=True)]
+    print("| model | log loss |\n|---|---|")
+    print(f"| `GAFClassifier()` | {losses(np.array(p), labels)[0]:.4f} |")
+    print(f"| river's softmax regression, rate {best:g} | {results[best]:.4f} |")
 
 
 def _frame(records: list[dict[str, Any]]) -> Any:
@@ -242,25 +252,36 @@ def _frame(records: list[dict[str, Any]]) -> Any:
 
 
 def rare(n: int = 60_000) -> None:
-    """Print the mean forecast of the rare class over all windows after the first."""
-    sums = np.zeros(2)
+    """Print the mean forecast of the rare class, and the range over all windows."""
+    found = []
     for seed in range(3):
         records, labels, _ = datasets.make_shop(n, seed)
         came = np.array(labels) == "buy"
-        sums += _say_rare(f"make_shop({n:,}, {seed})", _frame(records), came, labels)
-    ratio, error = sums[0] / sums[1], sums[1] ** -0.5
-    print(f"forecast / outcomes of all three: {ratio:.3f}, give or take {error:.3f}")
+        found.append(("shop", seed, *_rare(_frame(records), came, labels)))
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 8))
         score = X @ rng.normal(size=8)
         shift = np.quantile(score + rng.logistic(size=n), 1 - 0.016)
         y = rng.random(n) < 1 / (1 + np.exp(shift - score))
-        _say_rare(f"8 numbers, seed {seed}", X, y, y)
+        found.append(("numbers", seed, *_rare(X, y, y)))
+    print("| stream | seed | share of outcomes | mean forecast |\n|---|---|---|---|")
+    for name, seed, p, came, *_ in found:
+        print(f"| {name} | {seed} | {came.mean():.4f} | {p.mean():.4f} |")
+    forecast, outcomes = (sum(each[i].sum() for each in found if each[0] == "shop") for i in (2, 3))
+    print("\n| all shops: forecasts over outcomes | standard error |\n|---|---|")
+    print(f"| {forecast / outcomes:.3f} | {outcomes**-0.5:.3f} |")
+    print("\n| stream | seed | least | largest | rate so far, least | rate so far, largest |")
+    print("|---|---|---|---|---|---|")
+    for name, seed, _, _, *ratios in found:
+        cells = [f"{end:.2f}" for ratio in ratios for end in (ratio.min(), ratio.max())]
+        print(f"| {name} | {seed} | {' | '.join(cells)} |")
 
 
-def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -> Any:
-    """Print one stream; return the sums of forecasts and outcomes after the first window."""
+def _rare(X: Any, came: Any, labels: Any, window: int = 10_000) -> Any:
+    """Forecasts and outcomes after the first window; over all windows, the forecasts over outcomes,
+    and the class's rate so far over outcomes.
+    """
     model = mx.GAFClassifier()
     P = model.prequential(X, labels)
     p = P[:, model.classes_.tolist().index("buy" if "buy" in model.classes_ else True)]
@@ -269,18 +290,9 @@ def _say_rare(name: str, X: Any, came: Any, labels: Any, window: int = 10_000) -
         total = np.concatenate([[0.0], np.cumsum(values)])
         return total[2 * window :] - total[window:-window]
 
-    forecast, outcomes, noise = sums(p), sums(came), np.sqrt(sums(p * (1 - p)))
-    running = sums((np.cumsum(came) - came + 0.5) / (np.arange(len(came)) + 1.5))
-    rate, after = window * came.mean(), slice(window, None)
-    ratio, error = forecast / outcomes, (forecast - outcomes) / noise
-    print(
-        f"{name}: came {came[after].mean():.4f}, forecast {p[after].mean():.4f}; over all windows "
-        f"of {window:,}: forecast / outcomes {ratio.min():.2f} to {ratio.max():.2f}, that is "
-        f"{error.min():.1f} to {error.max():.1f} deviations of chance; outcomes / their mean "
-        f"{(outcomes / rate).min():.2f} to {(outcomes / rate).max():.2f}; the rate so far "
-        f"/ outcomes {(running / outcomes).min():.2f} to {(running / outcomes).max():.2f}"
-    )
-    return np.array([p[after].sum(), came[after].sum()])
+    running = (np.cumsum(came) - came + 0.5) / (np.arange(len(came)) + 1.5)
+    outcomes, after = sums(came), slice(window, None)
+    return p[after], came[after], sums(p) / outcomes, sums(running) / outcomes
 
 
 def lines_of_categories(n: int, categories: int) -> Iterator[bytes]:
@@ -304,18 +316,15 @@ def memory(n: int, categories: int) -> None:
         command = [*MIXABLE, *options, "--out", f"{work}/out.csv"]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdin is not None
-        sent, begin = -1, time.perf_counter()
+        sent = -1
+        print("| events | MiB | at most |\n|---|---|---|")
         for block in lines_of_categories(n, categories):
             process.stdin.write(block)
             sent += block.count(b"\n")
-            if sent % max(n // 10, 10_000) == 0:
+            if sent % max(n // 10, 10_000) == 0 and sent:
                 process.stdin.flush()
                 now, most = (_mebibytes(process.pid, what) for what in ("VmRSS", "VmHWM"))
-                rate = sent / (time.perf_counter() - begin)
-                print(
-                    f"{sent:10,} events: {now:6.1f} MiB, at most {most:6.1f}; {rate:,.0f}/s",
-                    flush=True,
-                )
+                print(f"| {sent:,} | {now:.0f} | {most:.0f} |", flush=True)
         process.stdin.close()
         process.wait()
 
@@ -333,49 +342,41 @@ def csr() -> None:
 
     X, y = text()
     classes = np.arange(int(y.max()) + 1)
-    results = {}
-    models = {"mixable": lambda: mx.GAFClassifier()}
+    models: dict[str, Any] = {"`GAFClassifier()`": mx.GAFClassifier}
     for rate in (None, *SGD_RATES):
         schedule = {} if rate is None else {"learning_rate": "constant", "eta0": rate}
-        models[f"SGD {rate or 'defaults'}"] = lambda schedule=schedule: SGDClassifier(
-            loss="log_loss", **schedule
-        )
+        name = f"`SGDClassifier`, {f'rate {rate:g}' if rate else 'defaults'}"
+        models[name] = lambda schedule=schedule: SGDClassifier(loss="log_loss", **schedule)
+    print("| model | log loss | seconds |\n|---|---|---|")
     for name, make in models.items():
         model, p, seconds = make(), [], 0.0
         for part, labels in chunks(X, y):
             uniform = np.full((len(labels), len(classes)), 1 / len(classes))
             p.append(model.predict_proba(part) if p else uniform)
-            begin = time.perf_counter()
+            begin = time.process_time()
             model.partial_fit(part, labels, classes=classes)
-            seconds += time.perf_counter() - begin
-        results[name] = loss(np.concatenate(p), y), seconds
-        print(f"{name:14} {results[name][0]:.4f}  {results[name][1]:6.2f} s")
-    ours = results.pop("mixable")
-    best = min(results, key=lambda name: results[name][0])
-    print(
-        f"mixable / {best}: loss {ours[0] / results[best][0]:.3f}, "
-        f"time {ours[1] / results[best][1]:.2f}"
-    )
+            seconds += time.process_time() - begin
+        print(f"| {name} | {loss(np.concatenate(p), y):.3f} | {seconds:.1f} |", flush=True)
 
 
 def main() -> None:
     """Run what the command line names."""
-    first, *rest = sys.argv[1:] or ["shop"]
-    if first == "shop":
-        shop()
+    first, *rest = arguments = sys.argv[1:] or ["shop"]
+    if first == "river":
+        river()
     elif first == "rare":
         rare(*map(int, rest))
-    elif first == "rate":
-        path, _, target = rest[0].rpartition(":")
-        rate(Path(path), target, rest[1])
     elif first == "memory":
         memory(*(map(int, rest) if len(rest) == 2 else (10_000_000, 1_000_000)))
     elif first == "csr":
         csr()
     else:
-        for argument in (first, *rest):
+        rows = []
+        for argument in arguments:
             path, _, target = argument.rpartition(":")
-            compare(Path(path), target)
+            name = Path(path).name.partition(".")[0]
+            rows.append(shop() if argument == "shop" else compare(name, Path(path), target))
+        show(rows)
 
 
 if __name__ == "__main__":
