@@ -4,10 +4,10 @@
 
 One model of 500 columns of numbers, and one of records (numbers, categories, text). Each fit is
 timed after a first one that starts the workers; the first rows, which one process learns, and the
-reading of partitions count. Besides the time on the clock, CPU time is printed, which says more
-where others use the machine: of all processes (what is above one pass is what the engine adds), of
-the busiest one that this one has started, and of this one. The last lines are the speed-up on the
-clock, and what CPU time makes of it if nothing but this process and the busiest one is waited for.
+reading of partitions count. Prints, in Markdown, seconds on the clock, and how many times as fast
+two workers are as one. CPU time says more where others use the machine: the second table has that
+of all processes (what is above one pass is what the engine adds), and what it makes of the speed-up
+if nothing but this process and the busiest worker is waited for.
 """
 
 import os
@@ -75,12 +75,6 @@ class Taken(NamedTuple):
         """What it would take if nothing but these two were waited for."""
         return self.own + self.busiest
 
-    def __str__(self):
-        return (
-            f"{self.clock:.1f} s, CPU {self.total:.1f} s (busiest worker {self.busiest:.1f}, "
-            f"this process {self.own:.1f})"
-        )
-
 
 def timed(work):
     """What something takes."""
@@ -125,22 +119,27 @@ def main():
     parser.add_argument("--rounds", type=int, default=4)
     options = parser.parse_args()
     cases = {"500 columns": numbers(options.rows), "records": records(options.rows)}
-    engine, taken = options.engine, {}
+    taken = {}
     for name, (frame, model) in cases.items():
         X, y = frame.drop(columns="label"), frame["label"]
-        one = timed(partial(mx.loads(mx.dumps(model)).partial_fit, X, y))
-        print(f"one pass, no engine, {name}: {one}", flush=True)
-    run = with_dask if engine == "dask" else with_spark
+        taken[name, 0] = timed(partial(mx.loads(mx.dumps(model)).partial_fit, X, y))
+    run = with_dask if options.engine == "dask" else with_spark
     for workers in (1, 2):
         for name, each in run(workers, cases, options.rounds):
             taken[name, workers] = each
-            print(f"{engine}, {workers} workers, {name}: {each}", flush=True)
+    print("| data | no engine, s | one worker, s | two workers, s | as fast |")
+    print("|---|---|---|---|---|")
+    show(taken, cases, lambda each: each.clock, lambda each: each.clock)
+    print("\n| CPU time | no engine, s | one worker, s | two workers, s | as fast |")
+    print("|---|---|---|---|---|")
+    show(taken, cases, lambda each: each.total, lambda each: each.by_cpu)
+
+
+def show(taken, cases, seconds, waited):
     for name in cases:
-        one, two = (taken[name, workers] for workers in (1, 2))
-        print(
-            f"{engine}, two over one, {name}: {one.clock / two.clock:.2f} as fast; by CPU time "
-            f"{one.by_cpu / two.by_cpu:.2f}"
-        )
+        cells = [f"{seconds(taken[name, workers]):.1f}" for workers in (0, 1, 2)]
+        faster = waited(taken[name, 1]) / waited(taken[name, 2])
+        print(f"| {name} | {' | '.join(cells)} | {faster:.2f} |")
 
 
 if __name__ == "__main__":

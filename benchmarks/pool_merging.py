@@ -65,8 +65,11 @@ def main():
         ratios.append(losses(sharded(make, X[:end], y[:end], *cell, classes), X, y, end) / best)
         print(f"| {name} | {best:.4f} | {ratios[-1]:.3f} |", flush=True)
     error = np.std(np.log(ratios), ddof=1) / len(ratios) ** 0.5
-    print(f"| geometric mean | | {np.exp(np.log(ratios).mean()):.4f} (1 +- {error:.4f}) |")
-    print(f"| median | | {np.median(ratios):.4f} |")
+    print("\n| over one pass | ratio |\n|---|---|")
+    print(f"| geometric mean | {np.exp(np.log(ratios).mean()):.3f} |")
+    print(f"| its standard error | {error:.3f} |")
+    print(f"| median | {np.median(ratios):.3f} |")
+    print(f"| worst | {max(ratios):.2f} |")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What merging costs SparseGAF in loss, by the constant of its rule (mixable/merging/sparse.py).
 
-    python benchmarks/sparse_merging.py [--pulls 2 8] [--rows 1500] [--kept-out]
+    python benchmarks/sparse_merging.py [--pulls 8] [--rows 1500] [--kept-out]
 
 Streams are the bins and the leaves of tables (learner/grids.py), and bags of words: 22 on which the
 constant was chosen, and 11 that were kept out. Printed is the log loss on the last fifth after 8
@@ -114,11 +114,13 @@ def sharded(rows, y, n_classes):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--pulls", type=float, nargs="+", default=[2.0, 8.0])
+    parser.add_argument("--pulls", type=float, nargs="+", default=[sparse.PULL])
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--kept-out", action="store_true")
     options = parser.parse_args()
     found = []
+    heads = [f"constant {pull:g}" for pull in options.pulls]
+    print(f"| stream | one pass | {' | '.join(heads)} |\n|---|---|{'---|' * len(heads)}")
     for name, rows, y in streams(kept=options.kept_out):
         rows, y = rows[: options.rows], y[: options.rows]
         n_classes, end = int(y.max()) + 1, len(y) * 4 // 5
@@ -130,9 +132,13 @@ def main():
             model = sharded(rows[:end], y[:end], n_classes)
             ratios.append(mx.metrics.log_loss(model.predict(rows[end:]), y[end:]) / best)
         found.append(ratios)
-        print(f"{name:20s} {best:.4f}", *(f"{each:.3f}" for each in ratios), flush=True)
-    print("geometric mean", *np.exp(np.log(found).mean(axis=0)).round(3))
-    print("worst", *np.max(found, axis=0).round(2))
+        cells = [f"{each:.3f}" for each in ratios]
+        print(f"| {name} | {best:.4f} | {' | '.join(cells)} |", flush=True)
+    for name, row in (
+        ("geometric mean", np.exp(np.log(found).mean(axis=0))),
+        ("worst", np.max(found, axis=0)),
+    ):
+        print(f"| {name} | | {' | '.join(f'{each:.3f}' for each in row)} |")
 
 
 if __name__ == "__main__":
