@@ -80,6 +80,7 @@ NOT_MEASURED = {
 }
 
 UNCOMPARED = {
+    "docs/performance.md": 31,
 }
 
 
