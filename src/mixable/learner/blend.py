@@ -12,7 +12,8 @@ from mixable import _config, _core, _validate
 from mixable._types import Array
 from mixable.experts import Experts
 from mixable.kernels import Nystroem
-from mixable.learner.inputs import Inputs, Pending, ScaledInputs
+from mixable.learner import exchange
+from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.parts import largest_row
 from mixable.learner.shapes import ShapedInputs
@@ -48,39 +49,6 @@ class Plan(Protocol):
         """Experts rest that gain less than this share of the first one's loss."""
 
 
-class RawInputs(Inputs):
-    """Inputs of a blend, whose experts make their own: rows stay as they are."""
-
-    def __init__(self, n_features: int) -> None:
-        self.n_features = n_features
-
-    @property
-    def row_length(self) -> int:
-        return self.n_features
-
-    def transform(self, X: Array) -> Array:
-        return X
-
-    def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
-        return X, Pending(X, weight, None)
-
-    def commit(self, pending: Pending, rows: int) -> None:
-        """Do nothing: the experts' inputs have learned the rows."""
-
-    def with_features(self, n_features: int) -> RawInputs:
-        return RawInputs(n_features)
-
-    def moments(self) -> tuple[Array, Array]:
-        raise AttributeError("the inputs of each expert have moments of their own")
-
-    def state(self) -> dict[str, Array]:
-        return {}
-
-    def restore(self, state: dict[str, Array]) -> None:
-        if state:
-            raise ValueError("a blend keeps the inputs of its experts itself")
-
-
 class Blend(Experts):
     """A forecaster on raw records. One record goes through one compiled call: core/pooled.hpp.
 
@@ -92,6 +60,7 @@ class Blend(Experts):
         parts = design.parts
         super().__init__([part.forecaster(n_features, n_classes) for part in parts], "blend")
         self.inputs: list[Inputs] = [part.inputs(n_features) for part in parts]
+        self._recent = exchange.checked_rows(None, n_features)
         self._core = self._new_core()
 
     def _new_core(self) -> _core.Judge:
@@ -158,12 +127,32 @@ class Blend(Experts):
 
     def learn(self, x: Records, y: int, weight: float = 1.0) -> None:
         """Learn one record."""
-        label = _validate.label(y, self.n_classes)
-        self._compiled().learn(numbers_of(x), sparse_of(x), label, _validate.weight(weight))
+        label, own = _validate.label(y, self.n_classes), _validate.weight(weight)
+        numbers, before = numbers_of(x), self.steps
+        self._compiled().learn(numbers, sparse_of(x), label, own)
+        if not before % exchange.EVERY or not self.steps % exchange.PERIOD:
+            self._keep(numbers, before, np.array([own]))
 
     def run(self, X: Records, y: NDArray[np.int_], weight: Array | None = None) -> Array:
         """Probabilities of each record, made before its label is learned."""
-        return self._compiled().run(numbers_of(X), sparse_of(X), y, weight)
+        if len(X) <= self._until_review():
+            return self._run_part(X, y, weight)
+        _validate.labels(y, self.n_classes, len(X))
+        if weight is not None:
+            _validate.example_weights(weight, "weight")
+        out, at = [], 0
+        while at < len(X):
+            part = slice(at, at + self._until_review())
+            out.append(self._run_part(X[part], y[part], None if weight is None else weight[part]))
+            at = part.stop
+        return np.concatenate(out)
+
+    def _run_part(self, X: Records, y: NDArray[np.int_], weight: Array | None) -> Array:
+        numbers, before = numbers_of(X), self.steps
+        try:
+            return self._compiled().run(numbers, sparse_of(X), y, weight)
+        finally:  # also Ctrl-C, and a record that is refused
+            self._keep(numbers[: self.steps - before], before, weight)
 
     def check(self, X: Records) -> None:
         """Refuse records with numbers that are too large; standardised ones never are."""
@@ -176,7 +165,38 @@ class Blend(Experts):
 
         Returns the forecasts, how many were done, and why not all.
         """
-        return self._compiled().follow(numbers_of(X), sparse_of(X), codes)
+        out, at, reason = np.empty((len(X), self.n_classes)), 0, None
+        learned = np.flatnonzero(codes >= 0)
+        while at < len(X) and reason is None:
+            left, before = learned[learned >= at], self.steps
+            most = self._until_review()
+            part = slice(at, left[most - 1] + 1 if len(left) >= most else len(X))
+            numbers = numbers_of(X[part])
+            try:
+                out[part], done, reason = self._compiled().follow(
+                    numbers, sparse_of(X[part]), codes[part]
+                )
+                at += done
+            finally:
+                rows = np.flatnonzero(codes[part] >= 0)[: self.steps - before]
+                self._keep(numbers[rows], before, None)
+        return out, at, reason
+
+    def _until_review(self) -> int:
+        return exchange.PERIOD - self.steps % exchange.PERIOD
+
+    def _keep(self, learned: Array, before: int, weight: Array | None) -> None:
+        """Keep some of the rows just learned; at the end of a period, exchange landmarks."""
+        if self.is_resting:
+            self._recent = self._recent[:0]
+            return
+        self._recent = exchange.with_rows(self._recent, learned, before, weight)
+        if len(learned) and not self.steps % exchange.PERIOD:
+            parts = exchange.without_unused(self.inputs, self.experts, self._recent)
+            # All at once, whenever Ctrl-C comes.
+            vars(self).update(
+                parts, _recent=self._recent[:0], **({"_pooled": None} if parts else {})
+            )
 
     def _compiled(self) -> _core.Pooled:
         if self._pooled is None:
@@ -191,6 +211,8 @@ class Blend(Experts):
         if how == "add_features":
             inputs = [part.with_features(self.n_features + arguments[0]) for part in inputs]
         super()._grow(how, *arguments)
+        if how == "add_features":
+            self._recent = exchange.more_columns(self._recent, arguments[0])
         self.inputs = inputs
         core = self._new_core()
         core.adopt(self._core)
@@ -203,6 +225,7 @@ class Blend(Experts):
             "experts": self.experts,
             "inputs": [part.state() for part in self.inputs],
             "state": self._core.state(),
+            "recent": self._recent,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -220,6 +243,7 @@ class Blend(Experts):
         self.inputs = [part.inputs(n_features) for part in design.parts]
         for part, known in zip(self.inputs, inputs, strict=True):
             part.restore(arrays(known))
+        self._recent = exchange.checked_rows(state.get("recent"), n_features)
         self._core = self._new_core()
         self._core.restore(arrays(state["state"]))
         steps = {expert.steps for expert in experts[1:]}

@@ -124,3 +124,36 @@ class ScaledInputs(Inputs):
         copy = _core.Scaler(n_features, *self._options)
         copy.adopt(self.scaler)
         return copy
+
+
+class RawInputs(Inputs):
+    """Inputs of a blend, whose experts make their own: rows stay as they are."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+
+    @property
+    def row_length(self) -> int:
+        return self.n_features
+
+    def transform(self, X: Array) -> Array:
+        return X
+
+    def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
+        return X, Pending(X, weight, None)
+
+    def commit(self, pending: Pending, rows: int) -> None:
+        """Do nothing: the experts' inputs have learned the rows."""
+
+    def with_features(self, n_features: int) -> RawInputs:
+        return RawInputs(n_features)
+
+    def moments(self) -> tuple[Array, Array]:
+        raise AttributeError("the inputs of each expert have moments of their own")
+
+    def state(self) -> dict[str, Array]:
+        return {}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        if state:
+            raise ValueError("a blend keeps the inputs of its experts itself")

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 from mixable.forecasters import AutoGAF, AutoRidge
 from mixable.forecasters.ensemble import SLOW
 from mixable.learner import grids, record_design
-from mixable.learner.blend import Blend, RawInputs
+from mixable.learner.blend import Blend
 from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.design import Design
+from mixable.learner.inputs import RawInputs
 from mixable.learner.kernel_inputs import KernelPlan
 from mixable.learner.record_design import ridge_of_records
 from mixable.learner.shapes import ShapeDesign

@@ -7,10 +7,10 @@ from typing import Any
 from mixable.forecasters import AutoRidge
 from mixable.forecasters.sparse import checked_grid
 from mixable.learner import grids
-from mixable.learner.blend import RawInputs
 from mixable.learner.curved import CurvedDesign
 from mixable.learner.curved_ridge import CurvedRidge, kernel_inputs
 from mixable.learner.design import Design
+from mixable.learner.inputs import RawInputs
 from mixable.learner.record_ridge import Head, RecordRidge
 from mixable.learner.shapes import ShapeDesign
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixable._types import Array
-from mixable.learner.blend import RawInputs
-from mixable.learner.inputs import Pending
+from mixable.learner.inputs import Pending, RawInputs
 from mixable.records import Encoder, Row
 from mixable.records.cutting import alike
 from mixable.records.grid import Grid

@@ -29,7 +29,7 @@ def blends(
     judge = judges.combine(cores[0], own, cores[1], prior, **options)
     made = object.__new__(Blend)
     known = {"inputs": [each for each, _ in merged], "experts": [each for _, each in merged]}
-    made.__setstate__({**first.__getstate__(), **known, "state": judge})
+    made.__setstate__({**first.__getstate__(), **known, "state": judge, "recent": None})
     return made
 
 
