@@ -76,6 +76,12 @@ class Subject:
             return self.d
         return int(getattr(self.model, "_row_length", self.model.n_features))
 
+    @property
+    def steps(self) -> int:
+        """Examples learned; 0 where nobody counts."""
+        learner = getattr(self.model, "learner_", None)
+        return int(getattr(learner.forecaster if learner else self.model, "steps", 0))
+
     def predict(self, x: Any) -> Any:
         m = self.model
         if self.scores:
@@ -208,7 +214,7 @@ def must_be(before: Any, after: Any, what: str) -> None:
 
 def one_call(subject: Subject, rng: Rng) -> bool:
     """One call of a verb; whether it was accepted."""
-    probabilities, steps = subject.probabilities, getattr(subject.model, "steps", 0)
+    probabilities, steps = subject.probabilities, subject.steps
     if len(subject.probe) != subject.width:
         subject.probe = good_row(rng, subject.width)
         subject.forecast = subject.look()
@@ -294,9 +300,8 @@ def one_call(subject: Subject, rng: Rng) -> bool:
             probabilities=probabilities and not subject.estimator,
             busy=True,
         )
-        changes = (
-            accepted or getattr(subject.model, "steps", 0) != steps
-        )  # what is beyond double precision stops between two rows
+        # what is beyond double precision stops between two rows
+        changes = accepted or subject.steps != steps
     elif verb < 19:
         accepted, _ = call(lambda: subject.grow(rng), "grow", probabilities=False)
         changes = accepted
