@@ -4,7 +4,9 @@
 
 Times are CPU time of the process, and the best of some rounds: a machine that others use adds to
 them, never takes away. A round is 5,000 examples, each predicted and then learned: by one model;
-by the models of a bank, each example by a key drawn at random; by a bank of one key.
+by the models of a bank, each example by a key drawn at random, the same keys in each round and
+others in each round; by a bank of one key. The models of the bank are young: they have learned some
+ten examples each, the one model 35,000. So there is also a model by itself that is as young.
 """
 
 import os
@@ -23,7 +25,7 @@ import numpy as np
 import mixable as mx
 from mixable._verbs import verbs
 
-ROUND, ROUNDS = 5_000, 7
+ROUND, ROUNDS, YOUTH = 5_000, 7, 10
 
 
 def resident():
@@ -42,15 +44,33 @@ def models(d):
     }
 
 
-def seconds(step, X, y, keys):
-    """The least CPU time of an example, over some rounds."""
+def seconds(step, X, y, keys, draw=None):
+    """The least CPU time of an example, over some rounds; `draw` has other keys for each."""
     best = np.inf
     for _ in range(ROUNDS):
+        keys = draw() if draw else keys
         begin = time.process_time()
         for key, x, label in zip(keys, X, y, strict=True):
             step(key, x, label)
         best = min(best, time.process_time() - begin)
     return best / len(keys)
+
+
+def seconds_of_young(data, X, y):
+    """The least CPU time of an example, over some rounds, of models that learn their first ones."""
+    predict, learn = verbs(mx.loads(data))
+    best = np.inf
+    for _ in range(ROUNDS):
+        total = 0.0
+        for first in range(0, 1000, YOUTH):
+            model, rows = mx.loads(data), range(first, first + YOUTH)
+            begin = time.process_time()
+            for i in rows:
+                predict(model, X[i])
+                learn(model, X[i], y[i], 1.0)
+            total += time.process_time() - begin
+        best = min(best, total / 1000)
+    return best
 
 
 def steps_of(bank):
@@ -75,8 +95,13 @@ def measured(name, n_keys, d):
     for key in range(n_keys):
         step(key, X[key % ROUND], y[key % ROUND])
     each = (resident() - before) / n_keys
-    keys = rng.integers(n_keys, size=ROUND).tolist()
+
+    def draw():
+        return rng.integers(n_keys, size=ROUND).tolist()
+
+    keys = draw()
     drawn = seconds(step, X, y, keys)
+    others = seconds(step, X, y, keys, draw)
     of_one = seconds(steps_of(mx.Bank(model)), X, y, [0] * ROUND)
     predict, learn = verbs(model)
     own = mx.loads(mx.dumps(model))
@@ -86,6 +111,7 @@ def measured(name, n_keys, d):
         learn(own, x, label, 1.0)
 
     single = seconds(alone, X, y, keys)
+    young = seconds_of_young(mx.dumps(model), X, y)
     data = mx.dumps(own)
     saved = seconds(lambda *_: mx.dumps(own), X[:200], y[:200], keys[:200])
     loaded = seconds(lambda *_: mx.loads(data), X[:200], y[:200], keys[:200])
@@ -96,6 +122,9 @@ def measured(name, n_keys, d):
         "the same in a bank of one, us": 1e6 * of_one,
         "the same for a key drawn at random, us": 1e6 * drawn,
         "random key over one model by itself": drawn / single,
+        "with other keys in each round, us": 1e6 * others,
+        "that over one model by itself": others / single,
+        "one model by itself, as young, us": 1e6 * young,
         "save, ms": 1e3 * saved,
         "load, ms": 1e3 * loaded,
     }

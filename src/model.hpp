@@ -16,8 +16,6 @@
 
 namespace MIXABLE_ISA {
 
-/// A forecaster as a Python object: conversions, the GIL, and the guard against two threads at
-/// once.
 template <class Outcome>
 class Model : public OneUser {
    public:
@@ -27,11 +25,10 @@ class Model : public OneUser {
     AnyForecaster<Outcome>& forecaster() { return *forecaster_; }
     const AnyForecaster<Outcome>& forecaster() const { return *forecaster_; }
 
-    Model(const Model&) = delete;
-    Model(Model&&) = delete;
+    Model(Model&&) = delete;  // nor copied
     explicit Model(std::unique_ptr<AnyForecaster<Outcome>> forecaster)
         : forecaster_(std::move(forecaster)),
-          fixed_(forecaster_->fixed()),
+          block_(Arena::of(forecaster_.get())),
           d_(forecaster_->row_length()),
           outputs_(forecaster_->outputs()),
           z_(d_),
@@ -39,16 +36,26 @@ class Model : public OneUser {
           slice_(slice_rows()),
           largest_(forecaster_->largest_square()) {}
 
-    [[gnu::noinline]] nb::object predict(nb::handle x) {
+    /// Whether another model was used last, so that the memory of this one may be far away: it is
+    /// asked for before it is used, a portion at a time.
+    bool is_far() const {
+        if (last_used.load(std::memory_order_relaxed) == this) return false;
+        last_used.store(this, std::memory_order_relaxed);
+        return true;
+    }
+    const Block& block() const { return block_; }
+
+    nb::object predict(nb::handle x) { return forecast(x, ask()); }
+    [[gnu::noinline]] nb::object forecast(nb::handle x, bool is_far) {
         Use use(*this, Job::predict);
-        fetch();
-        if (const double* row = plain_row(x)) return predict_row(row);
+        if (is_far) block_.fetch(1);
+        if (const double* row = plain_row(x)) return predict_row(row, is_far);
         const nb::object clean = validated("inputs", x, d_);
         const bool one = is_plain(clean, NPY_DOUBLE, 1);
         const double* X = one ? data(clean) : checked(clean, 2);
         const long n = one ? 1 : length(clean), K = outputs_;
         check_size(X, n, "x");
-        if (one) return predict_row(X);
+        if (one) return predict_row(X, is_far);
         nb::object out = new_array({n, K});
         double* p = data(out);
         in_slices(n, [&](long t, long count) {
@@ -58,9 +65,10 @@ class Model : public OneUser {
         return out;
     }
 
-    [[gnu::noinline]] void learn(nb::handle x, nb::handle y, nb::handle weight) {
+    void learn(nb::handle x, nb::handle y, nb::handle weight) { step(x, y, weight, ask()); }
+    [[gnu::noinline]] void step(nb::handle x, nb::handle y, nb::handle weight, bool is_far) {
         Use use(*this);
-        fetch();
+        if (is_far) ask_for_more();
         nb::object clean;
         const double* row = plain_row(x);
         if (!row) {
@@ -128,19 +136,19 @@ class Model : public OneUser {
         return nb::make_tuple(out, followed.done, reason);
     }
 
-    /// The forecast of one raw row.
     [[gnu::noinline]] nb::object predict_raw(const Scaler& scaler, nb::handle x) {
+        const bool is_far = ask();
         Use use(*this, Job::predict);
-        fetch();
+        if (is_far) block_.fetch(1);
         scale(scaler, raw_row(scaler, x), z_);
         check_size(z_, 1, "x");
-        return predict_row(z_);
+        return predict_row(z_, is_far);
     }
 
-    /// Learns one raw row, and so does the scaler.
     [[gnu::noinline]] void learn_raw(Scaler& scaler, nb::handle x, long y, double weight) {
+        const bool is_far = ask();
         Use use(*this);
-        fetch();
+        if (is_far) ask_for_more();
         const double* row = raw_row(scaler, x);
         if (y < 0 || y >= outputs_) throw nb::value_error("y is out of range");
         if (!(weight >= 0 && weight <= std::numeric_limits<double>::max()))
@@ -243,13 +251,16 @@ class Model : public OneUser {
     }
 
    private:
-    /// If another model was used last, the memory of this one may be far away: it is asked for all
-    /// at once. (A bank of many models waits half as long.)
-    void fetch() const {
-        if (last_used.load(std::memory_order_relaxed) == this) return;
-        last_used.store(this, std::memory_order_relaxed);
-        for (const Span& each : fixed_) each.fetch();
+    bool ask() const {
+        const bool far = is_far();
+        if (far) block_.fetch(0);
+        return far;
+    }
+    void ask_for_more() const {
+        block_.fetch(1);
         forecaster_->fetch();
+        block_.fetch(2);
+        forecaster_->fetch_learning();
     }
     static inline std::atomic<const Model*> last_used{nullptr};
 
@@ -294,10 +305,13 @@ class Model : public OneUser {
         return square_of(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
     }
 
-    nb::object predict_row(const double* row) {
+    nb::object predict_row(const double* row, bool is_far) {
+        if (is_far) forecaster_->fetch();
         nb::object out = new_array({outputs_});
         double* p = data(out);
+        if (is_far) block_.fetch(2);
         released([&] { forecaster_->predict(row, p); });
+        if (is_far) forecaster_->fetch_learning();
         check_forecasts(p, 1, outputs_);
         return out;
     }
@@ -354,10 +368,10 @@ class Model : public OneUser {
     }
 
     std::unique_ptr<AnyForecaster<Outcome>> forecaster_;
-    std::array<Span, 3> fixed_;  // of its memory
-    long d_;                     // numbers in an input
-    long outputs_;               // numbers in a forecast
-    Buffer z_;                   // a row that was scaled
+    Block block_;   // where it is, if it is small
+    long d_;        // numbers in an input
+    long outputs_;  // numbers in a forecast
+    Buffer z_;      // a row that was scaled
     bool long_step_;
     long slice_;      // rows between two looks for Ctrl-C
     double largest_;  // of |x|^2
@@ -365,15 +379,15 @@ class Model : public OneUser {
 
 // What rows go through one by one is compiled for each level, in model.cpp. (Where it was
 // compiled once, for all levels, single rows took 15% more time on v3.)
-extern template nb::object Model<long>::predict(nb::handle);
+extern template nb::object Model<long>::forecast(nb::handle, bool);
 extern template nb::object Model<long>::run(nb::handle, nb::handle, nb::handle);
 extern template nb::object Model<long>::predict_raw(const Scaler&, nb::handle);
 extern template nb::tuple Model<long>::follow(Scaler&, nb::handle, nb::handle);
-extern template void Model<long>::learn(nb::handle, nb::handle, nb::handle);
+extern template void Model<long>::step(nb::handle, nb::handle, nb::handle, bool);
 extern template void Model<long>::learn_raw(Scaler&, nb::handle, long, double);
-extern template nb::object Model<double>::predict(nb::handle);
+extern template nb::object Model<double>::forecast(nb::handle, bool);
 extern template nb::object Model<double>::run(nb::handle, nb::handle, nb::handle);
-extern template void Model<double>::learn(nb::handle, nb::handle, nb::handle);
+extern template void Model<double>::step(nb::handle, nb::handle, nb::handle, bool);
 
 /// The model of one class of forecasters, which is one class in Python.
 template <class Core>

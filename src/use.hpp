@@ -21,8 +21,7 @@ class OneUser {
         explicit Use(OneUser& model, Job job = Job::other) : model(model) {
             const std::thread::id me = std::this_thread::get_id();
             for (std::thread::id user;
-                 !model.user_.compare_exchange_strong(user, me, std::memory_order_acquire);
-                 user = {}) {
+                 (user = model.user_.load(std::memory_order_acquire)) != std::thread::id();) {
                 if (user == me)  // it would wait for itself
                     throw std::runtime_error(
                         "this model is being used by the call that is under way: neither its "
@@ -38,7 +37,9 @@ class OneUser {
                 }
                 if (PyErr_CheckSignals()) throw nb::python_error();
             }
-            model.predicts_ = job == Job::predict;
+            // Nobody else comes between: each call begins with Python's lock.
+            model.user_.store(me, std::memory_order_relaxed);
+            model.predicts_.store(job == Job::predict, std::memory_order_relaxed);
         }
         ~Use() { model.user_.store({}, std::memory_order_release); }
         OneUser& model;

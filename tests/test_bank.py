@@ -53,7 +53,7 @@ def test_models_on_disk_go_on_with_the_same_bits():
     size = len(mx.dumps(small()))
     bank, twin = mx.Bank(small(), memory=10 * size), mx.Bank(small())
     np.testing.assert_array_equal(fill(bank), fill(twin))
-    assert len(bank._young) + len(bank._old) < 4
+    assert len(bank._live) < 4
     assert len(bank) == 12
     for key in bank:
         assert distance(bank[key], twin[key]) == 0
@@ -65,7 +65,7 @@ def test_what_is_used_stays_in_memory():
     for i in range(200):
         bank.learn("often", X[i], int(Y[i]))
         bank.learn(i, X[i], int(Y[i]))
-        live = {**bank._young, **bank._old}
+        live = set(bank._live)
         assert "often" in live or i == 0
         assert i in live
         assert len(live) <= 21
@@ -162,7 +162,8 @@ def test_a_text_is_not_a_number():
     bank.learn(1, X[0], 1)
     bank.learn("1", X[1], 2)
     bank.flush()
-    bank._young.clear()
+    bank._live.age()
+    bank._live.old.clear()
     assert bank[1].predict(X[2]).tolist() != bank["1"].predict(X[2]).tolist()
 
 
@@ -175,6 +176,33 @@ def test_a_model_that_was_handed_out_is_the_one_that_learns():
     bank.learn("a", X[1], 3)
     assert model.steps == 2
     assert len(bank.predict("a", X[2])) == 4
+
+
+def test_a_key_may_be_of_a_subclass():
+    """The model that is handed out is the one that learns, whatever the key looks like."""
+    bank = mx.Bank(small())
+    bank.learn("a", X[0], 1)
+    model = bank[np.str_("a")]
+    model.add_class()
+    bank.learn("a", X[1], 3)
+    assert model.steps == 2
+
+
+def test_what_was_learned_without_python_is_written(tmp_path):
+    """Models whose steps are all compiled learn on the shelf: what they learn must reach the disk,
+    though they are old by then, were handed out, or were written before.
+    """
+    size = len(mx.dumps(small()))
+    with mx.Bank(small(), folder=tmp_path, memory=3.5 * 20.5 * size) as bank:
+        for i in range(300):
+            bank.learn(i % 30, X[i], int(Y[i]))
+            assert len(bank._shelf) <= len(bank._live.young)
+            if i % 7 == 0:
+                bank.flush()
+            if i % 11 == 0:
+                assert bank[i % 30].steps == i // 30 + 1
+    with mx.Bank.open(tmp_path) as again:
+        assert [again[key].steps for key in range(30)] == [10] * 30
 
 
 def test_newcomers_begin_with_the_prior():

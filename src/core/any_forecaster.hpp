@@ -2,7 +2,6 @@
 // they are compiled once for all forecasters of labels, and once for those of targets.
 #pragma once
 
-#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -46,9 +45,10 @@ class AnyForecaster : public Packed {
     /// Row t of out (n x columns) is predicted before y_t is learned. `weight` may be null.
     virtual void run(const double* X, const Outcome* y, const double* weight, long n,
                      double* out) = 0;
-    /// Asks for the memory of a step, besides what always stays where it is.
+    /// Asks for the memory of a forecast, besides the lines of a block that every step needs.
     virtual void fetch() const {}
-    virtual std::array<Span, 3> fixed() const { return {}; }
+    /// Asks for what a step of learning needs besides.
+    virtual void fetch_learning() const {}
     /// To be called when the state has been changed from outside.
     virtual void forget_reading() = 0;
 

@@ -24,15 +24,16 @@ class Blocks final : public State, public InBlocks {
           by_blas_(shape.d >= least_for_blas),
           r(shape.block > 0 ? shape.block : usual_block()),
           regulariser_(shape.drift == 0 ? shape.lam : 0.0),
-          S(s * d * dp),
-          A(is_kept() ? s * d * dp : 0),
+          S(Buffer::seldom(s * d * dp)),
+          A(Buffer::seldom(is_kept() ? s * d * dp : 0)),
           V(k * dp),
-          X(r * dp),
-          P(r * s * dp),
+          X(Buffer::seldom(r * dp)),
+          P(Buffer::seldom(r * s * dp)),
           roots_(r * s + 8),
           along_(pad_to(r, 8)),
-          scaled_(is_kept() ? r * dp : 0) {
+          scaled_(Buffer::seldom(is_kept() ? r * dp : 0)) {
         for (long c = 0; c < s; ++c) start(c);
+        is_used_often(S, s * d, d, dp, has_triangles());
     }
 
     double largest_square() const override { return shape_.largest_square(); }
@@ -40,6 +41,16 @@ class Blocks final : public State, public InBlocks {
     double bytes() const override { return shape_.bytes(); }
     long steps() const override { return steps_; }
     long room() const override { return r - n_; }
+
+    void fetch_next() const override {
+        fetch_numbers(X + n_ * dp, d);
+        fetch_numbers(P, (n_ + 1) * s * dp);
+    }
+    void fetch_learning() const override {
+        if (n_ + 1 < r) return;  // else the next step folds the block
+        for (const Buffer* each : {&X, &scaled_}) each->fetch();
+        for (long c = 0; c < s && is_kept(); ++c) fetch_lower(A + c * d * dp, d, dp);
+    }
 
     void prepare(const Rows& rows, bool in_turn = true) override {
         for (long t = 0; t < rows.count; ++t) rows.copy(t, d, X + (n_ + t) * dp);
@@ -106,7 +117,8 @@ class Blocks final : public State, public InBlocks {
         for (long c = 0; c < s; ++c)
             for (long i = 0; i < d; ++i)
                 for (long j = 0; j < d; ++j) {
-                    double entry = S[(c * d + i) * dp + j] + (i == j ? added_drift() : 0.0);
+                    double entry = S[(c * d + std::max(i, j)) * dp + std::min(i, j)];
+                    if (i == j) entry += added_drift();
                     for (long t = 0; t < n_; ++t) {
                         const double* p = P + (t * s + c) * dp;
                         entry -= p[i] * p[j];
@@ -179,6 +191,7 @@ class Blocks final : public State, public InBlocks {
         visitor("pending", n_);
         visitor("since_refresh", since_refresh_);
         visitor("regulariser", regulariser_);
+        for (long c = 0; c < s && has_triangles(); ++c) mirror(S + c * d * dp, dp, 0, d);
         visitor("S", S, s * d, d, dp);
         visitor("V", V, k, d, dp);
         const long n = std::clamp(n_, 0L, r);  // as read from a file, it may be anything
@@ -231,11 +244,12 @@ class Blocks final : public State, public InBlocks {
    private:
     friend class Lane;
     static constexpr long least_for_blas = 256;
-    static constexpr long least_to_mirror = 32;  // of features: half of S is computed, half copied
-    static constexpr long panel = 256;           // rows of A that BLAS updates together
+    static constexpr long panel = 256;  // rows of A that BLAS updates together
 
     long usual_block() const { return by_blas_ ? 32 : 8; }
     bool is_kept() const { return shape_.drift == 0; }
+    /// Whether only the lower triangles of S are kept up to date: less memory to go through.
+    bool has_triangles() const { return d <= 48; }
     double added_drift() const { return double(n_) * shape_.drift; }
     long period() const { return shape_.block_refresh_period(); }
 
@@ -272,9 +286,11 @@ class Blocks final : public State, public InBlocks {
         double* out = P + (n_ * s + c) * dp;
         if (by_blas_)
             blas_.gemm(false, false, count, d, d, 1.0, x, dp, block, dp, 0.0, out, s * dp);
-        else if (count == 1 || d <= 48)
+        else if (has_triangles())
             for (long t = 0; t < count; ++t)
-                combine_row(d, d, x + t * dp, block, dp, out + t * s * dp);
+                times_symmetric(d, block, dp, x + t * dp, out + t * s * dp);
+        else if (count == 1)
+            combine_row(d, d, x, block, dp, out);
         else
             combine(count, d, d, 1.0, {x, dp, 1}, block, dp, out, s * dp, false);
     }
@@ -303,11 +319,9 @@ class Blocks final : public State, public InBlocks {
             const double* rows = P + c * dp;
             if (by_blas_)
                 blas_.gemm(true, false, d, d, n_, -1.0, rows, s * dp, rows, s * dp, 1.0, block, dp);
-            else if (d < least_to_mirror)
-                add_gram(d, d, n_, -1.0, rows, s * dp, block, dp);
             else {
                 add_gram(d, 1, n_, -1.0, rows, s * dp, block, dp);
-                mirror_all(block, dp, d);
+                if (!has_triangles()) mirror_all(block, dp, d);
             }
             if (shape_.drift > 0)
                 for (long i = 0; i < d; ++i) block[i * dp + i] += added_drift();

@@ -11,6 +11,24 @@
 
 namespace MIXABLE_ISA {
 
+/// Where a thread computes, until it asks again: many models need memory for what they know only.
+inline double* workspace(long n) {
+    thread_local Buffer shared;
+    if (shared.size() < n) shared = Arena::apart([&] { return Buffer(n); });
+    return shared;
+}
+
+/// Copies the lower halves of the blocks on the diagonal to the upper ones.
+inline void mirror_blocks(const PosteriorShape& shape, double* M) {
+    for (const Panel p : shape.panels())
+        mirror(M, shape.ld(), p.j * shape.d + p.l0, p.j * shape.d + p.l1);
+}
+/// The same where that was not done before: for what is saved.
+inline Buffer& whole(const PosteriorShape& shape, Buffer& M) {
+    if (shape.has_triangles()) mirror_blocks(shape, M);
+    return M;
+}
+
 class Curvature {
    public:
     Curvature(const PosteriorShape& shape, const Blas& blas)
@@ -21,19 +39,19 @@ class Curvature {
           D(shape.D()),
           ld(shape.ld()),
           dp(pad_to(shape.d, 8)),
-          A(is_kept() ? D * ld : 0),
-          x_(shape.curvature_capacity() * dp),
-          c_(shape.curvature_capacity() * k * k) {
+          A(Buffer::seldom(is_kept() ? D * ld : 0)),
+          x_(Buffer::seldom(shape.curvature_capacity() * dp)),
+          c_(Buffer::seldom(shape.curvature_capacity() * k * k)) {
         if (is_kept())
             for (long i = 0; i < D; ++i) A[i * ld + i] = shape.lam;
     }
 
     bool is_kept() const { return shape_.drift == 0; }
-    /// Asks for the memory of a step.
+    /// Asks for the memory of the next step.
     void fetch() const {
-        if (is_kept() && n_ + 1 == shape_.curvature_capacity()) A.fetch();
-        fetch_memory(x_ + n_ * dp, std::size_t(d) * sizeof(double));
-        fetch_memory(c_ + n_ * k * k, std::size_t(k * k) * sizeof(double));
+        if (is_kept() && n_ + 1 == shape_.curvature_capacity()) fetch_lower(A, D, ld);
+        fetch_numbers(x_ + n_ * dp, d);
+        fetch_numbers(c_ + n_ * k * k, k * k);
     }
     /// The lower class blocks of A, which may be written.
     Buffer& matrix() { return A; }
@@ -48,14 +66,15 @@ class Curvature {
 
     /// Adds the remembered steps to A, lower panels only.
     void accumulate(double* work) {
-        for (const Panel& p : shape_.panels()) {
+        const long width = shape_.has_triangles() ? tile_vectors * W : ld;
+        for (const Panel p : shape_.panels()) {
             const long i0 = p.j * d + p.l0, columns = p.j * d + p.l1;
             for (long t = 0; t < n_; ++t) {
                 double* row = work + t * ld;
                 for (long b = 0; b <= p.j; ++b) {
                     const double c = c_[(t * k + p.j) * k + b];
-                    const long width = b < p.j ? d : p.l1;
-                    for (long l = 0; l < width; ++l) row[b * d + l] = c * x_[t * dp + l];
+                    const long end = b < p.j ? d : p.l1;
+                    for (long l = 0; l < end; ++l) row[b * d + l] = c * x_[t * dp + l];
                 }
                 for (long l = columns; l < pad_to(columns, 8); ++l) row[l] = 0;
             }
@@ -64,7 +83,11 @@ class Curvature {
                 blas_.gemm(true, false, p.l1 - p.l0, columns, n_, 1.0, x, dp, work, ld, 1.0,
                            A + i0 * ld, ld);
             else
-                combine(p.l1 - p.l0, columns, n_, 1.0, {x, 1, dp}, work, ld, A + i0 * ld, ld, true);
+                for (long c = 0; c < columns; c += width) {  // of the last block half is enough
+                    const long first = std::max(0L, c - i0);
+                    combine(d - first, std::min(width, columns - c), n_, 1.0, {x + first, 1, dp},
+                            work + c, ld, A + (i0 + first) * ld + c, ld, true);
+                }
         }
         n_ = 0;
     }
@@ -92,7 +115,7 @@ class Curvature {
 
     [[gnu::cold]] void visit_counters(Visitor& visitor) { visitor("curvature_pending", n_); }
     [[gnu::cold]] void visit_arrays(Visitor& visitor) {
-        if (is_kept()) visitor("A", A, D, D, ld);
+        if (is_kept()) visitor("A", whole(shape_, A), D, D, ld);
         visitor("curvature_x", x_, n_, d, dp);
         visitor("curvature_c", c_, n_, k * k, k * k);
     }

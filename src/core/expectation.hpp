@@ -167,6 +167,7 @@ class Expectation {
     template <bool Symmetric>
     void points(const Softmax& geometry, long m, const double* w, const double* weight, double* p) {
         const long K = geometry.K, k = geometry.k, ld = pad(m);
+        if (K == 2) return points_of_two<Symmetric>(m, w, weight, p);
         double *v = work_, *t = work_ + K * W, *e = work_ + 2 * K * W, *total = work_ + 3 * K * W;
         for (long c = 0; c < K; ++c) store(total + c * W, vec{});
         for (long l = 0; l < m; l += W) {
@@ -181,6 +182,27 @@ class Expectation {
             if (Symmetric) add_softmax(K, t, -1.0, share, e, total);
         }
         for (long c = 0; c < K; ++c) p[c] = sum(load(total + c * W));
+    }
+
+    /// The same of two classes: one number, the difference of their logits, is all there is.
+    template <bool Symmetric>
+    [[gnu::flatten]] void points_of_two(long m, const double* w, const double* weight,
+                                        double* p) const {
+        const double z = zm_[0] - zm_[1], spread = std::sqrt(2.0) * lower_[0];
+        vec first{}, second{};
+        const auto add = [&](vec lead, vec share) {
+            const ivec leads = lead > 0.0;
+            const vec e = exp(leads ? -lead : lead), high = share / (1.0 + e), low = e * high;
+            first += leads ? high : low;
+            second += leads ? low : high;
+        };
+        for (long l = 0; l < m; l += W) {
+            const vec moved = spread * load(w + l), share = load(weight + l);
+            add(z + moved, share);
+            if (Symmetric) add(z - moved, share);
+        }
+        p[0] = sum(first);
+        p[1] = sum(second);
     }
 
     void add_softmax(long K, const double* t, double sign, vec share, double* e,

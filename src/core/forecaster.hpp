@@ -113,14 +113,8 @@ class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
         }
     }
 
-    std::array<Span, 3> fixed() const override {
-        return {Span{this, sizeof *this}, Span{&state, sizeof state}, state.largest()};
-    }
-    void fetch() const override {
-        state.fetch();
-        v_.fetch();
-        F_.fetch();
-    }
+    void fetch() const override { state.fetch_next(); }
+    void fetch_learning() const override { state.fetch_learning(); }
 
     void forget_reading() override {
         state.forget_prepared();

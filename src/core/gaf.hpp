@@ -10,25 +10,16 @@
 
 #include "averaged.hpp"
 #include "surrogates.hpp"
+#include "workplace.hpp"
 
 namespace MIXABLE_ISA {
 
-/// Where a rule computes. Nothing in it is needed later than the next reading, so rules with few
-/// classes share one in each thread: many models need memory for what they know only.
-class GafWork {
-   public:
+struct GafWork {
     explicit GafWork(long classes) : softmax(classes), expectation(classes) {}
     Softmax softmax;
     Expectation expectation;
     std::uint64_t reading = 0;  // the one that was factorised last
 
-    static constexpr long most_shared = 16;  // classes
-    static GafWork& shared(long classes) {
-        thread_local std::unique_ptr<GafWork> all[most_shared + 1];
-        std::unique_ptr<GafWork>& found = all[classes];
-        if (!found) found = Arena::apart([&] { return std::make_unique<GafWork>(classes); });
-        return *found;
-    }
     /// A number that no other reading has, of any thread.
     static std::uint64_t new_reading() {
         static std::atomic<std::uint64_t> threads{0};
@@ -50,8 +41,8 @@ class GafRule {
           beta_(beta),
           alpha_(alpha),
           mu_(mu),
-          ladder_(std::move(ladder)) {
-        if (classes > GafWork::most_shared) own_ = std::make_unique<GafWork>(classes);
+          ladder_(std::move(ladder)),
+          work_(classes) {
         if (surrogate_ == Surrogate::averaged)
             averaged_ = std::make_unique<Averaged>(classes);
         else if (surrogate_ != Surrogate::tangent)
@@ -102,6 +93,7 @@ class GafRule {
     /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q. Or another surrogate's (surrogates.hpp,
     /// averaged.hpp).
     void learn(long y, double weight, double* v, double* F) {
+        if (outputs == 2 && surrogate_ == Surrogate::tangent) return learn_two(y, weight, v, F);
         Softmax& softmax = work().softmax;
         if (averaged_) return averaged_->learn(softmax, m_, y, weight, beta_, v, F);
         if (averages_) return averages_->learn(softmax, surrogate_, m_, y, weight, beta_, v, F);
@@ -112,9 +104,33 @@ class GafRule {
     }
 
    private:
+    /// The same of two classes: with z the lead of the label and a the probability of the other
+    /// class at the next leader, the example moves z by weight G a, so a = sigma(-(z + weight G
+    /// a)). Newton's method; two_lane_rule.hpp says why it goes one way from this start.
+    void learn_two(long y, double weight, double* v, double* F) const {
+        const double sign = y == 0 ? 1.0 : -1.0, root = std::sqrt(2.0);
+        const double z = sign * root * m_[0], reach = weight * std::max(G_[0], 0.0);
+        double a = z >= 0 ? 0.0 : reach < -z ? 1.0 : -z / reach, other = 0, both = 0;
+        const auto look = [&] {
+            const double lead = z + reach * a, e = std::exp(-std::fabs(lead));
+            const double high = 1.0 / (1.0 + e), low = e * high;
+            other = lead > 0 ? low : high;
+            both = low * high;
+        };
+        for (int iteration = 0; iteration < 100; ++iteration) {
+            look();
+            const double step = (other - a) / (1.0 + reach * both), moved = reach * step;
+            a += step;
+            if (!((1.0 + 0.25 * reach) * moved * moved > 1e-16)) break;  // it converges like that
+        }
+        look();
+        v[0] = -sign * weight / root * other;
+        F[0] = std::sqrt(weight * beta_ * both);
+    }
+
     /// With the factor of the present reading.
     GafWork& work() {
-        GafWork& found = own_ ? *own_ : GafWork::shared(outputs);
+        GafWork& found = *work_;
         if (found.reading != reading_) {
             found.softmax.factorise(G_);
             found.reading = reading_;
@@ -128,7 +144,7 @@ class GafRule {
     long step_ = 0;
     std::uint64_t reading_ = 0;
     std::shared_ptr<const std::vector<Rung>> ladder_;
-    std::unique_ptr<GafWork> own_;
+    Workplace<GafWork> work_;
     std::unique_ptr<Averages> averages_;
     std::unique_ptr<Averaged> averaged_;
 };

@@ -1,6 +1,6 @@
 // The full Gaussian over the weights: mean V (k x d) and inverse curvature A^-1 (D x D, D = k d,
 // class-major). Of the symmetric matrices only the d x d blocks (a, b) with b <= a are kept up to
-// date.
+// date; if they are small, only the lower triangle.
 //
 // Updates are delayed. Within a block of up to `capacity` steps, A^-1 = A0^-1 + s q I - U U^T, and
 // U is never formed: with P = the rows A0^-1 Phi(x_s) of the block (plus q s Phi(x_s)), U = P T for
@@ -21,7 +21,6 @@ class Posterior final : public State {
         : State(shape.k, shape.d, shape.rank),
           shape_(shape),
           blas_(blas),
-          panels_(shape.panels()),
           curvature_(shape, blas),
           regulariser_(shape.drift == 0 ? shape.lam : 0.0),
           D(shape.D()),
@@ -31,21 +30,17 @@ class Posterior final : public State {
           r(shape.capacity()),
           lt(pad_to(r * k, 8)),
           lb(pad_to(r * rank, 8)),
-          Ainv(D * ld),
+          Ainv(Buffer::seldom(D * ld)),
           V(k * dp),
-          X(r * dp),
-          P(r * k * ld),
-          U(r * rank * ld),
-          K(r * k * lt),
+          X(Buffer::seldom(r * dp)),
+          P(Buffer::seldom(r * k * ld)),
+          K(Buffer::seldom(r * k * lt)),
           m0(r * k),
-          T(r * rank * lt),
+          T(Buffer::seldom(r * rank * lt)),
           h(lt),
-          B(k * lb),
-          Z(k * lt),
-          L(k * sr),
-          GF(k * sr),
-          C(rank * sr) {
+          B(k * lb) {
         for (long i = 0; i < D; ++i) Ainv[i * ld + i] = 1.0 / shape.lam;
+        is_used_often(Ainv, D, D, ld, shape.has_triangles());
     }
 
     const PosteriorShape& shape() const { return shape_; }
@@ -58,18 +53,17 @@ class Posterior final : public State {
     Span largest() const override { return {Ainv, std::size_t(D * ld) * sizeof(double)}; }
     void fetch() const override {
         fetch_memory(this, sizeof *this);
-        fetch_memory(panels_.data(), sizeof(Panel));
-        for (const Buffer* each : {&V, &m0, &h, &B, &Z, &L, &GF, &C, &m, &G}) each->fetch();
-        const auto fetch = [](const double* at, long n) {
-            fetch_memory(at, std::size_t(n) * sizeof(double));
-        };
-        fetch(P, (n_ + 1) * k * ld);
-        fetch(T, (n_ + 1) * rank * lt);
-        fetch(K + n_ * k * lt, k * lt);
-        fetch(X + n_ * dp, d);
-        if (n_ + 1 == r) U.fetch();  // the next step folds the block
-        curvature_.fetch();
+        for (const Buffer* each : {&V, &m0, &h, &B, &m, &G}) each->fetch();
+        fetch_next();
+        fetch_learning();
     }
+    void fetch_next() const override {
+        fetch_numbers(P, (n_ + 1) * k * ld);
+        fetch_numbers(T, (n_ + 1) * rank * lt);
+        fetch_numbers(K + n_ * k * lt, k * lt);
+        fetch_numbers(X + n_ * dp, d);
+    }
+    void fetch_learning() const override { curvature_.fetch(); }
 
     /// Their P, Gram rows and means before the block.
     [[gnu::noinline]] void prepare(const Rows& rows, bool in_turn = true) override {
@@ -112,6 +106,8 @@ class Posterior final : public State {
 
     [[gnu::noinline]] void push(const double* v, const double* F) override {
         const long c = n_ * k, cu = n_ * rank;
+        double *L = workspace(k * lt + 2 * k * sr + rank * sr), *GF = L + k * sr, *C = GF + k * sr,
+               *Z = C + rank * sr;
         // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
         combine(k, rank, k, 1.0, {G, sk, 1}, F, sr, GF, sr, false);
         combine(rank, rank, k, 1.0, {F, 1, sr}, GF, sr, C, sr, false);
@@ -131,16 +127,18 @@ class Posterior final : public State {
         const double curvature = squared_norm(F, k * sr) * squared_norm(X + n_ * dp, d);
         const double most = rank < k ? 2e17 : 1e15;  // ONS squares the weight of an example
         if (!(curvature <= most * shape_.lam)) refuse_example();
-        if (c * k >= 512)
+        if (c * k >= 512) {
+            set_to_zero(Z, k * lt);
             blas_.gemm(false, false, k, c, cu, 1.0, B, lb, T, lt, 0.0, Z, lt);
-        else
+        } else {
             combine(k, c, cu, 1.0, {B, lb, 1}, T, lt, Z, lt, false);
+        }
         combine(rank, c, k, -1.0, {L, 1, sr}, Z, lt, T + cu * lt, lt, false);
         for (long i = 0; i < k; ++i)
             for (long j = 0; j < rank; ++j) T[(cu + j) * lt + c + i] = L[i * sr + j];
         combine(1, c, k, -1.0, {v, 0, 1}, Z, lt, h, lt, true);
         copy(v, k, h + c);
-        curvature_.add(X + n_ * dp, F, sr, U);
+        curvature_.add(X + n_ * dp, F, sr, workspace(r * rank * ld));
         ++n_;
         ++steps_;
         const bool half_lost = gain > 1e8 || gain < -1e-6;  // digits of A^-1: refresh at once
@@ -244,7 +242,7 @@ class Posterior final : public State {
         curvature_.visit_counters(visitor);
         visitor("since_refresh", since_refresh_);
         visitor("regulariser", regulariser_);
-        visitor("A_inverse", Ainv, D, D, ld);
+        visitor("A_inverse", whole(shape_, Ainv), D, D, ld);
         visitor("V", V, k, d, dp);
         const long n = std::clamp(n_, 0L, r);  // as read from a file, it may be anything
         visitor("X", X, n, d, dp);
@@ -254,7 +252,7 @@ class Posterior final : public State {
         curvature_.visit_arrays(visitor);
     }
     void clear() override {
-        for (Buffer* buffer : {&T, &B, &Z, &h}) buffer->clear();
+        for (Buffer* buffer : {&T, &B, &h}) buffer->clear();
         prepared_ = n_;
     }
     [[gnu::cold]] bool counters_are_valid() const override {
@@ -272,7 +270,7 @@ class Posterior final : public State {
         if (!curvature_.contents_are_valid(shown, X, n_) || !block_is_valid(limit)) return false;
         for (long i = 0; i < D * D; ++i)  // also those entries that are not used
             if (!(std::fabs(Ainv[i / D * ld + i % D]) <= limit)) return false;
-        for (const Panel& p : panels_) {  // the only entries above the diagonal that are used
+        for (const Panel p : shape_.panels()) {  // above the diagonal nothing else is used
             const long first = p.j * d + p.l0;
             if (!is_symmetric(Ainv + first * (ld + 1), p.l1 - p.l0, ld, shape_.by_blas()))
                 return false;
@@ -320,7 +318,7 @@ class Posterior final : public State {
     /// in the columns of class j.
     void project(long count) {
         const double* x = X + n_ * dp;
-        for (const Panel& p : panels_) {
+        for (const Panel p : shape_.panels()) {
             const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1;
             double* out = P + (n_ * k + p.j) * ld;
             if (shape_.by_blas()) {
@@ -330,7 +328,11 @@ class Posterior final : public State {
                 blas_.gemm(false, true, count, D - i1, i1 - i0, 1.0, x + p.l0, dp,
                            Ainv + i1 * ld + i0, ld, keep, out + i1, k * ld);
             } else {
-                combine(count, i1, d, 1.0, {x, dp, 1}, Ainv + i0 * ld, ld, out, k * ld, false);
+                const bool lower = shape_.has_triangles();
+                combine(count, lower ? i0 : i1, d, 1.0, {x, dp, 1}, Ainv + i0 * ld, ld, out, k * ld,
+                        false);
+                for (long t = 0; t < count && lower; ++t)
+                    times_symmetric(d, Ainv + i0 * (ld + 1), ld, x + t * dp, out + t * k * ld + i0);
                 for (long b = 0; b < p.j; ++b)
                     dots(d, count, x, dp, d, Ainv + i0 * ld + b * d, ld, P + (n_ * k + b) * ld + i0,
                          k * ld);
@@ -352,6 +354,7 @@ class Posterior final : public State {
     /// Folds the block into V and A0^-1.
     void flush() {
         const long c = n_ * k, cu = n_ * rank;
+        double* U = workspace(r * rank * ld);
         combine(1, D, c, 1.0, {h, 0, 1}, P, ld, U, ld, false);
         for (long j = 0; j < k; ++j)
             for (long l = 0; l < d; ++l) V[j * dp + l] -= U[j * d + l];
@@ -367,13 +370,13 @@ class Posterior final : public State {
                         ld, false);
         }
         if (shape_.by_blas())
-            for (const Panel& p : panels_) {
+            for (const Panel p : shape_.panels()) {
                 const long i0 = p.j * d + p.l0, i1 = p.j * d + p.l1;
                 blas_.gemm(true, false, i1 - i0, i1, cu, -1.0, U + i0, ld, U, ld, 1.0,
                            Ainv + i0 * ld, ld);
             }
         else
-            add_gram(D, d, cu, -1.0, U, ld, Ainv, ld);
+            add_gram(D, shape_.has_triangles() ? 1 : d, cu, -1.0, U, ld, Ainv, ld);
         for (long i = 0; i < D; ++i) Ainv[i * ld + i] += double(n_) * shape_.drift;
         since_refresh_ += n_;
         n_ = 0;
@@ -381,20 +384,17 @@ class Posterior final : public State {
         if (!curvature_.is_kept() || since_refresh_ < shape_.refresh_period()) return;
         since_refresh_ = 0;
         curvature_.invert(U, Ainv);
-        for (const Panel& p : panels_) mirror(Ainv, ld, p.j * d + p.l0, p.j * d + p.l1);
+        if (!shape_.has_triangles()) mirror_blocks(shape_, Ainv);
     }
 
     PosteriorShape shape_;
     Blas blas_;
-    std::vector<Panel> panels_;
     Curvature curvature_;
     long n_ = 0, prepared_ = 0, steps_ = 0, since_refresh_ = 0;
     double regulariser_;  // the multiple of I that A has besides what was learned; 0 if not known
     // Row strides of D- and d-vectors; columns of F; steps in a block; row strides of T and B.
     const long D, ld, dp, rank, r, lt, lb;
-    Buffer Ainv, V;
-    Buffer X, P, U, K, m0, T, h;
-    Buffer B, Z, L, GF, C;
+    Buffer Ainv, V, X, P, K, m0, T, h, B;
 };
 
 }  // namespace MIXABLE_ISA

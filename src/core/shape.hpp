@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "buffer.hpp"
 
@@ -11,6 +10,34 @@ namespace MIXABLE_ISA {
 /// Rows j d + l0 to j d + l1 of a D x D matrix.
 struct Panel {
     long j, l0, l1;
+};
+
+/// Panels of k times d rows, each of at most `height` rows; there is no list of them.
+class Panels {
+   public:
+    Panels(long predictions, long features, long height)
+        : k(predictions), d(features), height_(height) {}
+
+    class Iterator {
+       public:
+        Iterator(const Panels& panels, long j) : panels_(panels), j_(j) {}
+        Panel operator*() const { return {j_, l_, std::min(l_ + panels_.height_, panels_.d)}; }
+        Iterator& operator++() {
+            l_ += panels_.height_;
+            if (l_ >= panels_.d) l_ = 0, ++j_;
+            return *this;
+        }
+        bool operator!=(const Iterator& other) const { return j_ != other.j_ || l_ != other.l_; }
+
+       private:
+        const Panels& panels_;
+        long j_, l_ = 0;
+    };
+    Iterator begin() const { return {*this, 0}; }
+    Iterator end() const { return {*this, k}; }
+
+   private:
+    long k, d, height_;
 };
 
 /// What is kept of A^-1: all of it; a d x d block for each prediction; one such block that serves
@@ -30,6 +57,9 @@ struct PosteriorShape {
     long ld() const { return pad_to(D(), 8); }
     /// Whether BLAS does the large products; below, our own kernels are faster.
     bool by_blas() const { return D() > (k == 1 ? 400 : 1200); }
+    /// Whether only the lower triangles of the matrices are kept up to date: that is less memory
+    /// for a step to go through.
+    bool has_triangles() const { return D() <= 64; }
     long capacity() const {
         if (block > 0) return block;
         if (by_blas()) return k == 1 ? 64 : 32;
@@ -47,12 +77,9 @@ struct PosteriorShape {
         return std::max(capacity(), std::min(capacity() * rank, d * d / 8));
     }
     /// The matrices in pieces that suit the products.
-    std::vector<Panel> panels() const {
-        const long parts = by_blas() ? (d + 255) / 256 : 1, height = (d + parts - 1) / parts;
-        std::vector<Panel> out;
-        for (long j = 0; j < k; ++j)
-            for (long l = 0; l < d; l += height) out.push_back({j, l, std::min(l + height, d)});
-        return out;
+    Panels panels() const {
+        const long parts = by_blas() ? (d + 255) / 256 : 1;
+        return {k, d, (d + parts - 1) / parts};
     }
     /// The d x d matrices of a posterior with structure.
     long matrices() const { return is_shared() ? 1 : k; }

@@ -123,6 +123,12 @@ class Softmax {
         contract<double>(residual_, out, 1);
     }
 
+    /// The same where softmax was `at`.
+    void gradient(const double* at, long y, double* out) {
+        copy(at, K, p);
+        gradient(y, out);
+    }
+
     /// F (k x k, row stride sk) with F F^T = scale Q^T (diag(p) - p p^T) Q at the point evaluated
     /// last, by the closed-form factor of Tanabe and Sagae: diag(p) - p p^T = T T^T, T[j, j] =
     /// sqrt(p_j q_j / (p_j + q_j)), T[i, j] = -p_i sqrt(p_j / (q_j (p_j + q_j))) for i > j, q_j =

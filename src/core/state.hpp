@@ -87,6 +87,9 @@ class State : public Knowledge {
     /// Asks for the memory of a step, except for its largest array, which stays where it is.
     virtual void fetch() const {}
     virtual Span largest() const { return {}; }
+    /// Asks for what is not the same in every step: what a reading needs, and a step besides.
+    virtual void fetch_next() const {}
+    virtual void fetch_learning() const {}
     /// How many inputs may be prepared at once, now.
     virtual long room() const = 0;
     /// Prepares at most room() inputs. They are the next ones, each to be learned after the one

@@ -33,6 +33,44 @@ inline void mirror_all(double* M, long stride, long n) {
         for (long j = 0; j < i; ++j) M[j * stride + i] = M[i * stride + j];
 }
 
+/// W rows of `times_symmetric`, or fewer at the end: those that begin at row i.
+template <class Rows>
+inline void times_rows(Rows rows, long i, const double* S, long ld, const double* x, double* out) {
+    vec across[W] = {}, own{};
+    for (long j = 0; j < i; j += W) {
+        const vec along = load(x + j);
+        vec down = load(out + j);
+        for (int r = 0; r < rows; ++r) {
+            const vec entries = load(S + (i + r) * ld + j);
+            across[r] += along * entries;
+            down += x[i + r] * entries;
+        }
+        store(out + j, down);
+    }
+    ivec column;
+    for (int c = 0; c < W; ++c) column[c] = c;
+    const vec along = load(x + i), none{};
+    for (int r = 0; r < rows; ++r) {  // the square on the diagonal
+        const vec entries = load(S + (i + r) * ld + i);
+        across[r] += along * (column < r ? entries : none);
+        own += x[i + r] * (column <= r ? entries : none);
+    }
+    transpose(across);
+    for (int half = W / 2; half > 0; half /= 2)
+        for (int r = 0; r < half; ++r) across[r] += across[r + half];
+    own += across[0];
+    if (rows == W) return store(out + i, own);
+    for (int r = 0; r < rows; ++r) out[i + r] = own[r];  // something else may follow
+}
+
+/// out = S x for a symmetric matrix (n x n) of which only the lower triangle is read: half the
+/// memory. x must be padded with zeros to whole vectors.
+inline void times_symmetric(long n, const double* S, long ld, const double* x, double* out) {
+    long i = 0;
+    for (; i + W <= n; i += W) times_rows(std::integral_constant<int, W>{}, i, S, ld, x, out);
+    if (i < n) times_rows(int(n - i), i, S, ld, x, out);
+}
+
 /// a . b, of any length.
 inline double plain_dot(const double* a, const double* b, long n) {
     vec sums{};

@@ -6,19 +6,17 @@ import copy
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mixable import _validate
+from mixable._live import Entry, Key, Live
 from mixable._verbs import row_by_row
 from mixable.merging import delta, merge, tempered
 from mixable.persistence import DamagedFileError, dumps, loads
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-Key = str | int
 
 LIVE = 3.5
 """A model in memory takes about as many times the bytes of a saved one."""
@@ -27,16 +25,6 @@ PUT_AWAY = 0.1
 """The part of the models in memory that is written at a time when there is no more room."""
 
 FILE = "bank.sqlite"
-
-
-class Entry:
-    """A model in memory, its prior's number, whether it is to be saved, and what learns `rows`."""
-
-    __slots__ = ("is_changed", "model", "prior", "rows")
-
-    def __init__(self, model: Any, prior: int) -> None:
-        self.model, self.prior, self.is_changed = model, prior, False
-        self.rows = row_by_row(model)  # few objects on the way: each may be far away
 
 
 class Bank:
@@ -126,10 +114,8 @@ class Bank:
         self._execute("PRAGMA locking_mode = EXCLUSIVE")
         self._execute("PRAGMA journal_mode = WAL")
         self._execute("PRAGMA synchronous = NORMAL")
-        # Those that are old are put away in turn, unless they are used before: then they are young.
-        # When half are young, all are old. To move a key at each use would take as long as a step.
-        self._young: dict[Key, Entry] = {}
-        self._old: dict[Key, Entry] = {}
+        self._live = Live()
+        self._shelf = self._live.shelf
 
     def _execute(self, *command: Any) -> sqlite3.Cursor:
         return self._store.execute(*command)
@@ -152,36 +138,41 @@ class Bank:
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, (str, int)):
             return False
-        return key in self._young or key in self._old or self._stored(key) is not None
+        return key in self._live or self._stored(key) is not None
 
     def __len__(self) -> int:
         (stored,) = self._execute("SELECT COUNT(*) FROM models").fetchone()
-        return int(stored) + len([key for key in self._changed() if self._stored(key) is None])
+        changed = self._live.changed()
+        return int(stored) + len([key for key in changed if self._stored(key) is None])
 
     def __iter__(self) -> Iterator[Key]:
         stored = [key for (key,) in self._execute("SELECT key FROM models ORDER BY rowid")]
-        return iter(dict.fromkeys([*stored, *self._old, *self._young]))
+        return iter(dict.fromkeys([*stored, *self._live]))
 
     def __getitem__(self, key: Key) -> Any:
         """The model of a key. Change it by `learn` alone, or the change may be lost."""
-        entry = self._entry(key)
-        entry.rows = row_by_row(entry.model, compiled=False)
-        return entry.model
+        self._entry(key)
+        return self._live.hand_out(key)
 
     def _entry(self, key: Key) -> Entry:
-        entry = self._young.get(key) or self._known(key)
+        entry = self._known(key)
         if entry is None:
             raise KeyError(key)
         return entry
 
     def predict(self, key: Key, x: Any) -> Any:
         """The forecast of the key's model for one input; of a new key, that of the prior."""
-        entry = self._young.get(key) or self._known(key)
+        forecast = self._shelf.predict(key, x)
+        if forecast is not None:
+            return forecast
+        entry = self._known(key)
         return (self._newcomer_rows if entry is None else entry.rows).predict(x)
 
     def learn(self, key: Key, x: Any, y: Any, weight: float = 1.0) -> None:
         """Let the key's model learn one example; a new key begins with the prior."""
-        entry = self._young.get(key) or self._known(key)
+        if self._shelf.learn(key, x, y, weight):
+            return
+        entry = self._known(key)
         if entry is not None:
             entry.is_changed = True
             entry.rows.learn(x, y, weight)
@@ -192,8 +183,11 @@ class Bank:
         self._keep(key, entry)
 
     def _known(self, key: Key) -> Entry | None:
-        """What is known of a key that was not young, and is now; None if it is new."""
-        entry = self._old.pop(key, None)
+        """What is known of a key, which is young now; None if it is new."""
+        entry = self._live.young.get(key)
+        if entry is not None:
+            return entry
+        entry = self._live.old.pop(key, None)
         if entry is None:
             if isinstance(key, bool) or not isinstance(key, (str, int)):
                 raise TypeError(f"key must be a text or an integer, got {key!r:.80}")
@@ -212,28 +206,24 @@ class Bank:
 
     def _keep(self, key: Key, entry: Entry) -> None:
         """Let a model be young. If there is no more room, those not used lately are put away."""
-        self._young[key] = entry
-        live = len(self._young) + len(self._old)
-        if live <= (1 - PUT_AWAY) * self._room:
+        live = self._live
+        live.keep(key, entry)
+        if len(live) <= (1 - PUT_AWAY) * self._room:
             return
-        if 2 * len(self._young) > self._room:  # in time: those that are used will be young again
-            self._old.update(self._young)
-            self._young = {key: self._old.pop(key)}
-        if live <= self._room:
+        if 2 * len(live.young) > self._room:  # in time: those that are used will be young again
+            live.age()
+            live.keep(key, live.old.pop(key))
+        if len(live) <= self._room:
             return
         size = LIVE * len(dumps(entry.model))  # models grow with labels and features
         self._room = max(int(self._memory / size), 1)
-        number = max(int(PUT_AWAY * self._room), 1)
-        oldest = list(islice(self._old, number))
-        self._write([each for each in oldest if self._old[each].is_changed])
+        oldest = live.oldest(max(int(PUT_AWAY * self._room), 1))
+        self._write([each for each in oldest if live.old[each].is_changed])
         for each in oldest:
-            del self._old[each]
-
-    def _changed(self) -> list[Key]:
-        return [k for each in (self._old, self._young) for k, e in each.items() if e.is_changed]
+            del live.old[each]
 
     def _write(self, keys: Iterable[Key]) -> None:
-        chosen = [(key, self._young.get(key) or self._old[key]) for key in keys]
+        chosen = [(key, self._live[key]) for key in keys]
         rows = [(key, dumps(entry.model), entry.prior) for key, entry in chosen]
         put = "INSERT INTO models VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET data = ?2"
         self._store.executemany(put, rows)
@@ -243,7 +233,7 @@ class Bank:
 
     def flush(self) -> None:
         """Write all models that have learned since they were last written."""
-        self._write(self._changed())
+        self._write(self._live.changed())
 
     def close(self) -> None:
         """Write everything and leave the folder to others."""
@@ -296,5 +286,4 @@ class Bank:
         raise TypeError("a bank cannot be pickled: open its folder where it is wanted")
 
     def __repr__(self) -> str:
-        live = len(self._young) + len(self._old)
-        return f"Bank({self._priors[0]!r}) of {len(self)} models, {live} in memory"
+        return f"Bank({self._priors[0]!r}) of {len(self)} models, {len(self._live)} in memory"
