@@ -48,7 +48,7 @@ class Bank:
     -----
     Whatever happens, the folder holds the models as they were at the last `flush`, or later. One
     process at a time may use a folder, and one thread at a time a bank. A bank of 10,000 models of
-    20 features takes 200 MB with GAF, 330 MB with GAFClassifier(kernel=None, effort="low").
+    20 features takes 180 MB with GAF, 310 MB with GAFClassifier(kernel=None, effort="low").
 
     Examples
     --------
