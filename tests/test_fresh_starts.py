@@ -100,3 +100,19 @@ def test_what_is_not_fresh_or_forecasts_numbers_is_refused():
     for change in ({"births": [1], "steps": 1}, {"weights": [np.zeros(2)]}):
         with pytest.raises(ValueError, match="saved"):
             FreshStarts(GAF(1, 2)).__setstate__({**state, **change})
+
+
+@pytest.mark.parametrize("seed", [50, 85, 96, 121, 236, 290])
+def test_an_example_is_learned_by_all_or_by_none(seed):
+    """With so much weight, some copies refuse what others would learn."""
+    rng = np.random.default_rng(seed)
+    f = FreshStarts(GAF(2, 2, lam=1e-3) if seed % 5 == 0 else GAF(2, 2, lam=10.0, drift=0.1))
+    for _ in range(int(rng.integers(1, 12))):
+        x = rng.normal(size=2) * 10 ** rng.uniform(-1, 3)
+        f.learn(x, int(rng.integers(2)), 10.0 ** rng.integers(0, 3))
+    x, weight = rng.normal(size=2) * 10 ** rng.uniform(-2, 6), 10.0 ** rng.integers(6, 101)
+    before, steps = f.predict([0.5, 0.5]), f.steps
+    with pytest.raises(ValueError):
+        f.learn(x, int(rng.integers(2)), weight)
+    assert f.steps == steps
+    np.testing.assert_array_equal(f.predict([0.5, 0.5]), before)

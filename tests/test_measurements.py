@@ -79,9 +79,7 @@ NOT_MEASURED = {
     ("docs/tutorial.md", "First forecasts"),
 }
 
-UNCOMPARED = {
-    "docs/performance.md": 31,
-}
+UNCOMPARED = {"docs/performance.md": 31}
 
 
 def sections(text):

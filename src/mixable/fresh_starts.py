@@ -22,6 +22,10 @@ from mixable.experts import saved_experts
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+HEAVY = (
+    1e3  # of the weights of examples: copies learn these, since some may refuse what others take
+)
+
 
 class _Copy(NamedTuple):
     """A forecaster born at a step (from 1), and the log weights of its lives of 1, 2, 4, ... steps.
@@ -174,7 +178,10 @@ class FreshStarts(Mergeable):
         top = float(gains.max())
         mixed = top + math.log(float(trust @ np.exp(gains - top)))
         alive[-1] = alive[-1]._replace(forecaster=copy.deepcopy(self.expert))
-        for each in alive:
+        if weight > HEAVY:
+            alive = [each._replace(forecaster=copy.deepcopy(each.forecaster)) for each in alive]
+        # The newborn is the least certain, hence the first to refuse.
+        for each in reversed(alive):
             each.forecaster.learn(x, y, weight)
         pairs = zip(alive, gains.tolist(), strict=True)
         self._copies = [
