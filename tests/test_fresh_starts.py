@@ -112,7 +112,7 @@ def test_an_example_is_learned_by_all_or_by_none(seed):
         f.learn(x, int(rng.integers(2)), 10.0 ** rng.integers(0, 3))
     x, weight = rng.normal(size=2) * 10 ** rng.uniform(-2, 6), 10.0 ** rng.integers(6, 101)
     before, steps = f.predict([0.5, 0.5]), f.steps
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="cannot be learned in double precision"):
         f.learn(x, int(rng.integers(2)), weight)
     assert f.steps == steps
     np.testing.assert_array_equal(f.predict([0.5, 0.5]), before)

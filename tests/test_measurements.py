@@ -9,8 +9,7 @@ measured are written as code (`0.01`) and are not counted. To write such a file:
     command='python benchmarks/points.py'
     (echo "\$ $command"; $command) > benchmarks/results/points.md
 
-and to measure all of a page anew: `python -m benchmarks.quote docs/theory.md`. UNCOMPARED counts
-the numbers that name their command, but are not compared with a file yet: they become fewer only.
+and to measure all of a page anew: `python -m benchmarks.quote docs/theory.md`.
 """
 
 import importlib.util
@@ -78,8 +77,6 @@ NOT_MEASURED = {
     ("docs/peers.md", "How it was done"),
     ("docs/tutorial.md", "First forecasts"),
 }
-
-UNCOMPARED = {"docs/performance.md": 31}
 
 
 def sections(text):
@@ -151,9 +148,9 @@ def uncompared(name, text):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_numbers_that_are_not_compared_become_fewer(page):
+def test_every_measured_number_is_compared(page):
     name = page.relative_to(ROOT).as_posix()
-    assert uncompared(name, page.read_text(encoding="utf-8")) <= UNCOMPARED.get(name, 0), (
+    assert uncompared(name, page.read_text(encoding="utf-8")) == 0, (
         "quote the new numbers from benchmarks/results (see the top of this file)"
     )
 
