@@ -36,8 +36,7 @@ class Model : public OneUser {
           slice_(slice_rows()),
           largest_(forecaster_->largest_square()) {}
 
-    /// Whether another model was used last, so that the memory of this one may be far away: it is
-    /// asked for before it is used, a portion at a time.
+    /// Whether another was used last: memory far away is asked for before, a portion at a time.
     bool is_far() const {
         if (last_used.load(std::memory_order_relaxed) == this) return false;
         last_used.store(this, std::memory_order_relaxed);
@@ -252,9 +251,8 @@ class Model : public OneUser {
 
    private:
     bool ask() const {
-        const bool far = is_far();
-        if (far) block_.fetch(0);
-        return far;
+        if (is_far()) return block_.fetch(0), true;
+        return false;
     }
     void ask_for_more() const {
         block_.fetch(1);

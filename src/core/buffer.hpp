@@ -110,7 +110,7 @@ class Buffer {
 static_assert(sizeof(Buffer) == 16);
 
 inline void copy(const double* from, long n, double* to) {
-    std::memcpy(to, from, std::size_t(n) * sizeof(double));
+    if (n > 0) std::memcpy(to, from, std::size_t(n) * sizeof(double));  // or either may be null
 }
 inline void set_to_zero(double* x, long n) { std::memset(x, 0, std::size_t(n) * sizeof(double)); }
 

@@ -279,10 +279,9 @@ class Posterior final : public State {
         covariance(S);
         if (curvature_.is_kept()) {
             precision(A);
-            if (!can_be_inverse(D, A, S)) return false;
             for (long i = 0; i < D; ++i)  // A is that multiple of I and more
                 if (!(regulariser_ <= 1.000001 * A[i * D + i])) return false;
-            if (!is_definite(blas_, D, A, 1e308)) return false;
+            if (!can_be_inverse(D, A, S) || !is_definite(blas_, D, A, 1e308)) return false;
         }
         const double square = std::min(largest_square(), 1e280);
         if (!is_definite(blas_, D, S, limit / square, shape_.drift > 0)) return false;
@@ -302,13 +301,14 @@ class Posterior final : public State {
         for (long i = 0; i < D; ++i)
             if (!(std::max(reach, 1.0) * std::fabs(now[i]) <= limit)) return false;
         for (long c = 0; c < n_ * k; ++c) {
-            double most = 0;
+            double most = 0, q = shape_.drift * double(c / k);
             for (long i = 0; i < D; ++i) most = std::max(most, reach * std::fabs(P[c * ld + i]));
             if (!(most <= limit && most * std::fabs(h[c]) <= limit)) return false;
-            for (long u = 0; u < n_ * rank; ++u) {
-                const double entry = std::fabs(T[u * lt + c]);
-                if (!(entry <= 1e155 && most * entry <= std::sqrt(limit))) return false;
-            }
+            if (!is_combination(D, Ainv, ld, X + c / k * dp, c % k * d, d, q, P + c * ld))
+                return false;
+            const double largest = std::min(1e155, std::sqrt(limit) / most);
+            for (long u = 0; u < n_ * rank; ++u)
+                if (!(std::fabs(T[u * lt + c]) <= largest)) return false;
         }
         return true;
     }

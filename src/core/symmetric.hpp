@@ -148,6 +148,23 @@ inline bool is_symmetric(const double* M, long n, long stride, bool by_blas) {
     return true;
 }
 
+/// Whether a row (n) is roughly x (d) times the rows of S from `first` on, and q x in these places.
+/// Of S the lower triangle is read.
+inline bool is_combination(long n, const double* S, long ld, const double* x, long first, long d,
+                           double q, const double* row) {
+    for (long i = 0; i < n; ++i) {
+        double sum = i >= first && i < first + d ? q * x[i - first] : 0.0, size = std::fabs(sum);
+        for (long l = 0; l < d; ++l) {
+            const long j = first + l;
+            const double term = x[l] * S[std::max(i, j) * ld + std::min(i, j)];
+            sum += term;
+            size += std::fabs(term);
+        }
+        if (!(std::fabs(row[i] - sum) <= 1e-3 * size + 1e-300)) return false;
+    }
+    return true;
+}
+
 /// Whether positive definite matrices can be each other's inverse, up to rounding and to what a
 /// refresh may have added: each product of their diagonals is then at least 1, and the trace of
 /// their product n.

@@ -18,13 +18,10 @@ from mixable import _validate
 from mixable._mergeable import Mergeable
 from mixable._types import Array
 from mixable.experts import saved_experts
+from mixable.forecasters.base import to_learn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-HEAVY = (
-    1e3  # of the weights of examples: copies learn these, since some may refuse what others take
-)
 
 
 class _Copy(NamedTuple):
@@ -178,8 +175,8 @@ class FreshStarts(Mergeable):
         top = float(gains.max())
         mixed = top + math.log(float(trust @ np.exp(gains - top)))
         alive[-1] = alive[-1]._replace(forecaster=copy.deepcopy(self.expert))
-        if weight > HEAVY:
-            alive = [each._replace(forecaster=copy.deepcopy(each.forecaster)) for each in alive]
+        learners = to_learn([each.forecaster for each in alive], weight)
+        alive = [each._replace(forecaster=f) for each, f in zip(alive, learners, strict=True)]
         # The newborn is the least certain, hence the first to refuse.
         for each in reversed(alive):
             each.forecaster.learn(x, y, weight)

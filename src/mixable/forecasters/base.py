@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
@@ -13,6 +14,7 @@ from mixable._mergeable import Mergeable
 from mixable._types import Array
 
 T = TypeVar("T")
+HEAVY = 1e3  # the weight of an example that some posteriors may refuse, and others not
 
 
 class Parameter(Generic[T]):
@@ -45,6 +47,14 @@ class Parameter(Generic[T]):
 def each(forecast: Callable[[Array], Array], inputs: Array) -> Array:
     """Forecasts of one input (d,), or of each row of a table (n, d)."""
     return np.array([forecast(x) for x in inputs]) if inputs.ndim == 2 else forecast(inputs)
+
+
+def to_learn(experts: list[Any], weight: float) -> list[Any]:
+    """Those who are to learn an example together: of much weight, copies of them.
+
+    Some may refuse what others would take, and then all are to be as they were.
+    """
+    return copy.deepcopy(experts) if weight > HEAVY else experts
 
 
 class Forecaster(Mergeable):

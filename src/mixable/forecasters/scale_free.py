@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from mixable import _validate
 from mixable._types import Array
 from mixable.bounds.scale_free import GROWTH, scale_free_plan
-from mixable.forecasters.base import MulticlassForecaster, each
+from mixable.forecasters.base import MulticlassForecaster, each, to_learn
 from mixable.forecasters.folklore import Folklore
 from mixable.forecasters.structure import refuse_if_too_large
 
@@ -138,9 +138,10 @@ class ScaleFree(MulticlassForecaster):
         log_weights = now.log_weights + weight * np.log(forecasts[:, y])
         # Those not yet born count as predicting what the mixture does: the sum stays what it was.
         log_weights += _log_sum(now.log_weights) - _log_sum(log_weights)
-        for expert in now.experts:
+        experts = to_learn(now.experts, weight)
+        for expert in experts:
             expert.learn(x, y, weight)
-        self._now = now._replace(log_weights=log_weights)
+        self._now = now._replace(experts=experts, log_weights=log_weights)
         self._steps += 1
         return np.asarray(_shares(now.log_weights) @ forecasts)
 
