@@ -98,6 +98,7 @@ class Model : public OneUser {
         check_size(X, n, "X");
         nb::object out = new_array({n, K});
         double* p = data(out);
+        const Crew crew(n > forecaster_->block() ? forecaster_->threads() : 1);
         in_slices(n, [&](long t, long count) {
             forecaster_->run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K);
         });
@@ -347,7 +348,6 @@ class Model : public OneUser {
     /// f(first, count) over n rows without the GIL, with a look for Ctrl-C after each slice.
     template <class F>
     void in_slices(long n, F&& f) {
-        const Crew crew(n > forecaster_->block() ? forecaster_->threads() : 1);
         for (long t = 0; t < n; t += slice_) {
             {
                 WithoutGil without_gil;

@@ -1,10 +1,9 @@
 """What this installation is made of."""
 
-import pytest
 import threadpoolctl
 
-from mixable import _config, _core
-from mixable._config import MOST_THREADS, __version__, one_blas_thread, show_config, usual_threads
+from mixable import _core
+from mixable._config import __version__, one_blas_thread, shared_by, show_config
 
 
 def blas_threads():
@@ -33,37 +32,6 @@ def test_a_bug_report_names_version_build_and_blas(capsys, monkeypatch):
     assert all(line.startswith("BLAS of ") for line in blas)
 
 
-@pytest.mark.parametrize(
-    ("given", "quota", "threads"),
-    [
-        (None, None, MOST_THREADS),
-        ("1", None, 1),
-        ("2,1", None, 2),
-        ("many", None, MOST_THREADS),
-        ("0", None, 1),
-        (None, "250000 100000", 2),
-        (None, "20000 100000", 1),
-        (None, "max 100000", MOST_THREADS),
-        ("64", "6400000 100000", MOST_THREADS),
-    ],
-)
-def test_tables_are_shared_by_the_processors_that_we_may_use(
-    monkeypatch, tmp_path, given, quota, threads
-):
-    monkeypatch.setattr(_config.os, "cpu_count", lambda: 16)
-    monkeypatch.setattr(_config.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    monkeypatch.setattr(_config, "QUOTA", tmp_path / "cpu.max")
-    if quota:
-        (tmp_path / "cpu.max").write_text(quota + "\n")
-    if given is None:
-        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    else:
-        monkeypatch.setenv("OMP_NUM_THREADS", given)
-    assert usual_threads.__wrapped__() == threads
-    monkeypatch.setattr(_config.os, "sched_getaffinity", lambda _: {5}, raising=False)
-    assert usual_threads.__wrapped__() == 1
-
-
 def test_a_faster_build_that_is_not_installed_is_named(capsys, monkeypatch):
     monkeypatch.setattr(_core._cpu, "x86_level", lambda: 4)
     lines = {"v3": "this machine can run the v4 build", "v4": "numpy", "plain": "numpy"}
@@ -71,3 +39,11 @@ def test_a_faster_build_that_is_not_installed_is_named(capsys, monkeypatch):
         monkeypatch.setattr(_core, "_has", lambda build, has=has: build in ("v2", has))
         show_config()
         assert capsys.readouterr().out.splitlines()[2].startswith(line)
+
+
+def test_blas_has_one_thread_while_several_of_ours_share_a_table():
+    with threadpoolctl.threadpool_limits(2):
+        for threads, rows, seen in ((2, 64, 1), (2, 63, 2), (1, 1000, 2)):
+            with shared_by(threads, rows):
+                assert set(blas_threads()) == {seen}
+        assert set(blas_threads()) == {2}

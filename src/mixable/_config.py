@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
+from typing import Any
 
 from mixable import _core
 
 __version__ = version("mixable")
 
 
-MOST_THREADS = 4  # more have too little to do each
-QUOTA = Path("/sys/fs/cgroup/cpu.max")
-
-
-@cache
-def usual_threads() -> int:
-    """Threads for the work on a table: one for each processor we may use, four at most.
-
-    OMP_NUM_THREADS lowers it, as of other libraries. Engines that run several workers set it.
-
-    >>> 1 <= usual_threads() <= 4
-    True
-    """
-    allowed = [float(os.cpu_count() or 1), float(MOST_THREADS)]
-    if hasattr(os, "sched_getaffinity"):
-        allowed.append(len(os.sched_getaffinity(0)))
-    with suppress(OSError, ValueError):  # the quota of a container
-        quota, period = QUOTA.read_text().split()
-        allowed.append(float(quota) / float(period))
-    with suppress(ValueError):  # "4,2" are threads of nested regions
-        allowed.append(float(os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]))
-    return max(1, int(min(allowed)))
+FEW = 64  # rows that are not worth other threads
 
 
 @contextmanager
@@ -45,11 +23,26 @@ def one_blas_thread() -> Iterator[None]:
     >>> with one_blas_thread():
     ...     pass
     """
-    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
+    with _libraries().limit(limits=1):
         yield
+
+
+def shared_by(threads: int, rows: int) -> AbstractContextManager[None]:
+    """For the time of a table that our threads share: those of BLAS would disturb them.
+
+    >>> with shared_by(2, rows=1000):
+    ...     pass
+    """
+    return one_blas_thread() if threads > 1 and rows >= FEW else nullcontext()
+
+
+@cache
+def _libraries() -> Any:
+    """Those with threads of their own; to find them takes milliseconds."""
+    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def show_config() -> None:
@@ -64,8 +57,7 @@ def show_config() -> None:
 
     print(f"mixable {__version__}")
     print(
-        f"core: {_core.isa} build, {_core.vector_width} doubles a vector, "
-        f"{usual_threads()} threads for tables, compiler {_core.compiler}"
+        f"core: {_core.isa} build, {_core.vector_width} doubles a vector, compiler {_core.compiler}"
     )
     if missing := _core.missing_build():
         print(f"this machine can run the {missing} build, which is faster: {_core.ALL_BUILDS}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ class Ensemble(CompiledForecaster):
     views = Parameter["tuple[int, ...] | None"]()
     share = Parameter[float]()
     sleep = Parameter["bool | None"]()
-    threads = Parameter["int | None"]()
+    threads = Parameter[int]()
     scale = Parameter["float | None"]()
 
     _core: Compiled
@@ -65,9 +66,8 @@ class Ensemble(CompiledForecaster):
         members = [name.removesuffix("awake") for name in awake]
         return dict.fromkeys(members, "full")
 
-    @property
-    def _threads(self) -> int:
-        return self.threads or _config.usual_threads()
+    def _sharing(self, rows: int) -> AbstractContextManager[None]:
+        return _config.shared_by(self.threads, rows)
 
     @property
     def _n_experts(self) -> int:
@@ -227,7 +227,7 @@ def checked_options(
     views: Iterable[int] | None,
     share: float,
     sleep: bool | None,
-    threads: int | None,
+    threads: int,
     scale: float | None,
 ) -> dict[str, object]:
     """Check the parameters that all ensembles have."""
@@ -237,6 +237,6 @@ def checked_options(
         "views": views,
         "share": _validate.real(share, "share", least=0, most=0.5),
         "sleep": None if sleep is None else _validate.flag(sleep, "sleep"),
-        "threads": None if threads is None else _validate.count(threads, "threads"),
+        "threads": _validate.count(threads, "threads"),
         "scale": None if scale is None else _validate.scale(scale, "scale"),
     }

@@ -42,7 +42,7 @@ class Design:
         *,
         standardize: bool = True,
         intercept: bool = True,
-        threads: int | None = None,
+        threads: int = 1,
         kernel: KernelPlan | None = None,
         structure: str | None = None,
         effort: str = "auto",
@@ -83,7 +83,7 @@ class Design:
         *,
         standardize: bool = True,
         intercept: bool = True,
-        threads: int | None = None,
+        threads: int = 1,
         kernel: KernelPlan | None = None,
         effort: str = "auto",
     ) -> Design:
