@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
+#include "blas_threads.hpp"
 #include "core/making.hpp"
 
 namespace MIXABLE_ISA {
@@ -30,6 +31,7 @@ inline const Blas& scipy_blas() {
         b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
         b.dpotrf = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotrf"));
         b.dpotri = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotri"));
+        BlasThreads::find(nb::cast<std::string>(blas_module.attr("__file__")).c_str());
         blas = b;
     }
     return blas;

@@ -27,7 +27,8 @@ class Model : public OneUser {
 
     Model(Model&&) = delete;  // nor copied
     explicit Model(std::unique_ptr<AnyForecaster<Outcome>> forecaster)
-        : forecaster_(std::move(forecaster)),
+        : OneUser(forecaster->cost() > least_for_blas && forecaster->cost() < much_for_blas),
+          forecaster_(std::move(forecaster)),
           block_(Arena::of(forecaster_.get())),
           d_(forecaster_->row_length()),
           outputs_(forecaster_->outputs()),
@@ -98,7 +99,9 @@ class Model : public OneUser {
         check_size(X, n, "X");
         nb::object out = new_array({n, K});
         double* p = data(out);
-        const Crew crew(n > forecaster_->block() ? forecaster_->threads() : 1);
+        const long threads = threads_for(n);
+        const BlasThreads::One one_blas_thread(threads > 1);
+        const Crew crew(threads);
         in_slices(n, [&](long t, long count) {
             forecaster_->run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K);
         });
@@ -337,6 +340,13 @@ class Model : public OneUser {
         throw nb::value_error(text);
     }
 
+    /// Threads that share a table of n rows.
+    long threads_for(long n) const {
+        if (n <= forecaster_->block()) return 1;
+        if (const long threads = forecaster_->threads()) return threads;
+        return forecaster_->cost() > least_to_share ? BlasThreads::usual() : 1;
+    }
+
     long D() const { return forecaster_->predictions() * forecaster_->features(); }
 
     /// Rows between two looks for Ctrl-C: some 10 ms of work, in whole blocks.
@@ -364,6 +374,10 @@ class Model : public OneUser {
         WithoutGil without_gil;
         f();
     }
+
+    // Multiplications of a step from which on BLAS may use its threads, from which on it gains by
+    // them, and from which on it pays to share a table if nobody has said so.
+    static constexpr double least_for_blas = 4e3, much_for_blas = 1e7, least_to_share = 5e5;
 
     std::unique_ptr<AnyForecaster<Outcome>> forecaster_;
     Block block_;   // where it is, if it is small

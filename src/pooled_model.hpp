@@ -20,7 +20,8 @@ class JudgeModel : public ModelOf<Judge> {
 class PooledModel {
    public:
     /// An expert is (Scaler, Landmarks or None, amplitude of their features, whether the inputs
-    /// stand beside them, AutoGAF), or (Scaler, Shapes, Sparse). `threads` may share tables.
+    /// stand beside them, AutoGAF), or (Scaler, Shapes, Sparse). `threads` may share tables; 0: as
+    /// many as are usual.
     PooledModel(const nb::list& experts, const nb::object& judge, long threads)
         : owners_(nb::make_tuple(experts, judge)),
           judge_(nb::cast<JudgeModel&>(judge)),
@@ -171,7 +172,9 @@ class PooledModel {
     void in_chunks(const Records& records, F&& f) {
         const long n = records.n;
         std::vector<Record> next(std::size_t(std::min(n, pooled_->most_rows())));
-        const Crew crew(n >= PoolExpert::block ? threads_ : 1);
+        const long threads = threads_ ? threads_ : BlasThreads::usual();
+        const BlasThreads::One one_blas_thread(true);
+        const Crew crew(n >= PoolExpert::block ? threads : 1);
         for (long t = 0; t < n;) {
             {
                 WithoutGil without_gil;

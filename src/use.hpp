@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "blas_threads.hpp"
 #include "gil.hpp"
 
 namespace MIXABLE_ISA {
@@ -18,7 +19,8 @@ class OneUser {
    public:
     /// Forecasts wait for each other; everything else needs the model to itself.
     struct Use {
-        explicit Use(OneUser& model, Job job = Job::other) : model(model) {
+        explicit Use(OneUser& model, Job job = Job::other)
+            : model(model), one_blas_thread_(model.wants_one_blas_thread_) {
             const std::thread::id me = std::this_thread::get_id();
             for (std::thread::id user;
                  (user = model.user_.load(std::memory_order_acquire)) != std::thread::id();) {
@@ -43,9 +45,17 @@ class OneUser {
         }
         ~Use() { model.user_.store({}, std::memory_order_release); }
         OneUser& model;
+
+       private:
+        const BlasThreads::One one_blas_thread_;
     };
 
+   protected:
+    explicit OneUser(bool wants_one_blas_thread = false)
+        : wants_one_blas_thread_(wants_one_blas_thread) {}
+
    private:
+    const bool wants_one_blas_thread_;
     std::atomic<std::thread::id> user_{};  // the thread in a call of this model, if there is one
     std::atomic<bool> predicts_{false};    // what it does
 };

@@ -3,7 +3,7 @@
 import threadpoolctl
 
 from mixable import _core
-from mixable._config import __version__, one_blas_thread, shared_by, show_config
+from mixable._config import __version__, one_blas_thread, show_config
 
 
 def blas_threads():
@@ -39,11 +39,3 @@ def test_a_faster_build_that_is_not_installed_is_named(capsys, monkeypatch):
         monkeypatch.setattr(_core, "_has", lambda build, has=has: build in ("v2", has))
         show_config()
         assert capsys.readouterr().out.splitlines()[2].startswith(line)
-
-
-def test_blas_has_one_thread_while_several_of_ours_share_a_table():
-    with threadpoolctl.threadpool_limits(2):
-        for threads, rows, seen in ((2, 64, 1), (2, 63, 2), (1, 1000, 2)):
-            with shared_by(threads, rows):
-                assert set(blas_threads()) == {seen}
-        assert set(blas_threads()) == {2}

@@ -33,7 +33,7 @@ class AnyForecaster : public Packed {
     /// The largest |x|^2 that can be learned from.
     virtual double largest_square() const = 0;
     virtual long steps() const = 0;
-    /// Threads that may share the work on a table.
+    /// Threads that may share the work on a table; 0: as many as are usual.
     virtual long threads() const { return 1; }
 
     /// The forecast p (outputs) for input x. The reading is kept: to learn the same x next costs

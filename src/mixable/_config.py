@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -11,9 +11,6 @@ from typing import Any
 from mixable import _core
 
 __version__ = version("mixable")
-
-
-FEW = 64  # rows that are not worth other threads
 
 
 @contextmanager
@@ -25,15 +22,6 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _libraries().limit(limits=1):
         yield
-
-
-def shared_by(threads: int, rows: int) -> AbstractContextManager[None]:
-    """For the time of a table that our threads share: those of BLAS would disturb them.
-
-    >>> with shared_by(2, rows=1000):
-    ...     pass
-    """
-    return one_blas_thread() if threads > 1 and rows >= FEW else nullcontext()
 
 
 @cache

@@ -6,13 +6,14 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from streams import logistic_stream
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mixable import GAF, AutoGAF, GAFClassifier
-from mixable._config import one_blas_thread
 
 
 def test_the_first_models_may_be_made_in_several_threads():
@@ -104,21 +105,75 @@ except KeyboardInterrupt:
     assert time.monotonic() - start < 5
 
 
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor has no work for two threads")
-@pytest.mark.parametrize(
-    "make", [lambda n: GAFClassifier(n_jobs=n), lambda n: AutoGAF(8, 3, threads=n)]
+two_processors = pytest.mark.skipif(
+    (os.cpu_count() or 1) < 2, reason="one processor has no work for two threads"
 )
-def test_two_threads_share_a_table(make):
-    """The processor time of others than the thread that calls; BLAS has one thread."""
-    X, y = logistic_stream(1500, 8, 3)
-    shares = {}
-    for threads in (1, 2):
+
+
+@two_processors
+@pytest.mark.parametrize(
+    ("make", "d", "K", "usual"),
+    [
+        (lambda n: GAFClassifier(n_jobs=n), 8, 3, True),
+        (lambda n: AutoGAF(8, 3, threads=n), 8, 3, False),  # has too little to do
+        (lambda n: AutoGAF(60, 10, threads=n), 60, 10, True),
+    ],
+)
+def test_a_table_is_shared_by_as_many_threads_as_were_asked_for_or_blas_has(make, d, K, usual):
+    """The share of others than the calling thread in the processor time; the bits are the same."""
+    X, y = logistic_stream(1500, d, K)
+    forecasts = []
+    cases = [(1, 2, False), (2, 1, True), (None, 1, False), (None, 2, usual)]
+    for threads, of_blas, shared in cases:
         model = make(threads)
         run = getattr(model, "prequential", None) or model.run
-        with one_blas_thread():
+        with threadpool_limits(of_blas):
             run(X[:200], y[:200])
+            time.sleep(0.2)  # for as long, threads of BLAS that had work before wait by spinning
             everyone, own = time.process_time(), time.thread_time()
-            run(X, y)
+            forecasts.append(run(X, y))
             everyone, own = time.process_time() - everyone, time.thread_time() - own
-        shares[threads] = (everyone - own) / everyone
-    assert shares[1] < 0.02 < 0.05 < shares[2], shares
+        part = (everyone - own) / everyone
+        assert part > 0.05 if shared else part < 0.02, (threads, of_blas, part)
+    assert all(np.array_equal(p, forecasts[0]) for p in forecasts)
+
+
+def threads_of_blas():
+    """How many SciPy's BLAS has; NumPy's, if that is another one, keeps its own."""
+    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be asked
+
+    found = [each for each in threadpool_info() if each["user_api"] == "blas"]
+    if any(each["internal_api"] != "openblas" for each in found):
+        pytest.skip("only OpenBLAS is told how many threads to use")
+    return min(each["num_threads"] for each in found)
+
+
+@pytest.mark.parametrize(
+    ("make", "d", "K", "seen"),
+    [
+        (lambda: GAFClassifier(), 8, 3, 1),
+        (lambda: AutoGAF(8, 3, threads=1), 8, 3, 1),
+        (lambda: GAF(150, 10), 150, 10, 2),  # has enough to do for the threads of BLAS
+    ],
+)
+def test_blas_has_one_thread_while_a_small_model_learns_and_those_before_afterwards(
+    make, d, K, seen
+):
+    X, y = logistic_stream(40_000 // d, d, K)
+    model, other = make(), make()
+    run = getattr(model, "prequential", None) or model.run
+    with threadpool_limits(2):
+        if threads_of_blas() < 2:
+            pytest.skip("this BLAS has one thread only")
+        thread = threading.Thread(target=run, args=(X, y))
+        thread.start()
+        during = set()
+        while thread.is_alive():
+            during.add(threads_of_blas())
+            with suppress(RuntimeError):  # it is being used
+                (getattr(model, "predict_proba", None) or model.predict)(X[:1])
+            (getattr(other, "prequential", None) or other.run)(X[:2], y[:2])
+        thread.join()
+        assert seen in during
+        assert seen == 1 or during == {2}
+        assert threads_of_blas() == 2

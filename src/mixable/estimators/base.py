@@ -58,10 +58,10 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         return self.n_components, self.gamma, self.method
 
     @property
-    def _threads(self) -> int:
+    def _threads(self) -> int | None:
         if self.n_jobs is not None and not isinstance(self.n_jobs, numbers.Integral):
             raise TypeError(f"n_jobs must be None or an integer, got {self.n_jobs!r:.80}")
-        return int(effective_n_jobs(self.n_jobs))
+        return None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
     def _checked_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them; where they are refused, what to do next."""

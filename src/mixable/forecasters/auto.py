@@ -61,7 +61,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         Whether posteriors with negligible trust are put to sleep, to save time; see Notes. None:
         only those that cost much.
     threads
-        Threads that share the tables of `run`. Single steps use one.
+        Threads that share tables. None: as many as BLAS has, up to four, if a step is long.
     scale
         The mean square of the inputs. None: that of the non-zero entries of the first input that is
         not zero. Multiplying all inputs by a constant then changes nothing. (Should the median of
@@ -142,7 +142,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         guard: float | str | None = "auto",
         share: float = 1e-3,
         sleep: bool | None = None,
-        threads: int = 1,
+        threads: int | None = None,
         scale: float | None = None,
         mu: float = 1e-6,
         integrator: integrals.Integrator | str | None = None,
@@ -187,7 +187,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             self.scale or 0.0,
             self.share,
             self.sleep,
-            self.threads,
+            self.threads or 0,
             integrals.ladder(integrator or integrals.Pairwise(), K, self.seed),
             self._n_views,
             self._choice.rates,
@@ -249,7 +249,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         bound: float,
         max_radius: float,
         constants: str = "paper",
-        threads: int = 1,
+        threads: int | None = None,
         integrator: integrals.Integrator | str | None = None,
     ) -> AutoGAF:
         """Return the mixture of the paper's forecasters for doubling radii of the comparator.

@@ -111,7 +111,7 @@ class AutoRidge(Ensemble):
         views: Iterable[int] | None = None,
         share: float = 1e-3,
         sleep: bool = True,
-        threads: int = 1,
+        threads: int | None = None,
         scale: float | None = None,
     ) -> None:
         self._parameters = {
@@ -136,7 +136,7 @@ class AutoRidge(Ensemble):
             self.scale or 0.0,
             self.share,
             bool(self.sleep),
-            self.threads,
+            self.threads or 0,
             self._n_views,
         )
         self._say_if_slow()
@@ -223,9 +223,7 @@ class AutoRidge(Ensemble):
     ) -> tuple[Array, Array]:
         """The same, and the standard deviations (n,)."""
         X = _validate.table(X, self._row_length)
-        targets, weights = _validate.targets(y, len(X)), _validate.weights(weight, len(X))
-        with self._sharing(len(X)):
-            out = self._core.run(X, targets, weights)
+        out = self._core.run(X, _validate.targets(y, len(X)), _validate.weights(weight, len(X)))
         return np.ascontiguousarray(out[:, 0]), np.ascontiguousarray(out[:, 1])
 
     @property

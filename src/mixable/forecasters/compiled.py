@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
 import numpy as np
@@ -55,10 +54,6 @@ class CompiledForecaster(Forecaster):
 
     def _largest_square(self) -> float:
         return self._core.largest_square
-
-    def _sharing(self, rows: int) -> AbstractContextManager[None]:
-        """For the time in which a table of so many rows is learned."""
-        return nullcontext()
 
     def _grow(self, **sizes: int) -> None:
         """Let a larger core adopt what was learned, then become that forecaster."""
@@ -134,9 +129,7 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
         """
         X = _validate.table(X, self._row_length)
         labels = _validate.labels(y, self.n_classes, len(X))
-        weights = _validate.weights(weight, len(X))
-        with self._sharing(len(X)):
-            return self._core.run(X, labels, weights)
+        return self._core.run(X, labels, _validate.weights(weight, len(X)))
 
     @property
     def coef(self) -> Array:

@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixable import _config, _core, _validate
+from mixable import _core, _validate
 from mixable._types import Array, Truths
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledForecaster
@@ -37,7 +36,7 @@ class Ensemble(CompiledForecaster):
     views = Parameter["tuple[int, ...] | None"]()
     share = Parameter[float]()
     sleep = Parameter["bool | None"]()
-    threads = Parameter[int]()
+    threads = Parameter["int | None"]()
     scale = Parameter["float | None"]()
 
     _core: Compiled
@@ -65,9 +64,6 @@ class Ensemble(CompiledForecaster):
         awake = [name for name, value in state.items() if name.endswith(".awake") and value]
         members = [name.removesuffix("awake") for name in awake]
         return dict.fromkeys(members, "full")
-
-    def _sharing(self, rows: int) -> AbstractContextManager[None]:
-        return _config.shared_by(self.threads, rows)
 
     @property
     def _n_experts(self) -> int:
@@ -227,7 +223,7 @@ def checked_options(
     views: Iterable[int] | None,
     share: float,
     sleep: bool | None,
-    threads: int,
+    threads: int | None,
     scale: float | None,
 ) -> dict[str, object]:
     """Check the parameters that all ensembles have."""
@@ -237,6 +233,6 @@ def checked_options(
         "views": views,
         "share": _validate.real(share, "share", least=0, most=0.5),
         "sleep": None if sleep is None else _validate.flag(sleep, "sleep"),
-        "threads": _validate.count(threads, "threads"),
+        "threads": None if threads is None else _validate.count(threads, "threads"),
         "scale": None if scale is None else _validate.scale(scale, "scale"),
     }

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core, _validate
-from mixable._config import shared_by
 from mixable._types import Array
 from mixable.experts import Experts
 from mixable.kernels import Nystroem
@@ -42,8 +41,8 @@ class Plan(Protocol):
         """What each expert is called."""
 
     @property
-    def threads(self) -> int:
-        """Threads that share a table."""
+    def threads(self) -> int | None:
+        """Threads that share a table; None: as many as are usual."""
 
     @property
     def least_gain(self) -> float:
@@ -123,9 +122,7 @@ class Blend(Experts):
 
     def predict(self, x: Records) -> Array:
         """Probabilities (n_classes,) of a record; of a table, a row each."""
-        numbers = numbers_of(x)
-        with shared_by(self.design.threads, len(numbers)):
-            p = self._compiled().predict(numbers, sparse_of(x))
+        p = self._compiled().predict(numbers_of(x), sparse_of(x))
         return p[0] if x.ndim == 1 else p
 
     def learn(self, x: Records, y: int, weight: float = 1.0) -> None:
@@ -153,8 +150,7 @@ class Blend(Experts):
     def _run_part(self, X: Records, y: NDArray[np.int_], weight: Array | None) -> Array:
         numbers, before = numbers_of(X), self.steps
         try:
-            with shared_by(self.design.threads, len(numbers)):
-                return self._compiled().run(numbers, sparse_of(X), y, weight)
+            return self._compiled().run(numbers, sparse_of(X), y, weight)
         finally:  # also Ctrl-C, and a record that is refused
             self._keep(numbers[: self.steps - before], before, weight)
 
@@ -206,7 +202,7 @@ class Blend(Experts):
         if self._pooled is None:
             pairs = zip(self.inputs, self.experts, strict=True)
             experts = [_parts(inputs, expert) for inputs, expert in pairs]
-            self._pooled = _core.Pooled(experts, self._core, self.design.threads)
+            self._pooled = _core.Pooled(experts, self._core, self.design.threads or 0)
         return self._pooled
 
     def _grow(self, how: str, *arguments: int) -> None:

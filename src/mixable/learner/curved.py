@@ -67,7 +67,7 @@ def design_of_numbers(
     kernel: str | None,
     features: tuple[Any, Any, Any],
     effort: str = "auto",
-    threads: int = 1,
+    threads: int | None = None,
     standardize: bool = True,
     intercept: bool = True,
 ) -> Design:

@@ -42,7 +42,7 @@ class Design:
         *,
         standardize: bool = True,
         intercept: bool = True,
-        threads: int = 1,
+        threads: int | None = None,
         kernel: KernelPlan | None = None,
         structure: str | None = None,
         effort: str = "auto",
@@ -83,7 +83,7 @@ class Design:
         *,
         standardize: bool = True,
         intercept: bool = True,
-        threads: int = 1,
+        threads: int | None = None,
         kernel: KernelPlan | None = None,
         effort: str = "auto",
     ) -> Design:

@@ -48,10 +48,10 @@ class PooledDesign(Design):
         return 0.05 if isinstance(self.parts[0], ShapeDesign) else 0.005
 
     @property
-    def threads(self) -> int:
-        """Threads that share a table."""
+    def threads(self) -> int | None:
+        """Threads that share a table; None: as many as are usual."""
         of_mixtures = [part.parameters for part in self.parts if isinstance(part, Design)]
-        return next((each["threads"] for each in of_mixtures if "threads" in each), 1)
+        return next((each["threads"] for each in of_mixtures if "threads" in each), None)
 
     @property
     def takes_features(self) -> bool:
@@ -132,7 +132,7 @@ def design_of_classes(
     features: tuple[Any, Any, Any] = (200, None, "nystroem"),
     structure: str | None = None,
     effort: str = "auto",
-    threads: int = 1,
+    threads: int | None = None,
     standardize: bool = True,
     intercept: bool = True,
 ) -> Design:
