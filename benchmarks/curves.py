@@ -84,12 +84,13 @@ def rbf():
 
 def peers():
     """The time of the default beside that of others, on the clock, each on the same rows."""
-    from river import forest
-    from structures import vowpal_wabbit
-
     python = sys.argv[2] if len(sys.argv) > 2 else sys.executable
     command = [python, "-W", "ignore", __file__, "rbf"]
     lines = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.split()
+
+    from river import forest
+    from structures import vowpal_wabbit  # sets the number of threads of what is started later
+
     clock = time.perf_counter
     head("us", "over VW", "one thread over VW", *(f"{it} over it" for it in ("rbf", "AMF", "ARF")))
     for (name, X, y), kernels in zip(streams(), map(float, lines), strict=True):

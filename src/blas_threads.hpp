@@ -2,26 +2,29 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <string>
 
 namespace MIXABLE_ISA {
 
-/// Asks OpenBLAS for fewer threads while calls are under way. Of another BLAS it knows nothing, and
-/// leaves it as it is. To be used with Python's lock.
+/// Asks OpenBLAS for fewer threads while calls are under way: for the whole process, since it has
+/// no other way. Of another BLAS it knows nothing, and leaves it as it is. To be used with Python's
+/// lock.
 class BlasThreads {
    public:
     /// Looks for OpenBLAS among what the library at `path` needs.
     static void find(const char* path) {
         void* library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-        if (!library) return;
+        if (!library || get_) return;
         for (const std::string name : {"scipy_openblas", "openblas"}) {
             void* get = dlsym(library, (name + "_get_num_threads").c_str());
             void* set = dlsym(library, (name + "_set_num_threads").c_str());
             if (!get || !set) continue;
             get_ = reinterpret_cast<int (*)()>(get);
             set_ = reinterpret_cast<void (*)(int)>(set);
+            pthread_atfork(nullptr, nullptr, forget_other_users);
             return;
         }
     }
@@ -29,19 +32,22 @@ class BlasThreads {
     /// More have too little to do each.
     static long usual() {
         if (!get_) return 1;
-        return std::min(users_ > 0 ? before_ : get_(), 4);
+        return std::min(is_limited_ ? before_ : get_(), 4);
     }
 
     /// While it lives, BLAS has one thread, if that is `wanted`.
     class One {
        public:
         explicit One(bool wanted) : counts_(wanted && get_) {
-            if (!counts_ || users_++ > 0) return;
+            if (!counts_ || users_++ > 0 || is_limited_) return;
             before_ = get_();
-            if (before_ > 1) set_(1);
+            is_limited_ = before_ > 1;
+            if (is_limited_) set_(1);
         }
         ~One() {
-            if (counts_ && --users_ == 0 && before_ > 1) set_(before_);
+            if (!counts_ || users_ == 0 || --users_ > 0 || !is_limited_) return;
+            is_limited_ = false;
+            if (get_() == 1) set_(before_);  // unless someone else has changed it meanwhile
         }
         One(const One&) = delete;
         One& operator=(const One&) = delete;
@@ -51,10 +57,15 @@ class BlasThreads {
     };
 
    private:
+    /// In a forked process the calls of other threads are gone. BLAS gets its threads back after
+    /// the next of ours.
+    static void forget_other_users() { users_ = 0; }
+
     static inline int (*get_)() = nullptr;
     static inline void (*set_)(int) = nullptr;
     static inline long users_ = 0;
-    static inline int before_ = 1;  // threads that it had when the first of the users came
+    static inline bool is_limited_ = false;
+    static inline int before_ = 1;  // threads that it had when it was limited
 };
 
 }  // namespace MIXABLE_ISA

@@ -31,7 +31,8 @@ inline const Blas& scipy_blas() {
         b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
         b.dpotrf = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotrf"));
         b.dpotri = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotri"));
-        BlasThreads::find(nb::cast<std::string>(blas_module.attr("__file__")).c_str());
+        std::string path;
+        if (nb::try_cast(blas_module.attr("__file__"), path)) BlasThreads::find(path.c_str());
         blas = b;
     }
     return blas;

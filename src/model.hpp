@@ -12,6 +12,7 @@
 #include "core/follow.hpp"
 #include "core/parallel.hpp"
 #include "saved.hpp"
+#include "sharing.hpp"
 #include "use.hpp"
 
 namespace MIXABLE_ISA {
@@ -27,7 +28,7 @@ class Model : public OneUser {
 
     Model(Model&&) = delete;  // nor copied
     explicit Model(std::unique_ptr<AnyForecaster<Outcome>> forecaster)
-        : OneUser(forecaster->cost() > least_for_blas && forecaster->cost() < much_for_blas),
+        : OneUser(is_disturbed_by_threads_of_blas(*forecaster)),
           forecaster_(std::move(forecaster)),
           block_(Arena::of(forecaster_.get())),
           d_(forecaster_->row_length()),
@@ -99,9 +100,7 @@ class Model : public OneUser {
         check_size(X, n, "X");
         nb::object out = new_array({n, K});
         double* p = data(out);
-        const long threads = threads_for(n);
-        const BlasThreads::One one_blas_thread(threads > 1);
-        const Crew crew(threads);
+        const Crew crew(threads_for(*forecaster_, n));
         in_slices(n, [&](long t, long count) {
             forecaster_->run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K);
         });
@@ -111,8 +110,7 @@ class Model : public OneUser {
 
     /// (P, done, reason): rows of X (n, features), NaN for what is missing, scaled and predicted
     /// one after the other; those with a label y >= 0 are learned before the next. The bits do not
-    /// depend on how rows are spread over calls. Stops before the first row that is refused, and
-    /// says why.
+    /// depend on how rows are spread over calls. Stops before a row that is refused: `reason`.
     [[gnu::noinline]] nb::tuple follow(Scaler& scaler, nb::handle X_, nb::handle y_) {
         Use use(*this);
         const double* X = checked(X_, 2);
@@ -165,9 +163,8 @@ class Model : public OneUser {
 
     nb::object mean() {
         Use use(*this);
-        nb::object out = new_array({forecaster_->predictions(), forecaster_->features()});
-        forecaster_->mean(data(out));
-        return out;
+        return filled({forecaster_->predictions(), forecaster_->features()},
+                      [&](double* out) { forecaster_->mean(out); });
     }
 
     nb::object precision() {
@@ -340,13 +337,6 @@ class Model : public OneUser {
         throw nb::value_error(text);
     }
 
-    /// Threads that share a table of n rows.
-    long threads_for(long n) const {
-        if (n <= forecaster_->block()) return 1;
-        if (const long threads = forecaster_->threads()) return threads;
-        return forecaster_->cost() > least_to_share ? BlasThreads::usual() : 1;
-    }
-
     long D() const { return forecaster_->predictions() * forecaster_->features(); }
 
     /// Rows between two looks for Ctrl-C: some 10 ms of work, in whole blocks.
@@ -374,10 +364,6 @@ class Model : public OneUser {
         WithoutGil without_gil;
         f();
     }
-
-    // Multiplications of a step from which on BLAS may use its threads, from which on it gains by
-    // them, and from which on it pays to share a table if nobody has said so.
-    static constexpr double least_for_blas = 4e3, much_for_blas = 1e7, least_to_share = 5e5;
 
     std::unique_ptr<AnyForecaster<Outcome>> forecaster_;
     Block block_;   // where it is, if it is small

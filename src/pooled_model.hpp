@@ -173,7 +173,6 @@ class PooledModel {
         const long n = records.n;
         std::vector<Record> next(std::size_t(std::min(n, pooled_->most_rows())));
         const long threads = threads_ ? threads_ : BlasThreads::usual();
-        const BlasThreads::One one_blas_thread(true);
         const Crew crew(n >= PoolExpert::block ? threads : 1);
         for (long t = 0; t < n;) {
             {

@@ -89,7 +89,7 @@ def grid(rng: Rng, n: int) -> dict[str, Any]:
     if rng.random() < 0.2:
         out["scale"] = parameter(rng, 1.0)
     if rng.random() < 0.2:
-        out["threads"] = pick(rng, 1, 2, 3, 0, 10**6, "2")
+        out["threads"] = pick(rng, 1, 2, 3, None, 0, 10**6, "2")
     if rng.random() < 0.2:
         out["sleep"] = pick(rng, True, False, 1, None)
     return out

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed, parallel_config
 from streams import logistic_stream
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -117,18 +118,19 @@ two_processors = pytest.mark.skipif(
         (lambda n: GAFClassifier(n_jobs=n), 8, 3, True),
         (lambda n: AutoGAF(8, 3, threads=n), 8, 3, False),  # has too little to do
         (lambda n: AutoGAF(60, 10, threads=n), 60, 10, True),
+        (lambda n: AutoGAF(50, 10, structure="full", threads=n), 50, 10, True),
     ],
 )
 def test_a_table_is_shared_by_as_many_threads_as_were_asked_for_or_blas_has(make, d, K, usual):
     """The share of others than the calling thread in the processor time; the bits are the same."""
-    X, y = logistic_stream(1500, d, K)
+    X, y = logistic_stream(1500 if d != 50 else 200, d, K)
     forecasts = []
     cases = [(1, 2, False), (2, 1, True), (None, 1, False), (None, 2, usual)]
     for threads, of_blas, shared in cases:
         model = make(threads)
         run = getattr(model, "prequential", None) or model.run
         with threadpool_limits(of_blas):
-            run(X[:200], y[:200])
+            run(X[:5], y[:5])
             time.sleep(0.2)  # for as long, threads of BLAS that had work before wait by spinning
             everyone, own = time.process_time(), time.thread_time()
             forecasts.append(run(X, y))
@@ -177,3 +179,42 @@ def test_blas_has_one_thread_while_a_small_model_learns_and_those_before_afterwa
         assert seen in during
         assert seen == 1 or during == {2}
         assert threads_of_blas() == 2
+
+
+def test_joblibs_workers_have_one_thread_each():
+    def threads():
+        return GAFClassifier()._threads
+
+    assert threads() is None
+    assert GAFClassifier(n_jobs=2)._threads == 2
+    with parallel_config("threading", n_jobs=2):
+        assert threads() == 2
+    assert Parallel(n_jobs=2, backend="threading")(delayed(threads)() for _ in range(2)) == [1, 1]
+
+
+def test_a_forked_process_has_the_threads_of_blas_again():
+    code = """
+import os, sys, threading, warnings
+warnings.simplefilter("ignore")  # Python 3.12 and later advise against forks among threads
+import numpy as np
+from mixable import AutoGAF
+from threadpoolctl import threadpool_info, threadpool_limits
+import scipy.linalg.cython_blas
+
+def seen():
+    return min(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+
+X, y = np.random.default_rng(0).normal(size=(60_000, 20)), np.arange(60_000) % 3
+threadpool_limits(2)
+before = seen()
+thread = threading.Thread(target=AutoGAF(20, 3).run, args=(X, y))
+thread.start()
+while thread.is_alive() and seen() == before > 1:
+    pass
+child = os.fork()
+if child == 0:
+    AutoGAF(20, 3).learn(X[0], 0)
+    os._exit(0 if seen() == before else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

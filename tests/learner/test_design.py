@@ -71,6 +71,7 @@ def test_a_saved_design_is_checked():
         ({"parameters": {"evil": 1}}, "does not have the parameters"),
         ({"kernel": "rbf"}, "kernel must be None or a KernelPlan"),
         ({"standardize": "yes"}, "standardize must be True or False"),
+        ({"kind": AutoGAF, "parameters": {"threads": "2"}}, "threads must be an integer"),
     ):
         with pytest.raises(TypeError, match=message):
             Design.__new__(Design).__setstate__({**vars(design), **change})

@@ -10,6 +10,8 @@ from streams import share
 
 import mixable as mx
 from mixable import merge, river
+from mixable.learner.pooled import design_of_classes
+from mixable.streaming.model import StreamModel
 
 NAMES = np.array(["x", "y", "z"])[Y]
 
@@ -58,6 +60,20 @@ def test_a_model_of_one_label_is_merged():
     assert p[:, 0].mean() > q[:, 0].mean() - 0.05
     same = [mx.GAFClassifier(kernel=None).partial_fit(X[rows], NAMES[rows]) for _ in range(2)]
     assert merge(same).classes_.tolist() == ["x"]
+
+
+def test_models_of_streams_may_differ_in_threads_but_in_nothing_else():
+    def model(threads, lam=None):
+        free = {"lam": lam, "beta": None, "alpha": None, "drift": None}
+        made = StreamModel(design_of_classes(None, free, kernel=None, threads=threads))
+        for row, label in zip(X[:80].tolist(), NAMES[:80], strict=True):
+            made.learn_one(dict(zip("abcd", row, strict=True)), str(label))
+        return made
+
+    merged = merge([model(1), model(None)])
+    assert merged._steps == 160
+    with pytest.raises(ValueError, match="design is"):
+        merge([model(1), model(1, lam=3.0)])
 
 
 def test_columns_must_be_the_same():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, estimator_html_repr, shuffle
@@ -61,7 +62,10 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
     def _threads(self) -> int | None:
         if self.n_jobs is not None and not isinstance(self.n_jobs, numbers.Integral):
             raise TypeError(f"n_jobs must be None or an integer, got {self.n_jobs!r:.80}")
-        return None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
+        threads = int(effective_n_jobs(self.n_jobs))
+        # Several workers of joblib have the processors to themselves.
+        is_free = threads == 1 and not get_active_backend()[0].nesting_level
+        return None if self.n_jobs is None and is_free else threads
 
     def _checked_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them; where they are refused, what to do next."""

@@ -54,8 +54,8 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         Whether to add a constant feature. Without one, standardised features are still measured
         from their means: then `intercept_` says what that amounts to.
     n_jobs
-        Threads that share whole tables, as scikit-learn counts them. None: as many as BLAS has, up
-        to four. Forecasts do not depend on it.
+        Threads that share whole tables, as scikit-learn counts them. None: as many as OpenBLAS has,
+        up to four. Forecasts do not depend on it.
     kernel
         "auto" pools a linear forecaster with curved ones (three with kernel features, one with
         bins, one with leaves of random trees), unless a parameter above is given or the effort is

@@ -61,7 +61,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         Whether posteriors with negligible trust are put to sleep, to save time; see Notes. None:
         only those that cost much.
     threads
-        Threads that share tables. None: as many as BLAS has, up to four, if a step is long.
+        Threads that share tables of `run`. None: as many as OpenBLAS has, up to four, if it pays.
     scale
         The mean square of the inputs. None: that of the non-zero entries of the first input that is
         not zero. Multiplying all inputs by a constant then changes nothing. (Should the median of

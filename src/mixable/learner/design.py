@@ -159,6 +159,8 @@ class Design:
             raise TypeError(f"{kind.__name__} does not have the parameters {parameters!r:.80}")
         if not (kernel is None or isinstance(kernel, KernelPlan)):
             raise TypeError(f"kernel must be None or a KernelPlan, got {kernel!r:.80}")
+        if parameters.get("threads") is not None:
+            _validate.count(parameters["threads"], "threads")
         flags = {"standardize": state["standardize"], "intercept": state["intercept"]}
         self.__init__(kind, parameters, kernel=kernel, **flags)  # type: ignore[misc]
 

@@ -197,10 +197,23 @@ def _parameters(model: Any) -> dict[str, str]:
         forecasters.refuse_if_it_keeps_examples(model)
         raise TypeError(f"{type(model).__name__} cannot be merged: it is no model of this library")
     return {
-        name: json.dumps(encode(value, {}, name))
+        name: json.dumps(_without_threads(encode(value, {}, name)))
         for name, value in parameters.items()
         if name not in ("threads", "n_jobs", "verbose")  # forecasts do not depend on them
     }
+
+
+def _without_threads(value: Any) -> Any:
+    """What was encoded, without the threads of designs."""
+    if isinstance(value, list):
+        return [_without_threads(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("object") == "Design":
+        state = dict(value["state"]["dict"])
+        pairs = [pair for pair in state["parameters"]["dict"] if pair[0] != "threads"]
+        return {**state, "parameters": pairs, "object": "Design"}
+    return {name: _without_threads(each) for name, each in value.items()}
 
 
 def _scores(onto: Scores | None, terms: list[Scores], base: Scores | None) -> Scores:
