@@ -3,6 +3,7 @@
 There is one BLAS thread, since the tests' matrices are small.
 """
 
+import gc
 import importlib
 import os
 from types import ModuleType
@@ -39,3 +40,9 @@ def core(request: pytest.FixtureRequest) -> ModuleType:
 def rng() -> np.random.Generator:
     """Random numbers that do not depend on which test ran before."""
     return np.random.default_rng(0)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what thousands of tests and their modules are made of."""
+    gc.collect()
+    gc.freeze()

@@ -37,7 +37,7 @@ def test_regret_is_under_the_bound_where_predicting_the_uniform_distribution_bre
         p, bound = f.run(X, y), bounds.aioli(n, 2, margin, R)
     elif name == "Foster":
         p, bound = (
-            Foster.from_theory(2, K, radius=B, horizon=n, m=10).run(X, y),
+            Foster.from_theory(2, K, radius=B, horizon=n, m=5).run(X, y),
             bounds.foster(n, 2, K, B, R) + 2,
         )
     else:

@@ -84,13 +84,13 @@ def test_table1_measures_exponents():
             self.size = d * K**2
 
         def run(self, X, y):
-            end = time.process_time() + len(X) * self.size * 5e-5
+            end = time.process_time() + len(X) * self.size * 2e-5
             while time.process_time() < end:
                 pass
 
     sizes = [1.0, 4.0, 16.0]
-    in_d = [growth.seconds_per_step(Busy, int(d), 1, 0.01) for d in sizes]
-    in_k = [growth.seconds_per_step(Busy, 1, int(K), 0.01) for K in sizes]
+    in_d = [growth.seconds_per_step(Busy, int(d), 1, 0.004) for d in sizes]
+    in_k = [growth.seconds_per_step(Busy, 1, int(K), 0.004) for K in sizes]
     assert growth.slope(sizes, in_d) == pytest.approx(1.0, abs=0.3)
     assert growth.slope(sizes, in_k) == pytest.approx(2.0, abs=0.3)
     got = growth.measure("OGD", budget=0.001)

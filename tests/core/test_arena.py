@@ -59,13 +59,13 @@ def test_blocks_are_used_again():
     """Models come and go, in any order; what stays is as it was."""
     rng = np.random.default_rng(0)
     models = {}
-    for i in range(2000):
+    for i in range(700):
         f = GAF(int(rng.integers(1, 4)), 2)
         f.learn(np.full(f.n_features, 1.0 + i % 7), i % 2)
         models[i] = f, f.predict(np.ones(f.n_features))
         if i % 3:
             del models[list(models)[int(rng.integers(len(models)))]]
-        if i % 500 == 0:
+        if i % 200 == 0:
             gc.collect()
     for f, p in models.values():
         np.testing.assert_array_equal(f.predict(np.ones(f.n_features)), p)

@@ -218,7 +218,7 @@ n = runs.run(runs.Task(**task))["n"]
 print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
     peaks = []
-    for n in (60_000, 300_000):
+    for n in (30_000, 150_000):
         rng = np.random.default_rng(0)
         path = Path(tmp_path / f"{n}.csv")
         frame = pl.DataFrame({f"x{i}": rng.normal(size=n) for i in range(8)}).with_columns(
@@ -231,7 +231,7 @@ print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
         assert int(out[0]) == n
         peaks.append(int(out[1]))
         path.unlink()
-    assert peaks[1] < peaks[0] + 250
+    assert peaks[1] < peaks[0] + 125
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.parquet", "t.arff"])

@@ -89,10 +89,10 @@ def test_a_forecaster_takes_the_memory_that_it_says(d, K):
     """Growth of resident memory against the figure that the guard uses."""
     code = f"""
 import numpy as np, mixable, resource
-X = np.random.default_rng(0).normal(size=(30, {d}))
-mixable.GAF(3, {K}, integrator="montecarlo").run(X[:, :3], np.arange(30) % {K})
+X = np.random.default_rng(0).normal(size=(10, {d}))
+mixable.GAF(3, {K}, integrator="montecarlo").run(X[:, :3], np.arange(10) % {K})
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-mixable.GAF({d}, {K}, integrator="montecarlo").run(X, np.arange(30) % {K})
+mixable.GAF({d}, {K}, integrator="montecarlo").run(X, np.arange(10) % {K})
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
     grown = int(
