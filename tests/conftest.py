@@ -1,4 +1,4 @@
-"""Fixtures: the builds of the core that this machine can run, and random numbers.
+"""Fixtures: the core that is tested, and random numbers; the builds that this machine can run.
 
 There is one BLAS thread, since the tests' matrices are small.
 """
@@ -30,10 +30,10 @@ def runnable_builds() -> list[str]:
     return [f"v{level}" for level in range(2, _cpu.x86_level() + 1) if _has(f"v{level}")]
 
 
-@pytest.fixture(params=runnable_builds())
-def core(request: pytest.FixtureRequest) -> ModuleType:
-    """Each build of the compiled core."""
-    return importlib.import_module(f"mixable._core._{request.param}")
+@pytest.fixture
+def core() -> ModuleType:
+    """The compiled core: the best build, or the one that MIXABLE_ISA names."""
+    return importlib.import_module(f"mixable._core._{isa}")
 
 
 @pytest.fixture
