@@ -63,7 +63,7 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         if self.n_jobs is not None and not isinstance(self.n_jobs, numbers.Integral):
             raise TypeError(f"n_jobs must be None or an integer, got {self.n_jobs!r:.80}")
         threads = int(effective_n_jobs(self.n_jobs))
-        # Several workers of joblib have the processors to themselves.
+        # Within a worker of joblib, the other workers need the other processors.
         is_free = threads == 1 and not get_active_backend()[0].nesting_level
         return None if self.n_jobs is None and is_free else threads
 
