@@ -50,6 +50,28 @@ inline const double* checked(nb::handle x, int ndim) {
     return data(x);
 }
 
+/// The row of each step of a stream, or -1 - row for a label that comes late.
+struct Order {
+    Order(nb::handle order, long of_rows) : rows(nullptr), n(0) {
+        if (!is_plain(order, NPY_LONG, 1)) throw nb::type_error("expected an array of rows");
+        rows = data<long>(order);
+        n = length(order);
+        for (long t = 0; t < n; ++t)
+            if (row(t) >= of_rows) throw nb::value_error("there is no such row");
+    }
+    bool is_late(long t) const { return rows[t] < 0; }
+    long row(long t) const { return is_late(t) ? -1 - rows[t] : rows[t]; }
+    /// Refuses a late label that is none, or whose row is not known as it was.
+    void check(const long* y, const double* scaled) const {
+        for (long t = 0; t < n; ++t)
+            if (is_late(t) && (y[t] < 0 || !scaled))
+                throw nb::value_error("a late label needs a label and its row as it was");
+    }
+
+    const long* rows;
+    long n;
+};
+
 /// What mixable._validate says of arguments that are not of the common kind.
 template <class... Arguments>
 nb::object validated(const char* what, Arguments... arguments) {

@@ -68,11 +68,13 @@ void bind_base(nb::module_& m, const char* name, const char* doc) {
              "Takes over what state() of a model of the same shape returned.");
     if constexpr (labels)
         model
-            .def("follow", &M::follow, nb::arg("scaler"), nb::arg("X"), nb::arg("y"),
-                 nb::sig("def follow(self, scaler: Scaler, X: NDArray[np.float64], y: "
-                         "NDArray[np.int_]) -> tuple[NDArray[np.float64], int, str | None]"),
-                 "Predicts raw rows one after the other and learns those with a label >= 0; "
-                 "returns forecasts, rows done, why it stopped before the end.")
+            .def("follow", &M::follow, nb::arg("scaler"), nb::arg("X"), nb::arg("order"),
+                 nb::arg("y"), nb::arg("kept").none(),
+                 nb::sig("def follow(self, scaler: Scaler, X: NDArray[np.float64], order: "
+                         "NDArray[np.int_], y: NDArray[np.int_], kept: NDArray[np.float64] | "
+                         "None) -> tuple[NDArray[np.float64], int, str | None]"),
+                 "Steps with raw rows, one after the other; see core/follow.hpp. Returns "
+                 "forecasts, steps done, why it stopped before the end.")
             .def("predict_raw", &M::predict_raw, nb::arg("scaler"), nb::arg("x"),
                  nb::sig("def predict_raw(self, scaler: Scaler, x: NDArray[np.float64]) -> "
                          "NDArray[np.float64]"),

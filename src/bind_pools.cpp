@@ -103,21 +103,27 @@ void bind_pooled(nb::module_& m) {
              "The forecasts of records: raw numbers; sparse features, their crosses, and a byte "
              "for each number: what those who take sparse features see of it (core/shapes.hpp).")
         .def("learn", &PooledModel::learn, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
-             nb::arg("weight"),
+             nb::arg("weight"), nb::arg("kept").none(),
              nb::sig("def learn(self, X: NDArray[np.float64], features: Features | None, y: "
-                     "int, weight: float) -> None"),
-             "Learns one record.")
+                     "int, weight: float, kept: NDArray[np.float64] | None) -> None"),
+             "Learns one record; with what was kept of its forecast, if that is given.")
         .def("run", &PooledModel::run, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
              nb::arg("weight").none(),
              nb::sig("def run(self, X: NDArray[np.float64], features: Features | None, y: "
                      "NDArray[np.int_], weight: NDArray[np.float64] | None) -> "
                      "NDArray[np.float64]"),
              "Predicts records and learns them.")
-        .def("follow", &PooledModel::follow, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
-             nb::sig("def follow(self, X: NDArray[np.float64], features: Features | None, y: "
-                     "NDArray[np.int_]) -> tuple[NDArray[np.float64], int, str | None]"),
-             "Predicts records one after the other, and learns those with a label >= 0; returns "
-             "forecasts, records done, why it stopped before the end.");
+        .def("follow", &PooledModel::follow, nb::arg("X"), nb::arg("features").none(),
+             nb::arg("order"), nb::arg("y"), nb::arg("kept").none(),
+             nb::sig("def follow(self, X: NDArray[np.float64], features: Features | None, order: "
+                     "NDArray[np.int_], y: NDArray[np.int_], kept: NDArray[np.float64] | None) "
+                     "-> tuple[NDArray[np.float64], int, str | None]"),
+             "Steps with records, one after the other; see core/follow.hpp. Returns forecasts, "
+             "steps done, why it stopped before the end.")
+        .def("kept", &PooledModel::kept, nb::arg("X"), nb::arg("features").none(),
+             nb::sig("def kept(self, X: NDArray[np.float64], features: Features | None) -> "
+                     "NDArray[np.float64]"),
+             "What is kept of one record until its label comes.");
 }
 
 }  // namespace

@@ -108,27 +108,35 @@ class Model : public OneUser {
         return out;
     }
 
-    /// (P, done, reason): rows of X (n, features), NaN for what is missing, scaled and predicted
-    /// one after the other; those with a label y >= 0 are learned before the next. The bits do not
-    /// depend on how rows are spread over calls. Stops before a row that is refused: `reason`.
-    [[gnu::noinline]] nb::tuple follow(Scaler& scaler, nb::handle X_, nb::handle y_) {
+    /// (P, done, reason): steps with rows of X (NaN for what is missing); see core/follow.hpp.
+    [[gnu::noinline]] nb::tuple follow(Scaler& scaler, nb::handle X_, nb::handle order_,
+                                       nb::handle y_, nb::handle Z_) {
         Use use(*this);
         const double* X = checked(X_, 2);
+        const Order order(order_, length(X_));
         if (!is_plain(y_, NPY_LONG, 1))
             throw nb::type_error("expected a C-contiguous array of labels");
         const long* y = data<long>(y_);
-        const long n = length(X_), K = outputs_;
+        const long n = order.n, K = outputs_;
         if (length(X_, 1) != scaler.d || scaler.views * scaler.width != d_ || length(y_) != n)
             throw nb::value_error("X, y and the scaler do not go together");
+        double* Z = nullptr;
+        if (!Z_.is_none()) {
+            if (!is_plain(Z_, NPY_DOUBLE, 2) || length(Z_) != length(X_) || length(Z_, 1) != d_)
+                throw nb::value_error("rows and their scaled numbers do not go together");
+            Z = data(Z_);
+        }
         for (long t = 0; t < n; ++t)
             if (y[t] < -1 || y[t] >= K) throw nb::value_error("y has a label out of range");
+        order.check(y, Z);
         nb::object out = new_array({n, K});
         double* p = data(out);
+        std::fill_n(p, n * K, 0.0);
         Followed followed;
         if constexpr (of_labels) {
             WithoutGil without_gil;
             followed = MIXABLE_ISA::follow(
-                *forecaster_, scaler, X, y, n, p,
+                *forecaster_, scaler, X, order.rows, y, n, Z, p,
                 [this](const double* z) { check_size(z, 1, "the input"); },
                 [this](const double* forecast) { check_forecasts(forecast, 1, outputs_); });
         }
@@ -380,7 +388,8 @@ class Model : public OneUser {
 extern template nb::object Model<long>::forecast(nb::handle, bool);
 extern template nb::object Model<long>::run(nb::handle, nb::handle, nb::handle);
 extern template nb::object Model<long>::predict_raw(const Scaler&, nb::handle);
-extern template nb::tuple Model<long>::follow(Scaler&, nb::handle, nb::handle);
+extern template nb::tuple Model<long>::follow(Scaler&, nb::handle, nb::handle, nb::handle,
+                                              nb::handle);
 extern template void Model<long>::step(nb::handle, nb::handle, nb::handle, bool);
 extern template void Model<long>::learn_raw(Scaler&, nb::handle, long, double);
 extern template nb::object Model<double>::forecast(nb::handle, bool);

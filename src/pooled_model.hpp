@@ -70,25 +70,54 @@ class PooledModel {
         return out;
     }
 
-    /// Learns one record.
-    void learn(nb::handle X, const nb::object& features, long y, double weight) {
+    /// Learns one record; with what was kept of its forecast, if that is given.
+    void learn(nb::handle X, const nb::object& features, long y, double weight, nb::handle kept_) {
         const Records records(*this, X, features);
         if (records.n != 1) throw nb::value_error("expected one record");
         if (y < 0 || y >= pooled_->outputs()) throw nb::value_error("y is out of range");
+        Record record = records[0];
+        record.scaled = kept_.is_none() ? nullptr : kept_rows(kept_, 1);
         const Uses uses(*this, Job::other);
-        pooled_->learn(records[0], y, weight);
+        pooled_->learn(record, y, weight);
     }
 
-    /// (P, done, reason): the same of records one after the other; those with a label y >= 0 are
-    /// learned before the next. Stops before the first that is refused, and says why. The bits do
-    /// not depend on how records are spread over calls.
-    nb::tuple follow(nb::handle X, const nb::object& features, nb::handle y_) {
+    /// What is kept of one record until its label comes.
+    nb::object kept(nb::handle X, const nb::object& features) {
         const Records records(*this, X, features);
-        const long* y = checked_labels(y_, records.n, -1);
+        if (records.n != 1) throw nb::value_error("expected one record");
+        const Uses uses(*this, Job::predict);
+        nb::object out = new_array({1, pooled_->kept()});
+        pooled_->keep(records[0], data(out));
+        return out;
+    }
+
+    /// (P, done, reason): steps one after the other. Step t is with record order[t]: it is
+    /// predicted, and learned if it has a label y >= 0. If order[t] is negative, the label of
+    /// record -1 - order[t] has come: it is learned with what was kept of its forecast, which
+    /// `kept` has; that is written for records without a label. Stops before the first step that
+    /// is refused, and says why. The bits do not depend on how steps are spread
+    /// over calls.
+    nb::tuple follow(nb::handle X, const nb::object& features, nb::handle order_, nb::handle y_,
+                     nb::handle kept_) {
+        const Records records(*this, X, features);
+        const Order order(order_, records.n);
+        const long n = order.n, K = pooled_->outputs();
+        const long* y = checked_labels(y_, n, -1);
+        double* kept = kept_.is_none() ? nullptr : kept_rows(kept_, records.n);
+        order.check(y, kept);
         const Uses uses(*this, Job::other);
-        nb::object out = new_array({records.n, pooled_->outputs()});
-        const Followed followed = each(records, data(out), [&](long t, double* p) {
-            pooled_->step(records[t], y[t], 1.0, p);
+        nb::object out = new_array({n, K});
+        std::fill_n(data(out), n * K, 0.0);
+        const Followed followed = each(n, data(out), [&](long t, double* p) {
+            Record record = records[order.row(t)];
+            double* own = kept ? kept + order.row(t) * pooled_->kept() : nullptr;
+            if (order.is_late(t)) {
+                record.scaled = own;
+                pooled_->learn(record, y[t], 1.0);
+                return;
+            }
+            pooled_->step(record, y[t], 1.0, p);
+            if (own && y[t] < 0) pooled_->keep(record, own);
         });
         const nb::object reason =
             followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
@@ -117,6 +146,12 @@ class PooledModel {
     }
 
    private:
+    double* kept_rows(nb::handle rows, long n) const {
+        if (!is_plain(rows, NPY_DOUBLE, 2) || length(rows) != n ||
+            length(rows, 1) != pooled_->kept())
+            throw nb::value_error("records and what was kept of them do not go together");
+        return data(rows);
+    }
     const long* checked_labels(nb::handle y, long n, long least) const {
         const long* labels = plain<long>(y, NPY_LONG, "int64");
         if (length(y) != n) throw nb::value_error("records and y do not go together");
@@ -185,10 +220,10 @@ class PooledModel {
         }
     }
 
-    /// f(t, p) for each record, with p for its forecast; without the GIL if there are several.
+    /// f(t, p) for each step, with p for its forecast; without the GIL if there are several.
     template <class F>
-    Followed each(const Records& records, double* out, F&& f) {
-        const long n = records.n, K = pooled_->outputs();
+    Followed each(long n, double* out, F&& f) {
+        const long K = pooled_->outputs();
         Followed followed;
         const auto some = [&](long end) {
             try {

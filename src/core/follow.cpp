@@ -24,22 +24,29 @@ bool are_finite(const double* rows, long n, long width, long numbers) {
 void scale(const Scaler& scaler, const double* x, double* z) { scaler.transform(x, z); }
 void learn_scale(Scaler& scaler, const double* x, double* z) { scaler.learn(x, z); }
 
-Followed follow(AnyForecaster<long>& forecaster, Scaler& scaler, const double* X, const long* y,
-                long n, double* out, const std::function<void(const double*)>& check_input,
+Followed follow(AnyForecaster<long>& forecaster, Scaler& scaler, const double* X, const long* order,
+                const long* y, long n, double* Z, double* out,
+                const std::function<void(const double*)>& check_input,
                 const std::function<void(const double*)>& check_forecast) {
-    std::vector<double> z(std::size_t(scaler.views * scaler.width));
+    const long length = scaler.views * scaler.width;
+    std::vector<double> scratch(std::size_t(length), 0.0);
     Followed followed;
     try {
-        for (; followed.done < n; ++followed.done) {
-            const double* x = X + followed.done * scaler.d;
-            scaler.transform(x, z.data());
-            check_input(z.data());
-            double* p = out + followed.done * forecaster.outputs();
-            forecaster.predict(z.data(), p);
-            check_forecast(p);
-            if (y[followed.done] < 0) continue;
-            forecaster.learn(z.data(), y[followed.done], 1.0);
-            scaler.learn(x, z.data());
+        for (long& t = followed.done; t < n; ++t) {
+            const bool is_late = order[t] < 0;
+            const long row = is_late ? -1 - order[t] : order[t];
+            const double* x = X + row * scaler.d;
+            double* z = Z ? Z + row * length : scratch.data();
+            if (!is_late) scaler.transform(x, z);
+            check_input(z);
+            if (!is_late) {
+                double* p = out + t * forecaster.outputs();
+                forecaster.predict(z, p);
+                check_forecast(p);
+            }
+            if (y[t] < 0) continue;
+            forecaster.learn(z, y[t], 1.0);
+            scaler.learn(x, scratch.data());
         }
     } catch (const std::exception& error) {
         forecaster.forget_reading();

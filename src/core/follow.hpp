@@ -23,18 +23,22 @@ bool are_finite(const double* rows, long n, long width, long numbers);
 void scale(const Scaler& scaler, const double* x, double* z);
 void learn_scale(Scaler& scaler, const double* x, double* z);
 
-/// What became of a stream: how many rows were done, and why not all; empty if all were.
+/// What became of a stream: how many steps were done, and why not all; empty if all were.
 struct Followed {
     long done = 0;
     std::string reason{};
 };
 
-/// Predicts the n rows of X (NaN for what is missing) one after the other; row t of `out` is its
-/// forecast, and those with a label y >= 0 are learned before the next. The
-/// two checks throw for an input that is too large and for a forecast that is not finite. Stops
-/// before the first row that is refused. The bits do not depend on how rows are spread over calls.
-Followed follow(AnyForecaster<long>& forecaster, Scaler& scaler, const double* X, const long* y,
-                long n, double* out, const std::function<void(const double*)>& check_input,
+/// Takes n steps, one after the other. Step t is with row order[t] of X (NaN for what is missing):
+/// it is predicted, to row t of `out`, and learned if it has a label y >= 0. If order[t] is
+/// negative, the label of row -1 - order[t] has come: it is learned as it was scaled for its
+/// forecast, which is that row of Z; those that are predicted are written there, if Z is not null.
+/// The two checks throw for an input that is too large and for a forecast that is not finite. Stops
+/// before the first step that is refused. The bits do not depend on how steps are spread over
+/// calls.
+Followed follow(AnyForecaster<long>& forecaster, Scaler& scaler, const double* X, const long* order,
+                const long* y, long n, double* Z, double* out,
+                const std::function<void(const double*)>& check_input,
                 const std::function<void(const double*)>& check_forecast);
 
 }  // namespace MIXABLE_ISA

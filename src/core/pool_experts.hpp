@@ -12,11 +12,15 @@
 namespace MIXABLE_ISA {
 
 /// What is known of one example: numbers (NaN for what is missing), and sparse features. What is
-/// `shown` of each number to those who take sparse features is a Shown; null: all.
+/// `shown` of each number to those who take sparse features is a Shown; null: all. Of an example
+/// whose label comes late, `scaled` has the numbers as they were scaled for its forecast, and then
+/// what each expert said (-1 if it was not asked): that is what the judge learns from. Said anew,
+/// it would be by those who have learned from examples of the same age, whose labels tell this one.
 struct Record {
     const double* x;
     SparseRow features, crosses;
     const char* shown = nullptr;
+    const double* scaled = nullptr;
 };
 
 /// An expert of a pool with its inputs. A record is read first, then predicted, then learned.
@@ -39,10 +43,18 @@ class PoolExpert {
 
     /// Whether `run` has the bits of `read`, `predict` and `learn`.
     virtual bool runs_as_one_by_one() const { return false; }
+    virtual const Scaler& scaler() const = 0;
 
     static constexpr long block = 64;
 
    protected:
+    /// The views z of a record: as it is scaled now, or was for its forecast.
+    void transform(const Record& record, double* z) const {
+        if (record.scaled)
+            scaler().spread(record.scaled, z);
+        else
+            scaler().transform(record.x, z);
+    }
     /// Lets a buffer have room for n numbers; those in it stay.
     static void make_room(long n, Buffer& buffer) {
         if (n <= buffer.size()) return;
@@ -73,7 +85,7 @@ class ScaledExpert final : public PoolExpert {
     }
 
     void read(const Record& record) override {
-        scaler_.transform(record.x, scaled_);
+        transform(record, scaled_);
         if (map_) may_be_landmark_ = map_->transform(last_scaling(), features_);
         make_row(last_scaling(), features_, rows_);
         check_size(rows_);
@@ -130,6 +142,8 @@ class ScaledExpert final : public PoolExpert {
         forecaster_.run(rows_, y, weight, n, p);
     }
 
+    const Scaler& scaler() const override { return scaler_; }
+
    private:
     /// Numbers that are kept of a record that was taken: the rows, or the last scaling.
     long taken_width() const { return map_ ? scaler_.d : length_; }
@@ -176,7 +190,7 @@ class SparseExpert final : public PoolExpert {
           scaled_(scaler.views * scaler.width) {}
 
     void read(const Record& record) override {
-        scaler_.transform(record.x, scaled_);
+        transform(record, scaled_);
         make_row(record, scaled_ + (scaled_.size() - scaler_.d));
     }
     void predict(double* p) override { forecaster_.predict(row(), p); }
@@ -204,6 +218,7 @@ class SparseExpert final : public PoolExpert {
         }
     }
     bool runs_as_one_by_one() const override { return true; }
+    const Scaler& scaler() const override { return scaler_; }
 
    private:
     void make_row(const Record& record, const double* z) {

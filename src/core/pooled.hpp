@@ -83,6 +83,18 @@ class Pooled {
             });
     }
 
+    /// Numbers that are kept of a record until its label comes.
+    long kept() const { return d + judge_.N * judge_.K; }
+    /// Writes them, once the record is predicted: its numbers as the first expert, which is always
+    /// awake, scales them, and what those who are awake say.
+    void keep(const Record& record, double* out) {
+        listen(record);
+        scale(record, out);
+        const long said = awake() * judge_.K;
+        copy(said_, said, out + d);
+        std::fill(out + d + said, out + kept(), -1.0);
+    }
+
     /// All learn a record, or none: it is refused before the first does.
     void learn(const Record& record, long y, double weight) {
         if (!(weight >= 0 && weight <= 1e12)) refuse_example();
@@ -143,6 +155,8 @@ class Pooled {
     }
 
    private:
+    void scale(const Record& record, double* s) const { experts_[0]->scaler().scale(record.x, s); }
+
     static constexpr long most_numbers = 1L << 16;
 
     PoolExpert& expert(long e) { return *experts_[std::size_t(e)]; }
@@ -180,7 +194,7 @@ class Pooled {
 
     /// Sets what the experts that are awake say of a record. They may have said it just before.
     void listen(const Record& record) {
-        if (has_heard_ && heard_.is(record, d)) return;
+        if (has_heard_ && heard_.is(record, d) && is_scaled_now(record)) return;
         has_heard_ = false;
         for (long e = 0; e < awake(); ++e) expert(e).read(record);
         for (long e = 0; e < awake(); ++e) expert(e).predict(said_ + e * judge_.K);
@@ -188,21 +202,32 @@ class Pooled {
         has_heard_ = true;
     }
 
+    /// Whether a record that was scaled earlier would be scaled to the same bits now.
+    bool is_scaled_now(const Record& record) {
+        if (!record.scaled || !d) return true;
+        if (!now_.size()) now_ = Buffer(d);
+        scale(record, now_);
+        return std::memcmp(now_, record.scaled, std::size_t(d) * sizeof(double)) == 0;
+    }
+
     void push(const Record& record, long y, double weight) {
         has_heard_ = false;
         for (long e = 0; e < awake(); ++e) expert(e).learn(record, y, weight);
         Rest& rest = judge_.rest();
-        if (rest.is_resting())
+        if (rest.is_resting()) {
             rest.add_alone(1);
-        else
+        } else {
+            for (long i = 0; record.scaled && i < judge_.N * judge_.K; ++i)
+                if (record.scaled[d + i] >= 0) said_[i] = record.scaled[d + i];
             judge_.learn(said_, y, weight);
+        }
         if (judge_.steps() % Rest::period == 0) rest.review();
     }
 
     std::vector<std::unique_ptr<PoolExpert>> experts_;
     Judge& judge_;
     ScaledBlock scaled_{PoolExpert::block};
-    Buffer said_, own_;
+    Buffer said_, own_, now_;
     RecordCopy heard_;
     bool has_heard_ = false;
 };

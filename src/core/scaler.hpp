@@ -37,7 +37,16 @@ class Scaler {
     /// z (views x width) of the row x, as if it were the next to be learned.
     void transform(const double* x, double* z) const {
         put_intercept(z);
-        for (long i = 0; i < d; ++i) put(i, x[i], with(i, x[i]), z);
+        for (long i = 0; i < d; ++i) put(i, scaled(i, x[i], with(i, x[i])), z);
+    }
+    /// The same in two steps: s (d) is the row scaled, z its views. So a row whose label comes late
+    /// is learned as it was scaled for its forecast.
+    void scale(const double* x, double* s) const {
+        for (long i = 0; i < d; ++i) s[i] = scaled(i, x[i], with(i, x[i]));
+    }
+    void spread(const double* s, double* z) const {
+        put_intercept(z);
+        for (long i = 0; i < d; ++i) put(i, s[i], z);
     }
     /// The same, and x is learned.
     void learn(const double* x, double* z) {
@@ -45,7 +54,7 @@ class Scaler {
         if (!holds()) held_ = Buffer();
         for (long i = 0; i < d; ++i) {
             const Feature feature = with(i, x[i]);
-            put(i, x[i], feature, z);
+            put(i, scaled(i, x[i], feature), z);
             if (feature.count > count_[i] && are_kept(i))
                 early_[i * kept + long(count_[i])] = within_squares(x[i]);
             count_[i] = feature.count;
@@ -208,15 +217,19 @@ class Scaler {
             for (long v = 0; v < views; ++v) z[v * width] = 1.0;
     }
 
-    void put(long i, double x, const Feature& feature, double* z) const {
-        const long at = width - d + i;
+    double scaled(long i, double x, const Feature& feature) const {
         const bool missing = std::isnan(x), held = holds();
+        if (!standardize_) return missing ? feature.mean : x;
+        const double mean = held ? held_[i] : feature.mean, sd = held ? held_[d + i] : feature.sd();
+        return sd > 0 && !missing ? (x - mean) / sd : 0.0;
+    }
+    void put(long i, double scaled, double* z) const {
+        const long at = width - d + i;
         if (!standardize_) {
-            z[at] = missing ? feature.mean : x;
+            z[at] = scaled;
             return;
         }
-        const double mean = held ? held_[i] : feature.mean, sd = held ? held_[d + i] : feature.sd(),
-                     scaled = sd > 0 && !missing ? (x - mean) / sd : 0.0, size = std::fabs(scaled);
+        const double size = std::fabs(scaled);
         z[at] = std::min(std::max(scaled, -reach), reach);
         if (views > 1)
             z[width + at] =

@@ -100,10 +100,11 @@ def test_tables_single_records_and_streams_agree(has_features):
         single.learn(record, int(y[t]))
     np.testing.assert_allclose(q, p, rtol=0, atol=1e-9)
     codes = np.where(np.arange(150) % 5 == 0, -1, y)
-    whole, _, reason = stream.follow(X, codes)
+    whole, _, reason = stream.follow(X, np.arange(len(codes)), codes)
     assert reason is None
     pieces = Blend(plan, 3, 3)
-    cut = [pieces.follow(X[a:b], codes[a:b])[0] for a, b in ((0, 1), (1, 70), (70, 150))]
+    cuts = ((0, 1), (1, 70), (70, 150))
+    cut = [pieces.follow(X[a:b], np.arange(b - a), codes[a:b])[0] for a, b in cuts]
     np.testing.assert_array_equal(np.concatenate(cut), whole)
     assert stream.steps == pieces.steps == 120
     assert (table.steps, single.steps) == (150, 150)
@@ -252,7 +253,7 @@ def test_what_is_too_large_is_refused_before_anything_is_learned():
     with pytest.raises(ValueError, match="too large"):
         blend.predict(X)
     assert blend.steps == 0
-    P, done, reason = blend.follow(X, np.array([0, 1]))
+    P, done, reason = blend.follow(X, np.arange(2), np.array([0, 1]))
     assert (len(P), done, blend.steps) == (2, 1, 1)
     assert "too large" in reason
 

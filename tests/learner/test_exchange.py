@@ -117,13 +117,13 @@ def test_streams_and_saved_models_go_on_with_the_same_bits():
     X, y = stream(4096)
     codes = np.where(np.arange(4096) % 7 == 0, -1, y)
     whole, cut = blend(), blend()
-    expected, done, reason = whole.follow(X, codes)
+    expected, done, reason = whole.follow(X, np.arange(len(codes)), codes)
     assert (done, reason) == (4096, None)
     assert whole.steps == np.count_nonzero(codes >= 0)
     p = []
     for part in (slice(0, 2000), slice(2000, 3583), slice(3583, 4096)):
         cut = pickle.loads(pickle.dumps(cut))
-        p.append(cut.follow(X[part], codes[part])[0])
+        p.append(cut.follow(X[part], np.arange(len(codes[part])), codes[part])[0])
     np.testing.assert_array_equal(np.concatenate(p), expected)
     assert not any((a[0] == X[0]).all() for a in places(whole))  # some were dropped
 

@@ -69,7 +69,7 @@ def test_a_table_of_one_row_with_a_new_label_has_a_column_for_it(labels):
 def test_following_is_running_and_rows_without_code_are_only_predicted():
     learner, other = of_labels("abc"), of_labels("abc")
     codes = np.where(np.arange(N) % 4 == 3, -1, CODES)
-    P, done, reason = learner.follow(X, codes)
+    P, done, reason, _ = learner.follow(X, codes)
     assert (done, reason) == (N, None)
     known = codes >= 0
     Q = other.run(X[known], np.array(NAMES)[known].tolist(), None)

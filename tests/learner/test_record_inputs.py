@@ -55,13 +55,13 @@ def test_a_stream_learns_what_has_a_label_and_stops_at_what_is_refused():
     codes = np.array([0 if label(event) == "buy" else 1 for event in records])
     codes[::4] = -1
     whole, cut = learner(records), learner(records)
-    P, done, reason = whole.follow(records, codes)
+    P, done, reason, _ = whole.follow(records, codes)
     assert (done, reason) == (30, None)
     parts = [cut.follow(records[a:b], codes[a:b])[0] for a, b in ((0, 3), (3, 4), (4, 30))]
     np.testing.assert_array_equal(np.concatenate(parts), P)
     assert whole.inputs.encoder.n == whole.forecaster.steps == np.count_nonzero(codes >= 0)
     bad = [records[0], {**records[1], "price": float("inf")}, records[2]]
-    P, done, reason = whole.follow(bad, np.array([0, 1, 1]))
+    P, done, reason, _ = whole.follow(bad, np.array([0, 1, 1]))
     assert (len(P), done) == (1, 1)
     assert "price" in reason
 

@@ -12,15 +12,17 @@ from mixable.streaming import StreamModel
 
 
 def test_events_without_label_are_only_predicted_and_late_labels_are_learned(tmp_path):
-    lines = ["id,a,b,y\n"]
+    lines, labels, kept = ["id,a,b,y\n"], [], []
     expected = StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}))
     for t, line in enumerate(small(40)[1:]):
-        a, b, _ = line.strip().split(",")
+        a, b, label = line.strip().split(",")
         lines.append(f"{t},{a},{b},\n")
+        expected.add_features(["a", "b"])
+        labels.append(label)
+        kept.append(expected.learner.kept(np.array([float(a), float(b)])))
         if t >= 5:
-            old = small(40)[t - 4].strip().split(",")
-            lines.append(f"{t - 5},,,{old[2]}\n")
-            expected.learn_one({"a": float(old[0]), "b": float(old[1])}, old[2])
+            lines.append(f"{t - 5},,,{labels[t - 5]}\n")
+            expected.learner.learn_kept(kept[t - 5], labels[t - 5])
     (tmp_path / "in").write_text("".join(lines))
     run(tmp_path, "--target", "y", "--id", "id", "--out", tmp_path / "out.csv", *GAF, source="in")
     model = mx.load(tmp_path / "model")

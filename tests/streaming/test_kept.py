@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mixable.learner import Design
-from mixable.streaming.kept import KeptModel, as_text, stacked, stacked_texts, unstacked
+from mixable.learner.late import stacked, stacked_texts, unstacked
+from mixable.streaming.kept import KeptModel, as_text
 
 
 class Model(KeptModel):

@@ -126,8 +126,8 @@ def test_late_labels_are_learned_with_the_record_of_that_time(tmp_path):
     late = [(*rows[40][:4], ""), (40, "", "", "", "no"), rows[41]]
     (tmp_path / "in.csv").write_text(written([*direct[:40], *late[:1]]))
     run(tmp_path, *arguments, source="in.csv")
-    ((text, _),) = mx.load(tmp_path / "model").waiting.values()
-    assert json.loads(text)["query"] == rows[40][3].strip('"')
+    ((kept, _),) = mx.load(tmp_path / "model").waiting.values()
+    assert kept.record["query"] == rows[40][3].strip('"')
     (tmp_path / "in.csv").write_text(written([*direct[:40], *late]))
     run(tmp_path, *arguments, source="in.csv")
     got, wanted = (mx.load(tmp_path / name) for name in ("model", "direct"))

@@ -38,7 +38,12 @@ class LabelModel:
     def state(self) -> dict[str, int | float | NDArray[np.float64]]: ...
     def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None: ...
     def follow(
-        self, scaler: Scaler, X: NDArray[np.float64], y: NDArray[np.int_]
+        self,
+        scaler: Scaler,
+        X: NDArray[np.float64],
+        order: NDArray[np.int_],
+        y: NDArray[np.int_],
+        kept: NDArray[np.float64] | None,
     ) -> tuple[NDArray[np.float64], int, str | None]: ...
     def predict_raw(self, scaler: Scaler, x: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def learn_raw(self, scaler: Scaler, x: NDArray[np.float64], y: int, weight: float) -> None: ...
@@ -310,7 +315,12 @@ class Pooled:
     def __init__(self, experts: list[PoolExpert], judge: Judge, threads: int) -> None: ...
     def predict(self, X: NDArray[np.float64], features: Features | None) -> NDArray[np.float64]: ...
     def learn(
-        self, X: NDArray[np.float64], features: Features | None, y: int, weight: float
+        self,
+        X: NDArray[np.float64],
+        features: Features | None,
+        y: int,
+        weight: float,
+        kept: NDArray[np.float64] | None,
     ) -> None: ...
     def run(
         self,
@@ -320,8 +330,14 @@ class Pooled:
         weight: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]: ...
     def follow(
-        self, X: NDArray[np.float64], features: Features | None, y: NDArray[np.int_]
+        self,
+        X: NDArray[np.float64],
+        features: Features | None,
+        order: NDArray[np.int_],
+        y: NDArray[np.int_],
+        kept: NDArray[np.float64] | None,
     ) -> tuple[NDArray[np.float64], int, str | None]: ...
+    def kept(self, X: NDArray[np.float64], features: Features | None) -> NDArray[np.float64]: ...
 
 class SparseRidge:
     def __init__(self, grid: Sequence[tuple[float, float]], max_features: int) -> None: ...

@@ -129,7 +129,8 @@ class Blend(Experts):
         """Learn one record."""
         label, own = _validate.label(y, self.n_classes), _validate.weight(weight)
         numbers, before = numbers_of(x), self.steps
-        self._compiled().learn(numbers, sparse_of(x), label, own)
+        kept = x.kept if isinstance(x, Rows) else None
+        self._compiled().learn(numbers, sparse_of(x), label, own, kept)
         if not before % exchange.EVERY or not self.steps % exchange.PERIOD:
             self._keep(numbers, before, np.array([own]))
 
@@ -160,27 +161,46 @@ class Blend(Experts):
             largest = largest_row(numbers_of(X))
             self.predict(X[largest : largest + 1])
 
-    def follow(self, X: Records, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:
-        """Predict records one after the other, learning those with a code of 0 or more.
+    def follow(
+        self,
+        X: Records,
+        order: NDArray[np.int_],
+        codes: NDArray[np.int_],
+        kept: Array | None = None,
+    ) -> tuple[Array, int, str | None]:
+        """Steps with records, one after the other; see core/follow.hpp.
 
-        Returns the forecasts, how many were done, and why not all.
+        Returns the forecasts, how many steps were done, and why not all.
         """
-        out, at, reason = np.empty((len(X), self.n_classes)), 0, None
+        out, at, reason = np.zeros((len(order), self.n_classes)), 0, None
+        numbers, sparse = numbers_of(X), sparse_of(X)
         learned = np.flatnonzero(codes >= 0)
-        while at < len(X) and reason is None:
+        while at < len(order) and reason is None:
             left, before = learned[learned >= at], self.steps
             most = self._until_review()
-            part = slice(at, left[most - 1] + 1 if len(left) >= most else len(X))
-            numbers = numbers_of(X[part])
+            part = slice(at, left[most - 1] + 1 if len(left) >= most else len(order))
             try:
                 out[part], done, reason = self._compiled().follow(
-                    numbers, sparse_of(X[part]), codes[part]
+                    numbers, sparse, order[part], codes[part], kept
                 )
                 at += done
             finally:
-                rows = np.flatnonzero(codes[part] >= 0)[: self.steps - before]
-                self._keep(numbers[rows], before, None)
+                rows = order[left[: self.steps - before]]
+                self._keep(numbers[np.where(rows < 0, -1 - rows, rows)], before, None)
         return out, at, reason
+
+    def kept(self, x: Records) -> Array:
+        """What is kept of one record until its label comes; see core/pooled.hpp."""
+        return self._compiled().kept(numbers_of(x), sparse_of(x))[0]
+
+    def kept_now(self, z: Array, n_features: int) -> Array:
+        """What was kept of a record that had so many numbers, for the pool as it is by now."""
+        d, N, K = self.n_features, len(self.experts), self.n_classes
+        said = z[n_features:].reshape(N, -1)
+        # A number that came since then was missing; who has other classes by now is asked again.
+        if said.shape[1] != K:
+            said = np.full((N, K), -1.0)
+        return np.concatenate([z[:n_features], np.zeros(d - n_features), said.ravel()])
 
     def _until_review(self) -> int:
         return exchange.PERIOD - self.steps % exchange.PERIOD

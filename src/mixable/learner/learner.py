@@ -20,11 +20,14 @@ from mixable.forecasters.compiled import is_all_compiled
 from mixable.learner.blend import Blend
 from mixable.learner.design import Design
 from mixable.learner.inputs import Inputs, Pending, ScaledInputs, ScaledRows
+from mixable.learner.late import Followed, Kept, kept_row, with_kept
 from mixable.learner.outcomes import Labels, Outcomes, Targets
 from mixable.learner.parts import Advance, largest_row, parts_of, small
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
 from mixable.records import Encoder, Rows
+from mixable.records.grid import Grid
+from mixable.records.rows import at_width
 
 
 class Learner:
@@ -195,53 +198,163 @@ class Learner:
                 advance(part.stop - part.start)
         return self.outcomes.stacked(pieces)
 
-    def follow(self, X: Array, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:
-        """Predict rows one after the other, learning those with a code of 0 or more.
+    def follow(
+        self,
+        X: Any,
+        codes: NDArray[np.int_],
+        order: NDArray[np.int_] | None = None,
+        kept: Sequence[Kept] = (),
+    ) -> Followed:
+        """Steps with rows, one after the other: predict, and learn where the code is 0 or more.
 
-        Returns the forecasts, how many rows were done, and why not all. The bits do not depend on
-        how the rows are spread over calls. The loop is compiled: core/follow.hpp, core/pooled.hpp.
+        Step t is with row order[t], or t. A negative one is an outcome that comes late, for row
+        -1 - order[t]: it is learned with the inputs of its forecast. Rows beyond those of X are
+        those that were kept. The bits do not depend on how steps are spread over calls. The loop is
+        compiled: core/follow.hpp, core/pooled.hpp.
         """
+        order = np.arange(len(codes)) if order is None else order
         if isinstance(self.inputs, RecordInputs):
-            P, done, reason = self._follow_records(self.inputs, X, codes)
-        elif isinstance(self.forecaster, Blend):
-            P, done, reason = self.forecaster.follow(X, codes)
+            return self._follow_records(X, codes, order, kept)
+        both = with_kept(X, kept, self.n_features)
+        room = self._room(both, kept, codes)
+        if isinstance(self.forecaster, Blend):
+            P, done, reason = self.forecaster.follow(both, order, codes, room)
         elif isinstance(self.inputs, ScaledInputs):
-            P, done, reason = self.forecaster._core.follow(self.inputs.scaler, X, codes)
+            scaler = self.inputs.scaler
+            P, done, reason = self.forecaster._core.follow(scaler, both, order, codes, room)
         else:
             raise TypeError('a stream is followed with kernel="auto" or None only')
-        return self.outcomes.forecast(P[:done]), done, reason
+        return Followed(
+            self.outcomes.forecast(P[:done]),
+            done,
+            reason,
+            lambda row: kept_row(both, row, room, None),  # type: ignore[arg-type]
+        )
+
+    def _room(self, X: Any, kept: Sequence[Kept], codes: NDArray[np.int_]) -> Array | None:
+        """What is kept of the forecasts of rows, if some outcomes are late; of some it is known."""
+        if not kept and (codes >= 0).all():
+            return None
+        known = [self._known(each) for each in kept]
+        length = len(known[0]) if known else self._length()
+        room = np.zeros((len(X), length))
+        room[len(X) - len(kept) :] = np.array(known).reshape(len(kept), length)
+        return room
+
+    def _length(self) -> int:
+        forecaster = self.forecaster
+        if isinstance(forecaster, Blend):
+            return self.n_features + len(forecaster.experts) * forecaster.n_classes
+        return self.inputs.row_length
+
+    def _known(self, kept: Kept) -> Array:
+        """What was kept of a forecast, for the forecaster as it is by now."""
+        if isinstance(self.forecaster, Blend):
+            return self.forecaster.kept_now(kept.z, len(kept.x))
+        if len(kept.z) == self.inputs.row_length:
+            return kept.z
+        # Features came since then: they were missing, and count as their mean.
+        first, now = int(self.design.intercept), self.n_features + int(self.design.intercept)
+        views = len(kept.z) // max(len(kept.x) + first, 1)
+        return at_width(kept.z.reshape(views, -1), now, fill=0.0).ravel()
 
     def _follow_records(
-        self, inputs: RecordInputs, X: Any, codes: NDArray[np.int_]
-    ) -> tuple[Array, int, str | None]:
-        """The same with records: the encoder learns those that have a label."""
+        self, X: Any, codes: NDArray[np.int_], order: NDArray[np.int_], kept: Sequence[Kept]
+    ) -> Followed:
+        """The same with records: the encoder learns those that are learned.
+
+        Each step has a row of X, which is of no use if its outcome is late.
+        """
+        assert isinstance(self.inputs, RecordInputs)
         pieces: list[Array] = []
+        made: list[tuple[int, Any, Any]] = []  # the rows of each piece, and what is kept of them
+
+        def of_row(row: int) -> Kept:
+            if row >= len(X):
+                return kept[row - len(X)]
+            first, rows, room = next(each for each in reversed(made) if each[0] <= row)
+            return kept_row(rows, row - first, room, X[row])
+
+        rows = np.where(order < 0, -1 - order, order).tolist()
+        late = (order < 0).tolist()
+        learned: list[Any] = [None] * len(rows)
+        are_prompt = isinstance(X, Grid) and bool((codes >= 0).all()) and not any(late)
+        for step in [] if are_prompt else np.flatnonzero(codes >= 0).tolist():
+            row = rows[step]
+            learned[step] = kept[row - len(X)].record if row >= len(X) else X[row]
         done, reason, most = 0, None, len(codes)
-        learned = [code >= 0 for code in codes.tolist()]
         while done < len(codes) and reason is None:
-            n = inputs.alike(X[done : done + most], learned[done : done + most])
-            piece, known = X[done : done + n], learned[done : done + n]
+            n = self.inputs.alike(X[done : done + most], learned[done : done + most])
+            part = slice(done, done + n)
             try:
-                Z, pending = inputs.follow(piece, known)
+                prompt = bool((codes[part] >= 0).all()) and not any(late[part])
+                Z, pending = self.inputs.follow(X[part], learned[part], prompt=prompt)
             except (ValueError, TypeError) as error:
                 if n == 1:
                     reason = str(error)
-                most = max(inputs.first_refused(piece), 1)
+                most = max(n // 2, 1)
                 continue
             self._widen(Z)
-            assert isinstance(self.inputs, RecordInputs)
-            inputs = self.inputs  # which may be wider
-            P, count, reason = self.forecaster.follow(Z, codes[done : done + n])
-            inputs.commit(pending, known[:count].count(True))
+            others = [row for row, is_late in zip(rows[part], late[part], strict=True) if is_late]
+            others = [row for row in others if not done <= row < done + n]
+            place = {row: n + at for at, row in enumerate(others)}
+            own = [place.get(row, row - done) for row in rows[part]]
+            own_order = np.where(late[part], -1 - np.array(own), own)
+            before = [of_row(row) for row in others]
+            both = with_kept(Z, before, self.n_features)
+            room = self._room(both, before, codes[part])
+            P, count, reason = self.forecaster.follow(both, own_order, codes[part], room)
+            self.inputs.commit(pending, int((codes[part][:count] >= 0).sum()))
+            self._widen_to(self.inputs.encoder.n_dense)
+            made.append((done, both, room))
             pieces.append(P[:count])
             done, most = done + count, len(codes)
         none = np.empty((0, self.forecaster.n_classes))
-        return np.concatenate([none, *pieces]), done, reason
+        P = np.concatenate([none, *pieces])
+        return Followed(self.outcomes.forecast(P), done, reason, of_row)
+
+    def kept(self, x: Any) -> Kept:
+        """The inputs of a forecast, to be kept until its outcome comes; x as in `predict`."""
+        is_blend = isinstance(self.forecaster, Blend)
+        if isinstance(self.inputs, RecordInputs):
+            row = self.inputs.encoded(x[0])
+            rows = row.as_rows(self.n_features)
+            z = self.forecaster.kept(rows) if is_blend else rows.dense[0]
+            return kept_row(rows, 0, z[None], dict(x[0]))
+        z = self.forecaster.kept(x) if is_blend else self.inputs.transform(x)
+        return Kept(record=None, x=x.copy(), z=z)
+
+    def learn_kept(self, kept: Kept, y: Any, weight: float = 1.0) -> None:
+        """Learn an outcome that comes late, with the inputs of its forecast."""
+        inputs, steps, pending = self.inputs, self.forecaster.steps, None
+        Z: Any = None
+        if isinstance(inputs, RecordInputs):
+            Z = kept.as_rows(self.n_features, inputs.encoder.registry.shown)
+            _, pending = inputs.stage([kept.record], np.array([weight]))
+        elif isinstance(self.forecaster, Blend):
+            Z = kept.as_rows(self.n_features, b"")
+        else:
+            Z, pending = self._known(kept), Pending(at_width(kept.x, self.n_features), None, None)
+        if isinstance(self.forecaster, Blend):
+            Z.kept = self._known(kept)[None]
+        self._staged = None
+        try:
+            self.outcomes.learn(self.forecaster, Z, y, weight)
+        finally:  # also Ctrl-C, which may come when the row has been learned
+            if pending is not None and weight > 0:
+                inputs.commit(pending, self.forecaster.steps - steps)
+            if isinstance(inputs, RecordInputs):
+                self._widen_to(inputs.encoder.n_dense)
+
+    def _widen_to(self, n_dense: int) -> None:
+        """Let the forecaster have as many numbers as the encoder makes."""
+        if n_dense > self.n_features:
+            self.add_features(n_dense - self.n_features)
 
     def _widen(self, Z: Any) -> None:
         """Let the forecaster have as many numbers as records have."""
-        if isinstance(Z, Rows) and Z.dense.shape[1] > self.n_features:
-            self.add_features(Z.dense.shape[1] - self.n_features)
+        if isinstance(Z, Rows):
+            self._widen_to(Z.dense.shape[1])
 
     def _refuse_too_large(self, X: Array) -> None:
         """Refuse raw rows that are too large before the first part of a table is learned."""

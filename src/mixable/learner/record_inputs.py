@@ -13,6 +13,7 @@ from mixable.records import Encoder, Row
 from mixable.records.cutting import alike
 from mixable.records.grid import Grid
 from mixable.records.registry import RECONSIDERED
+from mixable.records.time import Time
 
 
 class RecordInputs(RawInputs):
@@ -26,7 +27,8 @@ class RecordInputs(RawInputs):
         # The record that was encoded last, after how many, and its row: it is learned next.
         self._last: tuple[Any, int, Row] | None = None
 
-    def _encoded(self, record: Any) -> Row:
+    def encoded(self, record: Any) -> Row:
+        """The row of a record, by what was learned of earlier ones."""
         last = self._last
         if last is not None and last[1] == self.encoder.n and _are_same(last[0], record):
             return last[2]
@@ -37,7 +39,7 @@ class RecordInputs(RawInputs):
     def transform(self, X: Any) -> Any:
         """The rows of a table, of those numbers that the forecaster knows."""
         if _is_one(X):
-            return self._encoded(X[0]).as_rows(self.n_features)
+            return self.encoded(X[0]).as_rows(self.n_features)
         rows = self.encoder.encode_table(X)
         rows.dense = rows.dense_at(self.n_features)
         return rows
@@ -45,7 +47,7 @@ class RecordInputs(RawInputs):
     def stage(self, X: Any, weight: Array | None = None) -> tuple[Any, Pending]:
         """The rows of a table one after the other. They can be wider than those before."""
         if _is_one(X):
-            row = self._encoded(X[0])
+            row = self.encoded(X[0])
             later = row if weight is None or weight[0] > 0 else None
             return row.as_rows(max(self.n_features, len(row.dense))), Pending(X, weight, later)
         rows, pending = self.encoder.stage(X)
@@ -79,40 +81,34 @@ class RecordInputs(RawInputs):
         cuts = [at - known for at in RECONSIDERED if 0 < at - known < n]
         return [slice(*pair) for pair in pairwise([0, *cuts, n])]
 
-    def alike(self, X: list[Any] | Grid, learned: list[bool]) -> int:
-        """How many of the first records `follow` may take together, 1 or more."""
-        encoder = self.encoder
-        if isinstance(X, Grid):
-            if all(learned):
-                return len(X)
-            X = X.records()
-        if any(kind == "time" for kind in encoder.kinds.values()):
-            # The time since the latest record goes by those that were learned.
-            other = not learned[0]
-            end = learned.index(other) if other in learned else len(X)
-            X = X[: end if learned[0] else 1]
-        return alike(encoder.registry, X, learned)
+    def alike(self, X: list[Any] | Grid, learned: list[Any]) -> int:
+        """How many of the first steps `follow` may take together, 1 or more.
 
-    def follow(self, X: list[Any] | Grid, learned: list[bool]) -> tuple[Any, Pending]:
-        """The rows of records that are alike, of which some are learned; stage and transform."""
-        if isinstance(X, Grid) and len(X) > 1 and all(learned):
-            return self.stage(X)
-        records = X.records() if isinstance(X, Grid) else X
-        if all(learned):
-            return self.stage(records)
-        known = [record for record, is_learned in zip(records, learned, strict=True) if is_learned]
-        rows = self.transform(records)
+        Each step has a record, and one that is learned or None.
+        """
+        return len(X) if isinstance(X, Grid) else alike(self.encoder.registry, X, learned)
+
+    def follow(
+        self, X: list[Any] | Grid, learned: list[Any], *, prompt: bool
+    ) -> tuple[Any, Pending]:
+        """The rows of records that are alike, each by what is learned before its step.
+
+        If outcomes are `prompt`, each record is learned in its own step.
+        """
+        if prompt:
+            return self.stage(X.records() if isinstance(X, Grid) and len(X) == 1 else X)
+        known = [record for record in learned if record is not None]
         later = self.encoder.stage(known)[1] if known else None
+        if len(X) == 1:
+            return self.transform([X[0]]), Pending(np.empty(0), None, later)
+        rows, staged = self.encoder.stage(X)
+        before = np.cumsum([0, *(record is not None for record in learned)])[:-1]
+        for name, column in staged.registry.columns.items():
+            if isinstance(column, Time):
+                taught = None if later is None else later.parts[name]
+                column.correct(rows.dense, staged.parts[name], taught, before)
+        rows.dense = rows.dense_at(self.n_features)
         return rows, Pending(np.empty(0), None, later)
-
-    def first_refused(self, X: list[Any] | Grid) -> int:
-        """The place of the first record that the encoder refuses; 0 if it refuses none."""
-        for row, record in enumerate(X.records() if isinstance(X, Grid) else X):
-            try:
-                self.encoder.encode(record)
-            except (ValueError, TypeError):
-                return row
-        return 0
 
     def state(self) -> dict[str, Any]:
         return {"encoder": self.encoder}

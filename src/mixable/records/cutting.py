@@ -12,26 +12,28 @@ from mixable.records.number import Number
 from mixable.records.registry import RECONSIDERED, Registry
 
 
-def alike(registry: Registry, records: list[Any], learned: Sequence[bool]) -> int:
-    """How many of the first records can be one table, 1 or more; `learned` says which count.
+def alike(registry: Registry, records: list[Any], learned: Sequence[Any]) -> int:
+    """How many of the first steps can be one table, 1 or more.
 
-    A record that brings a new column is alone: the kind of the column goes by its value, not by
-    those of records that happen to come in the same table. A table ends where a kind that was
-    guessed is guessed again.
+    Each has a record to encode, and one to learn or None. A record that brings a new column is
+    alone: the kind of the column goes by its value, not by those of records that happen to come in
+    the same table. A table ends where a kind that was guessed is guessed again.
     """
     known = registry.columns.keys()
     end = len(records)
-    first = _core.first_other(records, registry.columns)
-    for row, record in enumerate(records[first:], first):
-        if not record.keys() <= known and brings_columns(registry, record):
-            end = max(row, 1)
-            break
+    for some in (records, [{} if record is None else record for record in learned]):
+        first = _core.first_other(some, registry.columns)
+        for row, record in enumerate(some[first:end], first):
+            if not record.keys() <= known and brings_columns(registry, record):
+                end = max(row, 1)
+                break
     for name, column in registry.columns.items():
         if column.guessed and column.n < RECONSIDERED[-1]:
             left = next(n for n in RECONSIDERED if n > column.n) - column.n
             is_number = isinstance(column, Number)  # which counts records that lack it
             for row in range(end if left <= end else 0):
-                if learned[row] and (is_number or name in records[row]):
+                record = learned[row]
+                if record is not None and (is_number or name in record):
                     left -= 1
                     if not left:
                         end = row + 1

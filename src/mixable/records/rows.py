@@ -53,6 +53,7 @@ class Rows:
     cross_keys: Keys
     cross_values: Values
     shown: bytes = b""
+    kept: Array | None = None  # what a pool kept of their forecasts, if those were made before
 
     ndim: ClassVar[int] = 2
 
@@ -93,12 +94,12 @@ class Rows:
         return at_width(self.dense, width)
 
 
-def at_width(dense: Array, width: int) -> Array:
-    """The same with NaN at the end of the last axis, or cut there."""
+def at_width(dense: Array, width: int, fill: float = np.nan) -> Array:
+    """The same with NaN (or `fill`) at the end of the last axis, or cut there."""
     have = dense.shape[-1]
     if have == width:
         return dense
-    out = np.full((*dense.shape[:-1], width), np.nan)
+    out = np.full((*dense.shape[:-1], width), fill)
     out[..., :have] = dense[..., :width]
     return out
 

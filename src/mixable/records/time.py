@@ -120,6 +120,18 @@ class Time(Column):
         learned = {"wall": wall, "utc": utc, "others": others, "counts": counts}
         return Part(counts=counts, keys=keys, dense=dense, cells=learned)
 
+    def correct(self, dense: Array, part: Part, learned: Part | None, before: Array) -> None:
+        """Write the time since the latest record where not all rows of a table are learned.
+
+        Of those that are learned, which may be others, `before` says how many are so before each.
+        """
+        utc = np.empty(0) if learned is None else learned.cells["utc"]
+        first = -math.inf if self.latest is None else self.latest
+        known = np.where(np.isnan(utc), -math.inf, utc)
+        latest = np.maximum.accumulate(np.concatenate([[first], known]))[before]
+        since = np.where(np.isfinite(latest), part.cells["utc"] - latest, math.nan)
+        dense[:, self.places[-1]] = np.copysign(np.log1p(np.abs(since)), since)
+
     def commit(self, part: Part, rows: int, limits: Limits) -> None:
         others = [word for row, word in part.cells["others"].items() if row < rows]
         self.n += int(np.count_nonzero(part.counts[:rows]))

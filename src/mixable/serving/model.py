@@ -146,7 +146,7 @@ class ServedModel(ScoredModel):
         learner = self.learner
         codes = [learner.codes[event.label] for event in events]
         X: Any = rows if self.encoder is not None else np.array(rows, dtype=np.float64)
-        P, done, reason = learner.follow(X, np.array(codes))
+        P, done, reason, _ = learner.follow(X, np.array(codes))
         answers: list[Answer] = []
         labels = learner.labels
         for event, p, code in zip(events, P.tolist()[:done], codes, strict=False):

@@ -11,7 +11,7 @@ import numpy as np
 
 from mixable._types import Array
 from mixable.serving.events import Features
-from mixable.streaming.kept import checked_record, stacked, stacked_texts, unstacked
+from mixable.learner.late import checked_record, stacked, stacked_texts, unstacked
 
 Waiting = OrderedDict[str, tuple[bytes, Array]]
 

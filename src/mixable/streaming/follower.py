@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Container
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Container, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from mixable._types import Array
+from mixable.learner.late import Kept
 from mixable.records.cells import is_missing
 from mixable.records.grid import Grid
-from mixable.streaming.events import Batch
-from mixable.streaming.model import Kept, StreamModel, as_text
+from mixable.streaming.events import Batch, Integers
+from mixable.streaming.model import StreamModel, as_text
 from mixable.streaming.options import Options
 
 MOST_CLASSES, LONGEST_LABEL = 100, 1000  # that are added unasked
@@ -23,11 +26,11 @@ Refused = tuple[int, str]  # row of a batch, reason
 class Follower:
     """Runs a model over batches of events.
 
-    `answer` gets a batch, a row of it, and the forecasts from there on.
+    `answer` gets a batch, some rows of it, and their forecasts.
     """
 
     def __init__(
-        self, model: StreamModel, answer: Callable[[Batch, int, Array], None], options: Options
+        self, model: StreamModel, answer: Callable[[Batch, Integers, Array], None], options: Options
     ) -> None:
         self._model, self._answer = model, answer
         self._learns, self._strict = options.learns, options.strict
@@ -40,11 +43,11 @@ class Follower:
         is_bare = self._bare(batch)
         at = 0
         while at < rows:
-            codes = self._codes(batch, at, rows, is_bare)
-            if codes:
-                done, reason = self._plain(batch, at, codes)
+            plan = self._planned(batch, at, rows, is_bare)
+            if plan.codes:
+                done, reason = self._run(batch, at, plan)
             else:
-                is_late = self._is_late(batch, at, is_bare)
+                is_late = self._is_late(batch, at, is_bare, self._model.waiting)
                 reason = (self._late_label if is_late else self._new_label)(batch, at)
                 done = 1 if reason is None else 0
             at += done
@@ -69,48 +72,92 @@ class Follower:
         return [empty and label is not None and key is not None for empty, label, key in rows]
 
     def _is_late(
-        self, batch: Batch, row: int, is_bare: list[bool], also: Container[str] = ()
+        self, batch: Batch, row: int, is_bare: list[bool], waiting: Container[str]
     ) -> bool:
         """Whether a row is a label that comes after its event.
 
-        It has no values, and either no fields for them, or the identifier of an event that waits
-        or is among `also`.
+        It has no values, and either no fields for them, or the identifier of an event that waits.
         """
-        if not is_bare[row]:
-            return False
-        key = as_text(batch.ids[row])
-        return batch.fieldless[row] or key in self._model.waiting or key in also
+        return is_bare[row] and (batch.fieldless[row] or as_text(batch.ids[row]) in waiting)
 
-    def _codes(self, batch: Batch, begin: int, end: int, is_bare: list[bool]) -> list[int]:
-        """Codes of labels, -1 for none, up to the first row that is new or may be late."""
+    def _planned(self, batch: Batch, begin: int, end: int, is_bare: list[bool]) -> Plan:
+        """The next rows that can be run in one call: with labels that are known, or with none.
+
+        Late labels are among them if their event waits by then.
+        """
         known = {None: -1, **self._model.learner.codes}
         if self._remember is None:
             labels = itertools.takewhile(known.__contains__, batch.labels[begin:end])
-            return [known[label] for label in labels]
-        codes: list[int] = []
-        begin_to_wait: set[str] = set()
+            return Plan([known[label] for label in labels], [], [], {})
+        waiting = _Waiting(self._model.waiting, self._remember)
+        plan = Plan([], [], [], {})
+        behind: list[int] = []  # steps whose row was kept: those come behind the others
         for row in range(begin, end):
-            label = batch.labels[row]
-            if label not in known or self._is_late(batch, row, is_bare, begin_to_wait):
+            label, key = batch.labels[row], batch.ids[row]
+            name = "" if key is None else as_text(key)
+            if label not in known:
                 break
-            codes.append(known[label])
-            if label is None and batch.ids[row] is not None:
-                begin_to_wait.add(as_text(batch.ids[row]))
-        return codes
+            if self._is_late(batch, row, is_bare, waiting):
+                if not self._learns or name not in waiting:
+                    break
+                source = waiting.take(name)
+                if isinstance(source, int):
+                    plan.order.append(-1 - (source - begin))
+                    plan.answered[source] = row
+                else:
+                    plan.kept.append(source[0])
+                    behind.append(row - begin)
+                    plan.order.append(0)
+            else:
+                plan.order.append(row - begin)
+                if key is not None:
+                    waiting.put(name, row if label is None else None)
+            plan.codes.append(known[label])
+        for place, step in enumerate(behind, len(plan.codes)):
+            plan.order[step] = -1 - place
+        return plan
 
-    def _plain(self, batch: Batch, at: int, codes: list[int]) -> tuple[int, str | None]:
-        """Rows whose labels are known or missing; how many were done, and why not all."""
-        model = self._model
-        y = np.array(codes, dtype=np.int_)
-        known = y if self._learns else np.full(len(y), -1)
-        P, done, reason = model.learner.follow(batch.X[at : at + len(y)], known)
-        self._predicted(batch, at, P)
+    def _run(self, batch: Batch, at: int, plan: Plan) -> tuple[int, str | None]:
+        """Run planned rows; how many were done, and why not all."""
+        model, n = self._model, len(plan.codes)
+        y = np.array(plan.codes, dtype=np.int_)
+        order = np.array(plan.order, dtype=np.int_) if plan.order else np.arange(n)
+        is_late = order < 0
+        codes = y if self._learns else np.full(n, -1)
+        followed = model.learner.follow(batch.X[at : at + n], codes, order, plan.kept)
+        done, P = followed.done, followed.P
+        forecast = np.flatnonzero(~is_late[:done])
+        self._answer(batch, at + forecast, P[forecast])
+        model.counts["predicted"] += len(forecast)
+        scored: list[tuple[Array, int]] = []
+        for step in range(done) if self._remember is not None else ():
+            key = batch.ids[at + step]
+            if is_late[step]:
+                _, p = model.waiting.pop(as_text(key))
+                scored.append((p, plan.codes[step]))
+                model.counts["late"] += 1
+                continue
+            if y[step] >= 0:
+                scored.append((P[step], plan.codes[step]))
+            if key is not None:
+                event = None
+                if y[step] < 0:
+                    is_answered = plan.answered.get(at + step, at + done) < at + done
+                    event = None if is_answered else followed.kept(step), P[step].copy()
+                self._await(as_text(key), event)
         labelled = np.flatnonzero(y[:done] >= 0)
-        if len(labelled):
+        if self._remember is None and len(labelled):
             model.scores.update_many(P[labelled], y[labelled])
-            if self._learns:
-                model.counts["learned"] += len(labelled)
-        return done, reason
+        self._score(scored)
+        if self._learns:
+            model.counts["learned"] += len(labelled)
+        return done, followed.reason
+
+    def _score(self, scored: list[tuple[Array, int]]) -> None:
+        """Count forecasts and their labels; older ones may know fewer classes."""
+        for _, some in itertools.groupby(scored, key=lambda each: len(each[0])):
+            P, y = zip(*some, strict=True)
+            self._model.scores.update_many(np.array(P), np.array(y))
 
     def _await(self, key: str, event: tuple[Kept, Array] | None) -> None:
         """Remember an event until its label comes; forget one of its name, and the oldest."""
@@ -123,34 +170,28 @@ class Follower:
             waiting.popitem(last=False)
             counts["forgotten"] += 1
 
-    def _predicted(self, batch: Batch, at: int, P: Array) -> None:
-        self._answer(batch, at, P)
-        self._model.counts["predicted"] += len(P)
-        if self._remember is None:
-            return
-        for row, p in enumerate(P, start=at):
-            if (key := batch.ids[row]) is not None:
-                waits = batch.labels[row] is None
-                kept = (self._model.keep(batch.X[row]), p.copy()) if waits else None
-                self._await(as_text(key), kept)
-
     def _new_label(self, batch: Batch, at: int) -> str | None:
         """An event whose label has not been met before; why it is refused, if it is."""
-        model, label = self._model, batch.labels[at]
+        model, label, key = self._model, batch.labels[at], batch.ids[at]
         if reason := self._why_not_a_class(label):
             return reason
         X, known = batch.X[at : at + 1], len(model.learner.labels)
-        P, done, reason = model.learner.follow(X, np.array([-1]))
+        P, done, reason, _ = model.learner.follow(X, np.array([-1]))
         if done:
             if reason := self._add_label(label):
                 return reason
-            self._predicted(batch, at, P)
+            self._answer(batch, np.array([at]), P)
+            model.counts["predicted"] += 1
+            if self._remember is not None and key is not None:
+                self._await(as_text(key), None)
             model.scores.update(P[0], known)  # a label that the forecaster did not know
-            self._learn(X, label)
+            if self._learns:
+                code = np.array([model.learner.codes[label]])
+                model.counts["learned"] += model.learner.follow(X, code).done
         return reason
 
     def _late_label(self, batch: Batch, at: int) -> str | None:
-        """A label that comes after its event; why it is refused, if it is."""
+        """A label that comes after its event and cannot be planned; why it is refused, if it is."""
         model, label, key = self._model, batch.labels[at], as_text(batch.ids[at])
         if key not in model.waiting:
             return f"a label for {key!r:.80}, which is not remembered"
@@ -158,10 +199,13 @@ class Follower:
             reason := self._why_not_a_class(label) or self._add_label(label)
         ):
             return reason
-        row, p = model.waiting.pop(key)
+        kept, p = model.waiting.pop(key)
         model.scores.update(p, model.learner.codes.get(label, len(p)))
         model.counts["late"] += 1
-        self._learn(model.recall(row), label)
+        if self._learns:
+            with contextlib.suppress(ValueError, OverflowError):  # beyond double precision
+                model.learner.learn_kept(kept, label)
+                model.counts["learned"] += 1
         return None
 
     def _why_not_a_class(self, label: str | None) -> str | None:
@@ -185,8 +229,44 @@ class Follower:
                 return str(error) or "no memory for another class"
         return None
 
-    def _learn(self, X: Any, label: str | None) -> None:
-        """Learn one row that has been answered, and count it if double precision allows it."""
-        if self._learns:
-            _, done, _ = self._model.learner.follow(X, np.array([self._model.learner.codes[label]]))
-            self._model.counts["learned"] += done
+
+class Plan(NamedTuple):
+    """Rows that are run in one call."""
+
+    codes: list[int]  # of labels, -1 for none
+    order: list[int]  # as `Learner.follow` has it; empty if no row has an identifier
+    kept: list[Kept]
+    answered: dict[int, int]  # events whose label is among them, and where
+
+
+class _Waiting:
+    """What waits for its label, as it will be after the rows planned so far."""
+
+    def __init__(self, now: Mapping[str, tuple[Kept, Array]], most: int) -> None:
+        self._now, self._most = now, most
+        self._gone: set[str] = set()  # of those that wait now
+        self._new: OrderedDict[str, int] = OrderedDict()  # rows that begin to wait
+        self._oldest = iter(now)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._new or (key in self._now and key not in self._gone)
+
+    def take(self, key: str) -> int | tuple[Kept, Array]:
+        """What waits no longer: a row, or what was kept."""
+        if key in self._new:
+            return self._new.pop(key)
+        self._gone.add(key)
+        return self._now[key]
+
+    def put(self, key: str, row: int | None) -> None:
+        """A row begins to wait, or takes the place of one that did; the oldest are forgotten."""
+        if key in self:
+            self.take(key)
+        if row is not None:
+            self._new[key] = row
+        while len(self._now) - len(self._gone) + len(self._new) > self._most:
+            oldest = next((name for name in self._oldest if name not in self._gone), None)
+            if oldest is None:
+                self._new.popitem(last=False)
+            else:
+                self._gone.add(oldest)

@@ -6,9 +6,6 @@ import json
 from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mixable import _validate, records
 from mixable.learner import Design, Learner, NamedLearner, label
 from mixable.learner.columns import Columns, is_record
@@ -144,36 +141,3 @@ class KeptModel(NamedLearner):
 def as_text(value: Identifier) -> str:
     """One text for a label or an identifier, whichever format it came in."""
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def stacked(rows: list[NDArray[Any]], dtype: type = np.float64) -> dict[str, Any]:
-    """Rows of several lengths, one after the other."""
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    return {"lengths": lengths, "values": np.concatenate([np.empty(0, dtype), *rows])}
-
-
-def stacked_texts(texts: Iterable[bytes]) -> dict[str, Any]:
-    """Texts as numbers: there may be too many for the description of a file."""
-    return stacked([np.frombuffer(text, np.uint8) for text in texts], np.uint8)
-
-
-def unstacked(stack: dict[str, Any], kind: str) -> list[NDArray[Any]]:
-    """The rows again, whose numbers must be of a kind."""
-    lengths, values = stack["lengths"], stack["values"]
-    is_sound = lengths.dtype.kind == "i" and ((lengths >= 0) & (lengths <= len(values))).all()
-    if not is_sound or lengths.sum() != len(values):
-        raise ValueError("what waits for its label has lengths that do not go with it")
-    if len(values) and values.dtype.kind != kind:
-        raise TypeError(f"what waits for its label is of type {values.dtype}")
-    return np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else []
-
-
-def checked_record(text: NDArray[Any]) -> bytes:
-    """A record that was kept as JSON."""
-    try:
-        values = json.loads(bytes(text))
-    except RecursionError:
-        values = None
-    if not isinstance(values, dict):
-        raise ValueError("what waits for its label is not a record")
-    return bytes(text)

@@ -14,7 +14,7 @@ from mixable import persistence
 from mixable._config import one_blas_thread
 from mixable._types import Array
 from mixable.streaming.errors import BadEventError, StreamError
-from mixable.streaming.events import Batch, CsvEvents
+from mixable.streaming.events import Batch, CsvEvents, Integers
 from mixable.streaming.follower import Follower
 from mixable.streaming.lines import Complaint, Lines, Recognised, Source
 from mixable.streaming.model import Identifier, StreamModel
@@ -218,9 +218,8 @@ class Stream:
         self.model.counts["events"] += events
         self._unsaved += used
 
-    def _answer(self, batch: Batch, begin: int, P: Array) -> None:
-        rows = slice(begin, begin + len(P))
-        keys: Sequence[Identifier] = batch.ids[rows]
+    def _answer(self, batch: Batch, rows: Integers, P: Array) -> None:
+        keys: Sequence[Identifier] = [batch.ids[row] for row in rows.tolist()]
         if not self.options.identifier:
             keys = (batch.lines[rows] + self._lines.line + 1).tolist()
         names = [str(name) for name in self.model.learner.labels[: P.shape[1]]]  # there may be more

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mixable import _validate, records
 from mixable._types import Array
-from mixable.learner import Design
-from mixable.learner.pooled import design_of_records
-from mixable.learner.record_inputs import RecordInputs
-from mixable.streaming.kept import (
-    Identifier,
-    KeptModel,
-    as_text,
+from mixable.learner import Design, Learner
+from mixable.learner.late import (
+    Kept,
     checked_record,
+    restored,
+    saved,
     stacked,
     stacked_texts,
     unstacked,
 )
+from mixable.learner.pooled import design_of_records
+from mixable.learner.record_inputs import RecordInputs
+from mixable.records.rows import at_width
+from mixable.streaming.kept import Identifier, KeptModel, as_text
 
 __all__ = ["Identifier", "StreamModel", "as_text"]
-
-Kept = Array | bytes
 
 
 class StreamModel(KeptModel):
@@ -52,8 +50,7 @@ class StreamModel(KeptModel):
     scores
         `mixable.metrics.Scores` of the forecasts whose label has come.
     waiting
-        Features (a row of numbers, or a record as JSON) and forecast of the events whose label may
-        yet come, by identifier.
+        Inputs and forecast of the events whose label may yet come, by identifier.
     place
         Where the stream was (`mixable.streaming.lines`), and how long what it had written
         (`mixable.streaming.files`).
@@ -101,49 +98,37 @@ class StreamModel(KeptModel):
             return False
         return True
 
-    def keep(self, x: Any) -> Kept:
-        """A row or a record, to be kept until its label comes."""
-        if isinstance(x, dict):
-            return json.dumps(x, separators=(",", ":")).encode()
-        row: Array = x.copy()
-        return row
-
-    def recall(self, kept: Kept) -> Any:
-        """The table of what `keep` has kept."""
-        if isinstance(kept, bytes):
-            return [json.loads(kept)]
-        later = np.full(len(self.columns) - len(kept), np.nan)  # features that came since then
-        return np.append(kept, later)[None, :]
-
     def __getstate__(self) -> dict[str, Any]:
-        kept = [row for row, _ in self.waiting.values()]
-        texts = [row for row in kept if isinstance(row, bytes)]
-        rows = [row for row in kept if not isinstance(row, bytes)]
-        forecasts = [forecast for _, forecast in self.waiting.values()]
         ids = stacked_texts(key.encode() for key in self.waiting)
-        X = stacked(rows) if self.encoder is None else stacked_texts(texts)
-        return {**self.__dict__, "waiting": {"ids": ids, "X": X, "P": stacked(forecasts)}}
+        kept = saved([kept for kept, _ in self.waiting.values()])
+        forecasts = stacked([forecast for _, forecast in self.waiting.values()])
+        return {**self.__dict__, "waiting": {"ids": ids, "kept": kept, "P": forecasts}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         learner, waiting = self._check_parts(state), state["waiting"]
         _check_place(state["place"])
         ids = [bytes(key).decode() for key in unstacked(waiting["ids"], "u")]
-        is_record = isinstance(learner.inputs, RecordInputs)
-        kept = unstacked(waiting["X"], "u" if is_record else "f")
+        has_records = isinstance(learner.inputs, RecordInputs)
+        if "kept" in waiting:
+            kept = restored(waiting["kept"], learner.n_features, has_records=has_records)
+        else:
+            kept = _as_of_now(waiting["X"], learner, has_records=has_records)
         forecasts = unstacked(waiting["P"], "f")
-        check = checked_record if is_record else partial(_checked_row, len(state["_columns"]))
-        rows = [(check(x), p) for x, p in zip(kept, forecasts, strict=True)]
+        rows = list(zip(kept, forecasts, strict=True))
         for p in forecasts:  # since then there may be more classes
             if len(p) > len(learner.labels) or not ((p >= 0) & (p <= 1)).all():
                 raise ValueError("what waits for its label does not go with the learner")
         self._restore({**state, "waiting": OrderedDict(zip(ids, rows, strict=True))})
 
 
-def _checked_row(n_features: int, row: Array) -> Array:
-    """A row that waits; since then there may be more features."""
-    if len(row) > n_features or np.isinf(row).any():
+def _as_of_now(stack: dict[str, Any], learner: Learner, *, has_records: bool) -> list[Kept]:
+    """What waits in files before version 0.3.0, which had rows before they were scaled."""
+    rows = unstacked(stack, "u" if has_records else "f")
+    if has_records:
+        return [learner.kept([checked_record(row)]) for row in rows]
+    if any(len(row) > learner.n_features or np.isinf(row).any() for row in rows):
         raise ValueError("what waits for its label does not go with the learner")
-    return row
+    return [learner.kept(at_width(np.asarray(row), learner.n_features)) for row in rows]
 
 
 def _check_place(place: Any) -> None:
