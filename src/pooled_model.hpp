@@ -87,7 +87,8 @@ class PooledModel {
         if (records.n != 1) throw nb::value_error("expected one record");
         const Uses uses(*this, Job::predict);
         nb::object out = new_array({1, pooled_->kept()});
-        pooled_->keep(records[0], data(out));
+        std::vector<double> p(std::size_t(pooled_->outputs()));
+        pooled_->predict(records[0], p.data(), data(out));
         return out;
     }
 
@@ -116,8 +117,10 @@ class PooledModel {
                 pooled_->learn(record, y[t], 1.0);
                 return;
             }
-            pooled_->step(record, y[t], 1.0, p);
-            if (own && y[t] < 0) pooled_->keep(record, own);
+            if (own && y[t] < 0)
+                pooled_->predict(record, p, own);
+            else
+                pooled_->step(record, y[t], 1.0, p);
         });
         const nb::object reason =
             followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));

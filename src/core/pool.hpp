@@ -56,6 +56,17 @@ class Judge final : public AnyForecaster<long> {
         read(x);
         push(y, weight);
     }
+    /// The same of an example whose label comes late. Pools and experts are weighed by what they
+    /// said when it was forecast, `then` (judged() x K, -1 where that is not known): who has since
+    /// learned from examples of the same age may know the label by that.
+    void learn(const double* x, long y, double weight, const double* then) {
+        read(x);
+        for (long i = 0; i < judged() * K; ++i)
+            if (then[i] >= 0) forecasts_[i] = std::max(then[i], std::numeric_limits<double>::min());
+        push(y, weight);
+    }
+    /// What pools and experts (judged() x K) have said of the record that was predicted last.
+    const double* forecasts() const { return forecasts_; }
     void run(const double* X, const long* y, const double* weight, long n, double* out) override {
         for (long t = 0; t < n; ++t) {
             predict(X + t * N * K, out + t * K);

@@ -14,8 +14,7 @@ namespace MIXABLE_ISA {
 /// What is known of one example: numbers (NaN for what is missing), and sparse features. What is
 /// `shown` of each number to those who take sparse features is a Shown; null: all. Of an example
 /// whose label comes late, `scaled` has the numbers as they were scaled for its forecast, and then
-/// what each expert said (-1 if it was not asked): that is what the judge learns from. Said anew,
-/// it would be by those who have learned from examples of the same age, whose labels tell this one.
+/// what the judge heard; see `Pooled::kept`.
 struct Record {
     const double* x;
     SparseRow features, crosses;

@@ -84,15 +84,17 @@ class Pooled {
     }
 
     /// Numbers that are kept of a record until its label comes.
-    long kept() const { return d + judge_.N * judge_.K; }
-    /// Writes them, once the record is predicted: its numbers as the first expert, which is always
-    /// awake, scales them, and what those who are awake say.
-    void keep(const Record& record, double* out) {
-        listen(record);
-        scale(record, out);
-        const long said = awake() * judge_.K;
-        copy(said_, said, out + d);
-        std::fill(out + d + said, out + kept(), -1.0);
+    long kept() const { return d + judge_.judged() * judge_.K; }
+    /// Predicts a record and writes them: its numbers as the first expert, which is always awake,
+    /// scales them, and what pools and experts say; -1 of those at rest.
+    void predict(const Record& record, double* p, double* kept) {
+        predict(record, p);
+        scale(record, kept);
+        const long K = judge_.K, all = judge_.judged() * K;
+        double* said = kept + d;
+        if (!judge_.rest().is_resting()) return copy(judge_.forecasts(), all, said);
+        std::fill(said, said + all, -1.0);
+        copy(said_, K, said + (judge_.judged() - judge_.N) * K);
     }
 
     /// All learn a record, or none: it is refused before the first does.
@@ -217,9 +219,10 @@ class Pooled {
         if (rest.is_resting()) {
             rest.add_alone(1);
         } else {
-            for (long i = 0; record.scaled && i < judge_.N * judge_.K; ++i)
-                if (record.scaled[d + i] >= 0) said_[i] = record.scaled[d + i];
-            judge_.learn(said_, y, weight);
+            if (record.scaled)
+                judge_.learn(said_, y, weight, record.scaled + d);
+            else
+                judge_.learn(said_, y, weight);
         }
         if (judge_.steps() % Rest::period == 0) rest.review();
     }

@@ -30,6 +30,7 @@ from mixable import _validate, records
 from mixable._spelling import names_its_parameters
 from mixable.learner import Design, NamedLearner, design_of_classes, design_of_numbers, label
 from mixable.learner.class_weights import ClassWeight, checked
+from mixable.learner.late import Forecasts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,28 @@ class _Estimator(NamedLearner):
 
     def _declared(self) -> records.Columns | None:
         return self.columns
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._forecasts = Forecasts()
+
+    @property
+    def forgotten(self) -> int:
+        """Records whose forecast is forgotten: more than 10,000 waited for their outcome."""
+        assert self._forecasts is not None
+        return self._forecasts.forgotten
+
+    def _note(self, x: dict[Hashable, Any]) -> None:
+        """A record was forecast: its outcome is learned with the inputs of now."""
+        if self._learner is not None and self._forecasts is not None:
+            self._forecasts.note(x)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_forecasts"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._forecasts = Forecasts()
+        super().__setstate__(state)
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -179,7 +202,9 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
 
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each class met so far."""
-        return self._probabilities(x)
+        p = self._probabilities(x)
+        self._note(x)
+        return p
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
@@ -273,7 +298,9 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         """The mean of the forecast."""
         if self._learner is None:
             return 0.0
-        return float(np.ravel(self._learner.predict(self._row(x)))[0])
+        mean = float(np.ravel(self._learner.predict(self._row(x)))[0])
+        self._note(x)
+        return mean
 
     def predict_interval_one(
         self, x: dict[Hashable, Any], level: float = 0.9

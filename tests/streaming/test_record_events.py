@@ -71,9 +71,15 @@ def test_json_records_learn_the_same_and_bring_columns_on_the_way(tmp_path):
 
 
 def test_numbers_alone_are_as_before_and_another_forecaster_takes_numbers_only(tmp_path):
-    (tmp_path / "in.csv").write_text("a,b,y\n1,,up\n2,nan,down\n")
+    (tmp_path / "in.csv").write_text("a,b,y\n1,nan,up\n2,,down\n")
     run(tmp_path, "--target", "y", "--out", tmp_path / "out.csv", source="in.csv")
     assert mx.load(tmp_path / "model").encoder is None
+    # An empty cell says nothing of what its column will have.
+    (tmp_path / "in.csv").write_text("a,b,y\n1,,up\n2,x,down\n3,y,up\n")
+    run(tmp_path, "--target", "y", "--out", tmp_path / "out.csv", source="in.csv", model="words")
+    words = mx.load(tmp_path / "words")
+    assert words.encoder.kinds == {"a": "number", "b": "category"}
+    assert words.counts["learned"] == 3
     (tmp_path / "in.csv").write_text("a,b,y\n1,x,up\n")
     arguments = ("--target", "y", "--out", tmp_path / "out.csv", *GAF)
     run(tmp_path, *arguments, source="in.csv", model="gaf", status=1)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from mixable.estimators import advice, tables
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import Learner, design_of_records, takes_features
-from mixable.learner.record_inputs import RecordInputs, records_encoder
+from mixable.learner.record_inputs import RecordInputs, records_encoder, rows_of
 from mixable.records import Columns, Rows
 
 
@@ -55,8 +55,14 @@ class AnyRows(StreamEstimator):
         inputs = self.learner_.inputs
         return takes_features(self.learner_) and not isinstance(inputs, RecordInputs)
 
-    def _new_learner(self, rows: Any, labels: Any, *, closed: bool = False) -> Learner:
-        """A learner of the kind that takes such rows."""
+    def _new_learner(
+        self, rows: Any, labels: Any, *, closed: bool = False, whole: bool = False
+    ) -> Learner:
+        """A learner of the kind that takes such rows.
+
+        If they are the whole of a table, kinds of columns go by its first hundred values; else by
+        the first one, since each row is predicted before the next is known.
+        """
         design = self._design()
         if isinstance(rows, np.ndarray):
             with advice.about_rows(self, rows):
@@ -65,7 +71,7 @@ class AnyRows(StreamEstimator):
             sparse = design_of_records(design, numbers=False)
             return Learner(sparse, 0, labels, closed=closed)
         encoder = records_encoder(self.columns)
-        encoder.guess(rows)
+        encoder.guess(rows if whole else rows_of(rows, slice(0, 1)))
         crosses = self.columns is not None and bool(self.columns.cross)
         design = design_of_records(design, crosses=crosses)
         return Learner(design, encoder.n_dense, labels, closed=closed, encoder=encoder)

@@ -158,7 +158,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
             if len(known) == 1:
                 warnings.warn(ONE_CLASS.format(*known), stacklevel=2)
             class_weights.refuse_unknown(class_weights.checked(self.class_weight), known)
-            self.learner_ = self._new_learner(rows, known)
+            self.learner_ = self._new_learner(rows, known, whole=True)
         except BaseException:
             self._forget()
             raise

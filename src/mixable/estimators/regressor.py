@@ -140,7 +140,7 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
             _validate.targets_in_range(targets, "y")
             weight = self._weights(sample_weight, rows, fit=fit)
             with advice.about_rows(self, X):
-                learner = self._new_learner(rows, None) if first else self.learner_
+                learner = self._new_learner(rows, None, whole=fit) if first else self.learner_
         except BaseException:
             if first:
                 self._forget()

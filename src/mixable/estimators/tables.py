@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -64,23 +63,14 @@ def plain_rows(X: Any, n_features: int) -> Array | None:
 def has_records(X: Any) -> bool:
     """Whether a frame has columns of something else than numbers: text, categories, times."""
     library = type(X).__module__.partition(".")[0]
-    if library == "pandas" and hasattr(X, "dtypes"):
-        return any(_is_other(X.iloc[:, place]) for place in range(X.shape[1]))
+    if library == "pandas" and hasattr(X, "dtypes"):  # by types alone: later values are not known
+        return any(kind.kind not in "biuf" for kind in X.dtypes)
     if library == "polars":
         return any(not (kind.is_numeric() or str(kind) == "Boolean") for kind in X.dtypes)
     if library == "pyarrow":
         numbers = ("int", "uint", "float", "double", "half", "bool", "decimal")
         return any(not str(field.type).startswith(numbers) for field in X.schema)
     return False
-
-
-def _is_other(column: Any) -> bool:
-    """Whether a column of pandas has something else than numbers."""
-    if column.dtype.kind in "biuf":
-        return False
-    if column.dtype != object:
-        return True
-    return any(isinstance(value, (str, list, tuple, date)) for value in column.iloc[:1000])
 
 
 def sparse_rows(X: Any) -> Rows:

@@ -191,16 +191,20 @@ class Blend(Experts):
 
     def kept(self, x: Records) -> Array:
         """What is kept of one record until its label comes; see core/pooled.hpp."""
-        return self._compiled().kept(numbers_of(x), sparse_of(x))[0]
+        kept: Array = self._compiled().kept(numbers_of(x), sparse_of(x))[0]
+        return kept
 
     def kept_now(self, z: Array, n_features: int) -> Array:
         """What was kept of a record that had so many numbers, for the pool as it is by now."""
-        d, N, K = self.n_features, len(self.experts), self.n_classes
-        said = z[n_features:].reshape(N, -1)
         # A number that came since then was missing; who has other classes by now is asked again.
-        if said.shape[1] != K:
-            said = np.full((N, K), -1.0)
-        return np.concatenate([z[:n_features], np.zeros(d - n_features), said.ravel()])
+        said, length = z[n_features:], self.kept_length - self.n_features
+        said = said if len(said) == length else np.full(length, -1.0)
+        return np.concatenate([z[:n_features], np.zeros(self.n_features - n_features), said])
+
+    @property
+    def kept_length(self) -> int:
+        """Numbers that are kept of one record."""
+        return self.n_features + len(self._core.trust()) * self.n_classes
 
     def _until_review(self) -> int:
         return exchange.PERIOD - self.steps % exchange.PERIOD

@@ -84,8 +84,11 @@ def check_dictionary(x: Any) -> None:
 
 
 def is_record(x: Mapping[Hashable, Any]) -> bool:
-    """Whether a dictionary has something else than numbers: text, categories, lists, times."""
-    return not all(value is None or isinstance(value, _NUMBERS) for value in x.values())
+    """Whether a dictionary has something else than numbers: text, categories, lists, times.
+
+    None says nothing of what its column will have, so it may.
+    """
+    return not all(isinstance(value, _NUMBERS) for value in x.values())
 
 
 def number(name: Hashable, value: Any) -> float:

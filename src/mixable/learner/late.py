@@ -6,6 +6,7 @@ Otherwise its age at the moment of learning could tell its outcome, which no for
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -44,6 +45,54 @@ class Kept:
     def bytes(self) -> int:
         """Memory of the arrays."""
         return 8 * (len(self.x) + len(self.z)) + 12 * (len(self.keys) + len(self.cross_keys))
+
+
+class Forecasts:
+    """The records that one model has forecast and not learned, by what is in them.
+
+    Their inputs are only computed when another record is learned in between; what is forecast and
+    then learned costs nothing.
+    """
+
+    def __init__(self, most: int = 10_000) -> None:
+        self.most = most
+        self.forgotten = 0  # records that were dropped, since too many waited
+        self._new: OrderedDict[Hashable, Any] = OrderedDict()  # since the last that was learned
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+
+    def note(self, x: dict[Hashable, Any]) -> None:
+        """A record was forecast."""
+        key = content(x)
+        self._new[key] = dict(x)
+        if len(self._new) + len(self._kept) > self.most:
+            (self._kept or self._new).popitem(last=False)
+            self.forgotten += 1
+
+    def before_learning(
+        self, x: dict[Hashable, Any], keep: Callable[[dict[Hashable, Any]], Kept]
+    ) -> Kept | None:
+        """The inputs of the forecast of a record that is learned now, unless they are the same.
+
+        `keep` makes inputs of records; those of all others that wait are kept.
+        """
+        key = content(x)
+        is_new = self._new.pop(key, None) is not None
+        kept = self._kept.pop(key, None)
+        for other, record in self._new.items():
+            self._kept[other] = keep(record)
+        self._new.clear()
+        return None if is_new else kept
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._kept)
+
+
+def content(x: dict[Hashable, Any]) -> Hashable:
+    """What is in a record, whatever the order."""
+    try:
+        return frozenset(x.items())
+    except TypeError:  # a list of tags
+        return repr(sorted(x.items(), key=repr))
 
 
 class Followed(NamedTuple):

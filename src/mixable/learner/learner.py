@@ -8,7 +8,7 @@ what is missing; or records, if there is an encoder.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -177,12 +177,16 @@ class Learner:
         Those are probabilities, 0 for labels that had not been met yet; for numbers, means and
         standard deviations. After every few rows, `advance` is called with how many more.
         """
-        parts = self._parts(X) if advance is None else small(self._parts(X))
+        parts: Iterable[slice]
+        if isinstance(self.inputs, RecordInputs):
+            parts = self.inputs.parts(X, weight)
+        else:
+            parts = parts_of(len(X), int(self.forecaster._row_length))
+            if len(parts) > 1 or advance is not None:
+                self._refuse_too_large(X)
         self._staged = None
-        if len(parts) > 1:
-            self._refuse_too_large(X)
         pieces = []
-        for part in parts:
+        for part in parts if advance is None else small(parts):
             part_weight = None if weight is None else weight[part]
             steps = self.forecaster.steps
             Z, pending = self.inputs.stage(rows_of(X, part), part_weight)
@@ -235,17 +239,12 @@ class Learner:
         """What is kept of the forecasts of rows, if some outcomes are late; of some it is known."""
         if not kept and (codes >= 0).all():
             return None
-        known = [self._known(each) for each in kept]
-        length = len(known[0]) if known else self._length()
+        is_blend = isinstance(self.forecaster, Blend)
+        length = self.forecaster.kept_length if is_blend else self.inputs.row_length
         room = np.zeros((len(X), length))
-        room[len(X) - len(kept) :] = np.array(known).reshape(len(kept), length)
+        for row, each in enumerate(kept, len(X) - len(kept)):
+            room[row] = self._known(each)
         return room
-
-    def _length(self) -> int:
-        forecaster = self.forecaster
-        if isinstance(forecaster, Blend):
-            return self.n_features + len(forecaster.experts) * forecaster.n_classes
-        return self.inputs.row_length
 
     def _known(self, kept: Kept) -> Array:
         """What was kept of a forecast, for the forecaster as it is by now."""
@@ -305,7 +304,7 @@ class Learner:
             room = self._room(both, before, codes[part])
             P, count, reason = self.forecaster.follow(both, own_order, codes[part], room)
             self.inputs.commit(pending, int((codes[part][:count] >= 0).sum()))
-            self._widen_to(self.inputs.encoder.n_dense)
+            self.widen()
             made.append((done, both, room))
             pieces.append(P[:count])
             done, most = done + count, len(codes)
@@ -343,11 +342,15 @@ class Learner:
         finally:  # also Ctrl-C, which may come when the row has been learned
             if pending is not None and weight > 0:
                 inputs.commit(pending, self.forecaster.steps - steps)
-            if isinstance(inputs, RecordInputs):
-                self._widen_to(inputs.encoder.n_dense)
+            self.widen()
+
+    def widen(self) -> None:
+        """Let the forecaster have the numbers of columns that the encoder has added."""
+        if isinstance(self.inputs, RecordInputs):
+            self._widen_to(self.inputs.encoder.n_dense)
 
     def _widen_to(self, n_dense: int) -> None:
-        """Let the forecaster have as many numbers as the encoder makes."""
+        """Let the forecaster have so many numbers."""
         if n_dense > self.n_features:
             self.add_features(n_dense - self.n_features)
 
@@ -367,15 +370,10 @@ class Learner:
             row = self.inputs.transform(X[largest])
             _validate.size(row, self.forecaster._largest_square(), f"X[{largest}]")
 
-    def _parts(self, X: Any) -> list[slice]:
-        if isinstance(self.inputs, RecordInputs):
-            return self.inputs.parts(len(X))
-        return parts_of(len(X), int(self.forecaster._row_length))
-
     def _in_parts(self, forecast: Callable[[Any], Any], X: Any) -> Any:
         """What a forecaster says of one row, or of the rows of a table."""
         has_parts = not isinstance(self.inputs, RecordInputs) and X.ndim == 2
-        parts = self._parts(X) if has_parts else []
+        parts = parts_of(len(X), int(self.forecaster._row_length)) if has_parts else []
         if len(parts) <= 1:
             return forecast(self.inputs.transform(X))
         return np.concatenate([forecast(self.inputs.transform(X[part])) for part in parts])

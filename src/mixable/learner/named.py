@@ -16,6 +16,7 @@ from mixable.learner.columns import Columns, check_dictionary, finite_or_missing
 from mixable.learner.design import Design
 from mixable.learner.explaining import Contribution, explained, without_each
 from mixable.learner.importance import importance
+from mixable.learner.late import Forecasts, Kept
 from mixable.learner.learner import Learner
 from mixable.learner.outcomes import Labels
 from mixable.learner.pooled import design_of_records, takes_records
@@ -36,6 +37,7 @@ class NamedLearner(Mergeable):
 
     _columns: Columns
     _learner: Learner | None
+    _forecasts: Forecasts | None = None  # of models whose callers have no identifiers
 
     def _design(self) -> Design:
         raise NotImplementedError
@@ -146,9 +148,18 @@ class NamedLearner(Mergeable):
         self._columns.add(new)
         return self._learner
 
+    def _kept(self, x: dict[Hashable, Any]) -> Kept:
+        """The inputs of a forecast, as they are now."""
+        assert self._learner is not None
+        return self._learner.kept(self._row(x))
+
     def _learn_one(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
         if not (type(w) is float and w == 1.0):
             w = _validate.example_weight(w, "w")
+        if self._forecasts and isinstance(x, dict) and self._learner is not None:
+            kept = self._forecasts.before_learning(x, self._kept)
+            if kept is not None:
+                return self._learner.learn_kept(kept, y, w)
         row = self._columns.plain_row(x) if self._columns else None
         if row is not None and self._learner is not None:
             return self._learner.learn_one(row, y, w)
@@ -170,25 +181,31 @@ class NamedLearner(Mergeable):
             learner.learn_one(self._columns.row(x), y, w)
 
     def _begin_with(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
-        """Take records from this one on, and learn it; if it is refused, nothing has changed.
-
-        If there were others before, this is the first that is known to be a bag. What was learned
-        of the few before counts no more, only their labels stay.
-        """
-        before = columns, learner = self._columns, self._learner
+        """Take records from this one on, and learn it; if it is refused, nothing has changed."""
+        before = self._columns, self._learner
         try:
-            self.begin_records([{n: v for n, v in x.items() if not columns or n in columns}])
+            self._turn(x)
             assert self._learner is not None
-            assert self.encoder is not None
-            self.encoder.registry.bag = bool(columns)
-            has_labels = learner is not None and learner.has_labels
-            for label in learner.labels if learner and has_labels and columns else ():
-                if label not in self._learner.codes:
-                    self._learner.add_label(label)
             self._learner.learn([x], [y], np.array([w]))
         except BaseException:
             self._columns, self._learner = before
             raise
+
+    def _turn(self, x: dict[Hashable, Any]) -> None:
+        """Take records from this one on.
+
+        If there were others before, this is the first that is known to be a bag. What was learned
+        of the few before counts no more, only their labels stay.
+        """
+        columns, learner = self._columns, self._learner
+        self.begin_records([{n: v for n, v in x.items() if not columns or n in columns}])
+        assert self._learner is not None
+        assert self.encoder is not None
+        self.encoder.registry.bag = bool(columns)
+        has_labels = learner is not None and learner.has_labels
+        for label in learner.labels if learner and has_labels and columns else ():
+            if label not in self._learner.codes:
+                self._learner.add_label(label)
 
     def _learn_weighed(
         self, x: dict[Hashable, Any], y: Hashable, w: float, class_weight: ClassWeight
@@ -231,7 +248,7 @@ class NamedLearner(Mergeable):
     def _learn_table(self, X: pd.DataFrame, y: Any, weight: Array | None) -> None:
         has_others = any(kind.kind not in "biuf" for kind in X.dtypes)
         if self._is_new and (self._declared() is not None or has_others):
-            self.begin_records(X)
+            self.begin_records(X.iloc[:1])
         if self.encoder is not None and self._learner is not None:
             self._learner.learn(X, y, weight)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -24,9 +24,10 @@ def parts_of(n: int, row_length: int) -> list[slice]:
     return _cut(slice(0, n), max(MOST_NUMBERS // row_length, 1))
 
 
-def small(parts: list[slice]) -> list[slice]:
+def small(parts: Iterable[slice]) -> Iterator[slice]:
     """The same in parts of which none takes long."""
-    return [piece for part in parts for piece in _cut(part, TOLD_ROWS)]
+    for part in parts:
+        yield from _cut(part, TOLD_ROWS)
 
 
 def _cut(part: slice, most: int) -> list[slice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from mixable.learner.inputs import Pending, RawInputs
 from mixable.records import Encoder, Row
 from mixable.records.cutting import alike
 from mixable.records.grid import Grid
+from mixable.records.kinds import values
 from mixable.records.registry import RECONSIDERED
+from mixable.records.tables import frame_columns
 from mixable.records.time import Time
 
 
@@ -71,15 +73,53 @@ class RecordInputs(RawInputs):
     def with_features(self, n_features: int) -> RecordInputs:
         return RecordInputs(self.encoder, n_features)
 
-    def parts(self, n: int) -> list[slice]:
-        """The next n records in parts, each encoded by the kinds of columns at its begin.
+    def parts(self, X: Any, weight: Array | None) -> Iterator[slice]:
+        """The rows of a table in parts, each encoded by the kinds of columns at its begin.
 
-        Guessed kinds are looked at again after some numbers of records. So forecasts do not depend
-        on how records are spread over calls.
+        A part begins where a column has its first value, which says its kind, and where guessed
+        kinds are looked at again. So forecasts do not depend on how records are spread over calls.
+        Each part is to be committed before the next is asked for.
         """
-        known = self.encoder.n
-        cuts = [at - known for at in RECONSIDERED if 0 < at - known < n]
-        return [slice(*pair) for pair in pairwise([0, *cuts, n])]
+        at, n, registry = 0, len(X), self.encoder.registry
+        counts = np.ones(n, bool) if weight is None else weight > 0
+        if isinstance(X, list):
+            learned = [x if count else None for x, count in zip(X, counts.tolist(), strict=True)]
+            while at < n:
+                part = slice(at, at + alike(registry, X[at:], learned[at:]))
+                yield part
+                at = part.stop
+            return
+        first = self._first_values(X)
+        rows_before = np.cumsum(np.concatenate([[0], counts]))  # that count
+        while at < n:
+            end = min([n, *(row for name, row in first.items() if row > at)])
+            known = [c.n for c in registry.columns.values() if c.guessed]
+            if at in first.values():
+                known.append(0)
+            for records in known:
+                ahead = next((r for r in RECONSIDERED if r > records), None)
+                if ahead is not None:
+                    row = int(np.searchsorted(rows_before, rows_before[at] + ahead - records))
+                    end = min(end, row)
+            yield slice(at, end)
+            at = end
+
+    def _first_values(self, X: Any) -> dict[Any, int]:
+        """The row of a frame in which each column that is not known yet has its first value."""
+        known = self.encoder.registry.columns
+        names = [name for name in frame_columns(rows_of(X, slice(0, 1))) if name not in known]
+        if not names:
+            return {}
+        columns = frame_columns(X)
+        out = {}
+        for name in names:
+            if self.encoder.declared.kind(name) is not None:
+                out[name] = 0
+                continue
+            for row, _ in values(name, columns[name].items):
+                out[name] = row
+                break
+        return out
 
     def alike(self, X: list[Any] | Grid, learned: list[Any]) -> int:
         """How many of the first steps `follow` may take together, 1 or more.

@@ -229,7 +229,7 @@ class Encoder(State):
         """The rows of a table, each after those above it; nothing changes before `commit`.
 
         A table is a frame of pandas, Polars or Arrow, a list of dictionaries, or a dictionary of
-        lists. The kinds of new columns are guessed from its first rows.
+        lists. The kind of a new column is guessed from its first value in the table.
         """
         return staging.stage(self, table)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from itertools import islice
 from typing import Any
 
 from mixable import _core
@@ -29,16 +30,7 @@ def guess(name: Name, cells: Iterable[Any]) -> str | None:
     >>> guess("query", ["red shoes for men"]), guess("at", ["2024-02-29T13:05"])
     ('text', 'time')
     """
-    sample: list[Any] = []
-    for cell in cells:
-        try:
-            value = plain(cell, name)
-        except TypeError:  # whoever reads the cell says why, and in which row
-            continue
-        if isinstance(value, list) or as_text(value) is not None:
-            sample.append(value)
-            if len(sample) == SAMPLE:
-                break
+    sample = [value for _, value in islice(values(name, cells), SAMPLE)]
     if not sample:
         return None
     sample = [cell for cell in sample if cell not in MARKS] or sample
@@ -50,6 +42,17 @@ def guess(name: Name, cells: Iterable[Any]) -> str | None:
         return kind
     texts = [cell for cell in sample if isinstance(cell, str)]
     return "text" if looks_like_text(texts, [1] * len(texts)) else "category"
+
+
+def values(name: Name, cells: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """The cells that have a value, each with its row, from which a kind can be guessed."""
+    for row, cell in enumerate(cells):
+        try:
+            value = plain(cell, name)
+        except TypeError:  # whoever reads the cell says why, and in which row
+            continue
+        if isinstance(value, list) or as_text(value) is not None:
+            yield row, value
 
 
 def _kind(cell: Any) -> str:

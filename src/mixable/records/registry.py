@@ -218,20 +218,3 @@ def second_guess(column: Column) -> str:
     if seen and looks_like_text(*zip(*seen, strict=True)):
         return "text"
     return "category"
-
-
-def has_bags(records: Iterable[Mapping[Name, Any]]) -> bool:
-    """Whether some first records are bags: numbers that are counts of many names.
-
-    >>> has_bags([{"a": 1, "red": 1, "hat": 1}, {"the": 2, "blue": 1, "coat": 1}, {"new": 1}])
-    True
-    >>> has_bags([{"x": 1.0, "y": 0.5}, {"x": 0.3}])
-    False
-    """
-    known: set[Name] = set()
-    for record in records:
-        names = {name for name, cell in record.items() if cell is not None}
-        if len(known) >= FEW and names - known and 2 * len(known - names) >= len(known):
-            return True
-        known |= names
-    return False

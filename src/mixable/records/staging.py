@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ import numpy as np
 from mixable import _core
 from mixable._types import Array
 from mixable.records.category import Category
-from mixable.records.cells import ABSENT
+from mixable.records.cells import ABSENT, is_missing
 from mixable.records.column import Cells, Column, Part
 from mixable.records.crosses import Cross, crossed_part
 from mixable.records.declaration import Name, checked_name
-from mixable.records.kinds import SAMPLE
+from mixable.records.kinds import SAMPLE, values
 from mixable.records.loose import loose_part
 from mixable.records.registry import Registry
 from mixable.records.rows import Rows, side_by_side
@@ -83,12 +84,17 @@ class Table:
         return loose_part(records, registry.columns)
 
 
-def with_new_columns(registry: Registry, table: Table) -> Registry:
-    """A copy of the registry with the columns that are new in a table."""
+def with_new_columns(registry: Registry, table: Table, sample: int = 1) -> Registry:
+    """A copy of the registry with the columns that are new in a table.
+
+    Kinds are guessed from the first values of each column: from one, as one by one.
+    """
     trial = registry.copy()
     if not table.records:
         new = {
-            name: cells.items for name, cells in table.frame.items() if name not in registry.columns
+            name: [value for _, value in islice(values(name, cells.items), sample)]
+            for name, cells in table.frame.items()
+            if name not in registry.columns
         }
         kinds = trial.guessed(new)
         trial.add(trial.make(trial.admitted(kinds, bag=False)))
@@ -104,9 +110,9 @@ def with_new_columns(registry: Registry, table: Table) -> Registry:
                 continue
             cells = samples.get(name)
             if cells is None:
-                samples[checked_name(name)] = [record[name]]
+                samples[checked_name(name)] = cells = []
                 first.setdefault(row, []).append(name)
-            elif len(cells) < SAMPLE:
+            if len(cells) < sample and not is_missing(record[name]):
                 cells.append(record[name])
     kinds = trial.guessed(samples)
     for row, names in first.items():
@@ -118,9 +124,9 @@ def with_new_columns(registry: Registry, table: Table) -> Registry:
 
 
 def register(state: State, table: Any) -> None:
-    """Keep the columns that are new in a table."""
+    """Keep the columns that are new in a table, of the kinds that its first rows tell."""
     registry = state.registry
-    registry.adopt(with_new_columns(registry, Table(table)))
+    registry.adopt(with_new_columns(registry, Table(table), SAMPLE))
 
 
 def stage(state: State, source: Any) -> tuple[Rows, Pending]:

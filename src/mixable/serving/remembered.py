@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixable._types import Array
-from mixable.serving.events import Features
 from mixable.learner.late import checked_record, stacked, stacked_texts, unstacked
+from mixable.serving.events import Features
 
 Waiting = OrderedDict[str, tuple[bytes, Array]]
 

@@ -133,10 +133,13 @@ class JsonEvents:
             if text:
                 try:
                     values, label, key = self._read(text)
-                    if self._is_new(values):
+                    if self._is_new(values, label):
+                        was_record = self._model.encoder is not None
                         if rows or rejects:
                             break
                         self._add_features(values)
+                        if not was_record and self._model.encoder is not None:
+                            break  # from now on, events are read as records
                     rows.append(self._row(values))
                     labels.append(label)
                     ids.append(key)
@@ -159,7 +162,7 @@ class JsonEvents:
             fieldless=fieldless,
         )
 
-    def _is_new(self, values: dict[Hashable, Any]) -> bool:
+    def _is_new(self, values: dict[Hashable, Any], label: str | None) -> bool:
         """Whether an object has features that have to be added before."""
         return self._open and not values.keys() <= self._model.columns.keys()
 
@@ -184,7 +187,7 @@ class JsonEvents:
             raise ValueError(f"a feature's name of more than {LONGEST_NAME:,} characters")
         for name, value in values.items():
             number(name, value)  # refuse before anything is added
-        self._model.add_features(values)
+        self._model.add_names(values)
 
     def _read(self, text: bytes) -> tuple[dict[Hashable, Any], str | None, Identifier]:
         values = loaded(text.decode())

@@ -21,6 +21,7 @@ from mixable.streaming.options import Options
 MOST_CLASSES, LONGEST_LABEL = 100, 1000  # that are added unasked
 
 Refused = tuple[int, str]  # row of a batch, reason
+UNUSED = Kept(record=None, x=np.empty(0), z=np.empty(0))
 
 
 class Follower:
@@ -140,10 +141,12 @@ class Follower:
             if y[step] >= 0:
                 scored.append((P[step], plan.codes[step]))
             if key is not None:
-                event = None
+                event: tuple[Kept, Array] | None = None
                 if y[step] < 0:
-                    is_answered = plan.answered.get(at + step, at + done) < at + done
-                    event = None if is_answered else followed.kept(step), P[step].copy()
+                    # That of an event whose label has come by now is not used again.
+                    is_used = plan.answered.get(at + step, at + done) >= at + done
+                    kept = followed.kept(step) if is_used else UNUSED
+                    event = kept, P[step].copy()
                 self._await(as_text(key), event)
         labelled = np.flatnonzero(y[:done] >= 0)
         if self._remember is None and len(labelled):

@@ -20,7 +20,7 @@ from mixable.streaming.lines import Complaint, Lines, Recognised, Source
 from mixable.streaming.model import Identifier, StreamModel
 from mixable.streaming.options import Options
 from mixable.streaming.outputs import Outputs
-from mixable.streaming.record_events import begun_with, reader
+from mixable.streaming.record_events import CsvRecords, JsonRecords, begun_with, reader
 from mixable.streaming.stops import Stops
 
 LARGEST_BATCH = 1024
@@ -194,6 +194,10 @@ class Stream:
         lines, first, late = self._lines, self._lines.line + 1, self.model.counts["late"]
         buffer = lines.buffer
         batch = self._events.parse(buffer, lines.at, lines.whole, most)
+        if self.model.encoder is not None and not isinstance(
+            self._events, CsvRecords | JsonRecords
+        ):
+            self._events = reader(None, self.model, self.options, is_record=True)
         wanted = len(batch.labels)
         if self.options.strict and batch.rejects:
             wanted = int(np.searchsorted(batch.lines, batch.rejects[0][0]))

@@ -22,8 +22,10 @@ from mixable.learner.late import (
 )
 from mixable.learner.pooled import design_of_records
 from mixable.learner.record_inputs import RecordInputs
+from mixable.records.cutting import brings_columns
 from mixable.records.rows import at_width
 from mixable.streaming.kept import Identifier, KeptModel, as_text
+from mixable.streaming.options import Options
 
 __all__ = ["Identifier", "StreamModel", "as_text"]
 
@@ -82,6 +84,31 @@ class StreamModel(KeptModel):
     def add_features(self, names: Iterable[Hashable]) -> None:
         """Make room for features that are new."""
         self._add_features(names)
+
+    def add_names(self, x: dict[Hashable, Any]) -> None:
+        """Make room for the numbers of an event; take records, if they turn out to be counts."""
+        if self._is_bag(x):
+            self._turn(x)
+            self.counts["forgotten"] += len(self.waiting)
+            self.waiting.clear()
+        else:
+            self._add_features(x)
+
+    def knows_less(self, x: dict[Hashable, Any], options: Options) -> bool:
+        """Whether a record has columns that are to be added."""
+        encoder, used = self.encoder, self.restricted(x)
+        return (
+            options.learns
+            and encoder is not None
+            and not used.keys() <= encoder.registry.columns.keys()
+            and brings_columns(encoder.registry, used)
+        )
+
+    def add_columns(self, x: dict[Hashable, Any]) -> None:
+        """Add the columns of a record whose label may yet come."""
+        assert self.encoder is not None
+        self.encoder.guess([self.restricted(x)])
+        self.learner.widen()
 
     @property
     def is_undecided(self) -> bool:

@@ -13,14 +13,11 @@ from mixable.learner.columns import is_record
 from mixable.records import Encoder
 from mixable.records.cells import WORD
 from mixable.records.grid import Grid, is_settled, role_of
-from mixable.records.registry import has_bags
 from mixable.streaming.errors import StreamError
 from mixable.streaming.events import LONGEST_NAME, Batch, CsvEvents, JsonEvents
 from mixable.streaming.lines import Lines
 from mixable.streaming.model import Identifier, StreamModel
 from mixable.streaming.options import Options
-
-MOST_LOOKED_AT = 100  # events that the kinds of columns are guessed from
 
 Record = dict[Hashable, Any]
 
@@ -30,8 +27,8 @@ class CsvRecords(CsvEvents):
 
     @staticmethod
     def has_words(record: Record) -> bool:
-        """Whether a record has other things than numbers."""
-        return any(_core.read_number(cell)[1] == WORD for cell in record.values())
+        """Whether a record has other things than numbers, or may: an empty cell says nothing."""
+        return any(not cell or _core.read_number(cell)[1] == WORD for cell in record.values())
 
     def _used(self, features: list[str]) -> list[str]:
         return [str(name) for name in self._model.restricted(dict.fromkeys(features))]
@@ -67,6 +64,10 @@ class CsvRecords(CsvEvents):
             if text:
                 try:
                     record, label, key = self._read(text)
+                    if label is None and self._model.knows_less(record, self._options):
+                        if passed:
+                            break
+                        self._model.add_columns(record)
                     records.append(record)
                     labels.append(label)
                     ids.append(key)
@@ -190,8 +191,12 @@ class JsonRecords(JsonEvents):
             self._names = frozenset(values)
         return self._model.restricted(values)
 
-    def _is_new(self, values: Record) -> bool:
-        return False  # the encoder adds columns itself
+    def _is_new(self, values: Record, label: str | None) -> bool:
+        # Of an event that is learned at once, the encoder adds the columns.
+        return label is None and self._model.knows_less(values, self._options)
+
+    def _add_features(self, values: Record) -> None:
+        self._model.add_columns(values)
 
     def _table(self, rows: list[Any]) -> Any:
         return rows
@@ -209,11 +214,14 @@ def reader(
 def begun_with(
     header: bytes | None, lines: Lines, model: StreamModel, options: Options
 ) -> str | None:
-    """Let a new model take records, if the first lines at hand have some; say what they are."""
+    """Let a new model take records, if the first line at hand is one; say what they are.
+
+    No other line counts: the first forecast is made before the next line is known.
+    """
     events = reader(header, model, options, is_record=True)
     assert isinstance(events, CsvRecords | JsonRecords)
-    first = events.parse(lines.buffer, lines.at, lines.whole, MOST_LOOKED_AT).X
-    is_other = any(map(events.has_words, first)) or (header is None and has_bags(first))
+    first = events.parse(lines.buffer, lines.at, lines.whole, 1).X
+    is_other = any(map(events.has_words, first))
     if model.declared is None and not (model.takes_records and is_other):
         return None
     encoder = Encoder(model.declared)
