@@ -4,6 +4,7 @@ in a slow pipe; memory. Prints Markdown.
     python benchmarks/stream.py                   # rates; needs Vowpal Wabbit
     python benchmarks/stream.py latency           # one event a second, for 20 seconds
     python benchmarks/stream.py memory [events]   # ten million events
+    python benchmarks/stream.py late [FILE TARGET]   # late labels: 60,000 records; needs VW
 
 Vowpal Wabbit is given the same numbers in its own text format, classes one against all with
 probabilities: per example it parses, predicts, learns and writes, once as three calls and once with
@@ -11,6 +12,8 @@ the forecast that learning makes anyway. Rates are events per second of processo
 three rounds in which all take their turn; both sides' leave out the start of Python.
 """
 
+import contextlib
+import csv
 import json
 import os
 import resource
@@ -20,6 +23,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +116,120 @@ def rates() -> None:
             print(f"| {name} | {rate:,.0f} | {results[0][name][1]:.3f} |")
 
 
+def write_late(folder: Path, n: int = 60_000, source: str = "", target: str = "") -> int:
+    """Records with prompt labels and with late ones.
+
+    Without a file of CSV they are made: a time, two categories, two numbers. Labels come after 1,
+    10, 50 or 200 events.
+    """
+    rng = np.random.default_rng(0)
+    if source:
+        import polars as pl
+
+        rows = pl.read_csv(source, infer_schema=False).head(n).fill_null("").to_dicts()
+        names = [name for name in rows[0] if name != target]
+        records, labels = [[row[name] for name in names] for row in rows], [r[target] for r in rows]
+    else:
+        names = ["at", "city", "device", "price", "clicks"]
+        start = datetime(2024, 1, 1)
+        x, city, device = rng.normal(size=n), rng.integers(30, size=n), rng.integers(3, size=n)
+        clicks = rng.integers(10, size=n)
+        logit = x + 0.3 * clicks - 2 + rng.normal(size=30)[city]
+        labels = np.where(rng.random(n) < 1 / (1 + np.exp(-logit)), "yes", "no").tolist()
+        records = [
+            [
+                (start + timedelta(minutes=t)).isoformat(),
+                f"c{city[t]}",
+                f"d{device[t]}",
+                f"{x[t]:.3f}",
+                str(clicks[t]),
+            ]
+            for t in range(len(labels))
+        ]
+    due: dict[int, list[int]] = {}
+    delays = rng.choice([1, 10, 50, 200], len(records)).tolist()
+    with contextlib.ExitStack() as files:
+        prompt, late = (
+            files.enter_context(open(folder / name, "w", newline=""))
+            for name in ("prompt.csv", "late.csv")
+        )
+        tables = csv.writer(prompt), csv.writer(late)
+        for table in tables:
+            table.writerow(["id", *names, "y"])
+        for t, (record, label, delay) in enumerate(zip(records, labels, delays, strict=True)):
+            tables[0].writerow([t, *record, label])
+            tables[1].writerow([t, *record, ""])
+            due.setdefault(t + delay, []).append(t)
+            last = t == len(records) - 1
+            for when in sorted(due) if last else [t]:
+                for old in due.pop(when, []):
+                    tables[1].writerow([old, *[""] * len(names), labels[old]])
+    return len(records)
+
+
+def _vw(names: list[str], record: list[str]) -> str:
+    """A record as Vowpal Wabbit reads it: numbers as they are, all else as words."""
+    out = []
+    for name, cell in zip(names, record, strict=True):
+        try:
+            out.append(f"{name}:{float(cell)}")
+        except ValueError:
+            out += [f"{name}={word}" for word in cell.replace(":", ".").split()]
+    return " ".join(out)
+
+
+def late_vowpal_wabbit(folder: Path) -> float:
+    """Seconds of processor time of Vowpal Wabbit on the same file, with late labels.
+
+    It keeps the text of an example until its label comes.
+    """
+    from vowpalwabbit import LabelType, PredictionType, Workspace
+
+    with open(folder / "prompt.csv", newline="") as events:
+        classes = sorted({row["y"] for row in csv.DictReader(events)})
+    vw = Workspace(f"--oaa {len(classes)} --probabilities --loss_function logistic --quiet")
+    waiting: dict[str, str] = {}
+    begin = time.process_time()
+    with open(folder / "late.csv", newline="") as events, open(folder / "out.vw", "w") as out:
+        table = csv.reader(events)
+        _, *names, _ = next(table)
+        for key, *record, label in table:
+            if label:
+                text = f"{1 + classes.index(label)} | {waiting.pop(key)}"
+                example = vw.parse(text, LabelType.MULTICLASS)
+                vw.learn(example)
+            else:
+                waiting[key] = _vw(names, record)
+                example = vw.parse(f"| {waiting[key]}", LabelType.MULTICLASS)
+                p = vw.predict(example, PredictionType.SCALARS)
+                out.write(key + "," + ",".join(map(repr, p)) + "\n")
+            vw.finish_example(example)
+    return time.process_time() - begin
+
+
+def late(source: str = "", target: str = "") -> None:
+    """Print the processor time of late labels over that of prompt ones, and Vowpal Wabbit's."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        n = write_late(folder, source=source, target=target)
+
+        def seconds(file: str) -> float:
+            with tempfile.TemporaryDirectory(dir=folder) as work:
+                paths = ("--model", f"{work}/model", "--out", f"{work}/out.csv")
+                return cpu_of(*paths, "--target", "y", "--id", "id", str(folder / file))
+
+        contestants = {
+            "prompt labels": lambda: seconds("prompt.csv"),
+            "late labels": lambda: seconds("late.csv"),
+            "Vowpal Wabbit, late labels": lambda: late_vowpal_wabbit(folder),
+        }
+        rounds = [{name: run() for name, run in contestants.items()} for _ in range(ROUNDS)]
+        best = {name: min(each[name] for each in rounds) for name in contestants}
+        print(f"| {n:,} records | seconds | over prompt labels |\n|---|---|---|")
+        for name, took in best.items():
+            print(f"| {name} | {took:.2f} | {took / best['prompt labels']:.2f} |")
+
+
 def latency(events: int = 20) -> None:
     """Print the time from an event to its answer, in a pipe that brings one event a second."""
     with tempfile.TemporaryDirectory() as name:
@@ -202,5 +320,8 @@ def memory(
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
-    what, *numbers = sys.argv[1:] or ["rates"]
-    {"rates": rates, "latency": latency, "memory": memory}[what](*map(int, numbers))
+    what, *given = sys.argv[1:] or ["rates"]
+    if what == "late":
+        late(*given)
+    else:
+        {"rates": rates, "latency": latency, "memory": memory}[what](*map(int, given))

@@ -5,6 +5,7 @@ import pytest
 
 from mixable import _core
 from mixable.records import Columns, Encoder
+from mixable.records.cells import MISSING, NUMBER
 from mixable.records.grid import Grid, is_settled, role_of
 
 NAMES = ["size", "colour", "note", "at"]
@@ -26,7 +27,7 @@ def grid_of(rows):
     block = "".join(",".join(row) + "\n" for row in rows).encode()
     roles = "".join(map(role_of, KINDS))
     columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 1000, roles, 10, refuse)
-    return Grid.read(NAMES, columns, empty.tolist(), records.__getitem__), records
+    return Grid.read(NAMES, columns, empty.tolist()), records
 
 
 def refuse(line):
@@ -59,13 +60,20 @@ def test_a_grid_has_the_rows_of_its_records_and_teaches_the_same():
     assert states[0]["names"] == states[1]["names"]
 
 
+def as_number(text):
+    """A number, None if it is missing, or a word as it stands."""
+    value, what = _core.read_number(text)
+    return {NUMBER: value, MISSING: None}.get(what, text)
+
+
 def test_rows_of_a_grid_are_records():
     rows = cells(10)
     rows[4] = [""] * 4
     grid, records = grid_of(rows)
     assert len(grid) == 10
-    assert grid[2:7].records() == records[2:7]
-    assert grid[2:7][1] == records[3]
+    expected = [{**each, "size": as_number(each["size"])} for each in records]
+    assert grid[2:7].records() == expected[2:7]
+    assert grid[2:7][1] == expected[3]
     assert grid.empty == [row == [""] * 4 for row in rows]
     assert grid[3:6].columns["colour"].items == [record["colour"] for record in records[3:6]]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
 
+from mixable.records.cells import MISSING
 from mixable.records.column import Cells
 from mixable.records.declaration import Name
 from mixable.records.registry import RECONSIDERED, Registry
@@ -28,37 +30,24 @@ def is_settled(registry: Registry) -> bool:
 
 
 class Grid:
-    """A table that `Encoder.stage` takes; `record` reads one row again, as a dictionary.
+    """A table that `Encoder.stage` takes; `empty` says which records have no values."""
 
-    `empty` says which records have no values.
-    """
-
-    def __init__(
-        self, columns: dict[Name, Cells], empty: list[bool], record: Callable[[int], Record]
-    ) -> None:
-        self.columns, self.empty, self._record = columns, empty, record
+    def __init__(self, columns: dict[Name, Cells], empty: list[bool]) -> None:
+        self.columns, self.empty = columns, empty
+        self._records: list[Record] | None = None
 
     @classmethod
-    def read(
-        cls,
-        names: Sequence[Name],
-        columns: list[Any],
-        empty: list[bool],
-        record: Callable[[int], Any],
-    ) -> Grid:
+    def read(cls, names: Sequence[Name], columns: list[Any], empty: list[bool]) -> Grid:
         """Of what `_core.read_grid` returned for each column; None is no feature."""
-        grid = cls({}, empty, record)
+        grid = cls({}, empty)
         for name, column in zip(names, columns, strict=True):
             if isinstance(column, list):
                 grid.columns[name] = Cells(column)
             elif column is not None and len(column) == 3:
-                grid.columns[name] = Cells(grid._items(name), read=column)
+                grid.columns[name] = Cells(partial(_numbers, *column), read=column)
             elif column is not None:
-                grid.columns[name] = Cells(grid._items(name), factors=column)
+                grid.columns[name] = Cells(partial(_texts, *column), factors=column)
         return grid
-
-    def _items(self, name: Name) -> Callable[[], list[Any]]:
-        return lambda: [record[name] for record in self.records()]
 
     def __len__(self) -> int:
         return len(self.empty)
@@ -69,31 +58,50 @@ class Grid:
     def __getitem__(self, rows: slice) -> Grid: ...
     def __getitem__(self, rows: int | slice) -> Record | Grid:
         if isinstance(rows, int):
-            return self._record(rows)
+            return self.records()[rows]
         begin, end, _ = rows.indices(len(self))
         if (begin, end) == (0, len(self)):
             return self
-        part = Grid({}, self.empty[begin:end], lambda row: self._record(begin + row))
-        for name, cells in self.columns.items():
-            part.columns[name] = _part(cells, begin, end, part._items(name))
-        return part
+        columns = {name: _part(cells, begin, end) for name, cells in self.columns.items()}
+        return Grid(columns, self.empty[begin:end])
 
     def records(self) -> list[Record]:
-        """All as dictionaries."""
-        return [self._record(row) for row in range(len(self))]
+        """All as dictionaries: numbers, and texts as they stand."""
+        if self._records is None:
+            columns = [cells.items for cells in self.columns.values()]
+            rows = zip(*columns, strict=True) if columns else [()] * len(self)
+            self._records = [dict(zip(self.columns, row, strict=True)) for row in rows]
+        return self._records
 
 
-def _part(cells: Cells, begin: int, end: int, items: Callable[[], list[Any]]) -> Cells:
+def _numbers(values: Any, kinds: Any, words: dict[int, str]) -> list[Any]:
+    """The cells of a column of numbers."""
+    cells: list[Any] = values.tolist()
+    for row in np.flatnonzero(kinds == MISSING).tolist():
+        cells[row] = None
+    for row, word in words.items():
+        cells[row] = word
+    return cells
+
+
+def _texts(codes: Any, texts: list[Any]) -> list[Any]:
+    """The cells of a column of categories."""
+    return [texts[code] for code in codes.tolist()]
+
+
+def _part(cells: Cells, begin: int, end: int) -> Cells:
     """Some rows of a column."""
     if cells.read is not None:
         values, kinds, words = cells.read
         some = {row - begin: word for row, word in words.items() if begin <= row < end}
-        return Cells(items, read=(values[begin:end].copy(), kinds[begin:end], some))
+        part = values[begin:end].copy(), kinds[begin:end], some
+        return Cells(partial(_numbers, *part), read=part)
     if cells.factors is not None:
         codes, texts = cells.factors
         old, first, new = np.unique(codes[begin:end], return_index=True, return_inverse=True)
         order = np.argsort(first)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        return Cells(items, factors=(rank[new], [texts[code] for code in old[order].tolist()]))
+        factors = rank[new], [texts[code] for code in old[order].tolist()]
+        return Cells(partial(_texts, *factors), factors=factors)
     return Cells(cells.items[begin:end])

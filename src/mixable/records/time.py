@@ -89,7 +89,11 @@ class Time(Column):
             moments = np.full((len(items), 2), math.nan)
         others: dict[int, str | None] = {}
         for row in np.flatnonzero(np.isnan(moments[:, 0])).tolist():
-            moment = ABSENT if items[row] is ABSENT else self.plain(items[row])
+            cell = items[row]
+            if cell is None or cell == "":
+                others[row] = None
+                continue
+            moment = ABSENT if cell is ABSENT else self.plain(cell)
             if isinstance(moment, tuple):
                 moments[row] = moment
             elif moment is not ABSENT:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Container, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixable._types import Array
 from mixable.learner.late import Kept
@@ -35,6 +36,7 @@ class Follower:
     ) -> None:
         self._model, self._answer = model, answer
         self._learns, self._strict = options.learns, options.strict
+        self._names: list[Any] = []
         # How many events may wait for their label; None if events have no identifiers.
         self._remember = options.remember if options.identifier else None
 
@@ -42,13 +44,18 @@ class Follower:
         """Run the first rows of a batch; return how many were done, and which were refused."""
         refused: list[Refused] = []
         is_bare = self._bare(batch)
+        self._names = []  # of each row, if events have identifiers
+        if self._remember is not None:
+            self._names = [None if key is None else as_text(key) for key in batch.ids]
         at = 0
         while at < rows:
             plan = self._planned(batch, at, rows, is_bare)
             if plan.codes:
                 done, reason = self._run(batch, at, plan)
             else:
-                is_late = self._is_late(batch, at, is_bare, self._model.waiting)
+                is_late = is_bare[at] and (
+                    batch.fieldless[at] or self._names[at] in self._model.waiting
+                )
                 reason = (self._late_label if is_late else self._new_label)(batch, at)
                 done = 1 if reason is None else 0
             at += done
@@ -72,15 +79,6 @@ class Follower:
         rows = zip(is_empty, batch.labels, batch.ids, strict=True)
         return [empty and label is not None and key is not None for empty, label, key in rows]
 
-    def _is_late(
-        self, batch: Batch, row: int, is_bare: list[bool], waiting: Container[str]
-    ) -> bool:
-        """Whether a row is a label that comes after its event.
-
-        It has no values, and either no fields for them, or the identifier of an event that waits.
-        """
-        return is_bare[row] and (batch.fieldless[row] or as_text(batch.ids[row]) in waiting)
-
     def _planned(self, batch: Batch, begin: int, end: int, is_bare: list[bool]) -> Plan:
         """The next rows that can be run in one call: with labels that are known, or with none.
 
@@ -93,12 +91,14 @@ class Follower:
         waiting = _Waiting(self._model.waiting, self._remember)
         plan = Plan([], [], [], {})
         behind: list[int] = []  # steps whose row was kept: those come behind the others
-        for row in range(begin, end):
-            label, key = batch.labels[row], batch.ids[row]
-            name = "" if key is None else as_text(key)
+        for row, (label, name) in enumerate(
+            zip(batch.labels[begin:end], self._names[begin:end], strict=True), begin
+        ):
             if label not in known:
                 break
-            if self._is_late(batch, row, is_bare, waiting):
+            # A row without values is a late label if it has no fields for them, or if an event of
+            # its name waits.
+            if is_bare[row] and (batch.fieldless[row] or name in waiting):
                 if not self._learns or name not in waiting:
                     break
                 source = waiting.take(name)
@@ -111,7 +111,7 @@ class Follower:
                     plan.order.append(0)
             else:
                 plan.order.append(row - begin)
-                if key is not None:
+                if name is not None:
                     waiting.put(name, row if label is None else None)
             plan.codes.append(known[label])
         for place, step in enumerate(behind, len(plan.codes)):
@@ -130,37 +130,38 @@ class Follower:
         forecast = np.flatnonzero(~is_late[:done])
         self._answer(batch, at + forecast, P[forecast])
         model.counts["predicted"] += len(forecast)
-        scored: list[tuple[Array, int]] = []
+        scored: list[Array] = []  # forecasts of what has a label, in order
+        late, counts = is_late.tolist(), model.counts
         for step in range(done) if self._remember is not None else ():
-            key = batch.ids[at + step]
-            if is_late[step]:
-                _, p = model.waiting.pop(as_text(key))
-                scored.append((p, plan.codes[step]))
-                model.counts["late"] += 1
+            name = self._names[at + step]
+            if late[step]:
+                scored.append(model.waiting.pop(name)[1])
+                counts["late"] += 1
                 continue
-            if y[step] >= 0:
-                scored.append((P[step], plan.codes[step]))
-            if key is not None:
+            if plan.codes[step] >= 0:
+                scored.append(P[step])
+            if name is not None:
                 event: tuple[Kept, Array] | None = None
-                if y[step] < 0:
+                if plan.codes[step] < 0:
                     # That of an event whose label has come by now is not used again.
                     is_used = plan.answered.get(at + step, at + done) >= at + done
-                    kept = followed.kept(step) if is_used else UNUSED
-                    event = kept, P[step].copy()
-                self._await(as_text(key), event)
+                    event = (followed.kept(step), P[step].copy()) if is_used else (UNUSED, P[step])
+                self._await(name, event)
         labelled = np.flatnonzero(y[:done] >= 0)
-        if self._remember is None and len(labelled):
-            model.scores.update_many(P[labelled], y[labelled])
-        self._score(scored)
+        if self._remember is None:
+            scored = list(P[labelled])
+        self._score(scored, y[labelled])
         if self._learns:
             model.counts["learned"] += len(labelled)
         return done, followed.reason
 
-    def _score(self, scored: list[tuple[Array, int]]) -> None:
+    def _score(self, forecasts: list[Array], y: NDArray[np.int_]) -> None:
         """Count forecasts and their labels; older ones may know fewer classes."""
-        for _, some in itertools.groupby(scored, key=lambda each: len(each[0])):
-            P, y = zip(*some, strict=True)
-            self._model.scores.update_many(np.array(P), np.array(y))
+        at = 0
+        for _, some in itertools.groupby(forecasts, key=len):
+            P = np.array(list(some))
+            self._model.scores.update_many(P, y[at : at + len(P)])
+            at += len(P)
 
     def _await(self, key: str, event: tuple[Kept, Array] | None) -> None:
         """Remember an event until its label comes; forget one of its name, and the oldest."""
@@ -175,7 +176,7 @@ class Follower:
 
     def _new_label(self, batch: Batch, at: int) -> str | None:
         """An event whose label has not been met before; why it is refused, if it is."""
-        model, label, key = self._model, batch.labels[at], batch.ids[at]
+        model, label, name = self._model, batch.labels[at], batch.ids[at]
         if reason := self._why_not_a_class(label):
             return reason
         X, known = batch.X[at : at + 1], len(model.learner.labels)
@@ -185,8 +186,8 @@ class Follower:
                 return reason
             self._answer(batch, np.array([at]), P)
             model.counts["predicted"] += 1
-            if self._remember is not None and key is not None:
-                self._await(as_text(key), None)
+            if self._remember is not None and name is not None:
+                self._await(as_text(name), None)
             model.scores.update(P[0], known)  # a label that the forecaster did not know
             if self._learns:
                 code = np.array([model.learner.codes[label]])

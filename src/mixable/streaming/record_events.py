@@ -102,15 +102,10 @@ class CsvRecords(CsvEvents):
             block, begin, end, most, "".join(roles), LONGEST_NAME, self._fields
         )
 
-        def record(row: int) -> Record:
-            at = int(begins[row])
-            line = block[at : block.find(b"\n", at, end) + 1 or end].rstrip(b"\n")
-            return self._read(line[:-1] if line.endswith(b"\r") else line)[0]
-
         n = len(begins)
         none: list[str | None] = [None] * n
         return Batch(
-            X=Grid.read(self._all, columns, empty.tolist(), record),
+            X=Grid.read(self._all, columns, empty.tolist()),
             labels=none if labels is None else labels,
             ids=none if ids is None else ids,
             begins=begins,
