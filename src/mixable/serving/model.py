@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixable import _validate
+from mixable import _validate, records
 from mixable._types import Array
 from mixable.learner import Design
 from mixable.serving import remembered
@@ -38,6 +38,8 @@ class ServedModel(ScoredModel):
         The labels, if no others may come; None adds them as they come.
     features
         The features, if all others are to be ignored; None adds them as they come.
+    columns
+        What is declared of the columns of records.
 
     Attributes
     ----------
@@ -74,8 +76,9 @@ class ServedModel(ScoredModel):
         *,
         classes: Iterable[str] | None = None,
         features: Iterable[str] | None = None,
+        columns: records.Columns | None = None,
     ) -> None:
-        super().__init__(design, classes=classes, features=features)
+        super().__init__(design, classes=classes, features=features, columns=columns)
         self.waiting: OrderedDict[str, tuple[bytes, Array]] = OrderedDict()
         self.waiting_bytes = 0
         self.done: OrderedDict[str, Learned] = OrderedDict()
