@@ -146,15 +146,13 @@ def in_thread(folder, token=None, *, send_buffer=None, **options):
     pytest.importorskip("fastapi", reason='pip install "mixable[serve]"')
     pytest.importorskip("prometheus_client", reason='pip install "mixable[serve]"')
     uvicorn = pytest.importorskip("uvicorn", reason='pip install "mixable[serve]"')
+    from mixable.cli.serve import server_config
     from mixable.serving.app import make_app
-    from mixable.serving.connections import connections
     from mixable.serving.service import Service
 
     service = Service(folder, served_model, say=lambda _: None, **options)
     app = make_app(service, token)
-    http = connections(service.limits)
-    config = uvicorn.Config(app, port=0, log_level="error", ws="none", http=http)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app, service))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
     while not server.started:

@@ -198,6 +198,21 @@ def test_two_services_cannot_have_one_folder(tmp_path):
     running(tmp_path / "m", work)
 
 
+def test_nor_if_somebody_removes_the_lock_file(tmp_path):
+    async def work(service):
+        (tmp_path / "m.lock").unlink()
+        for _ in range(2):
+            with pytest.raises(StreamError, match="in use by another process; two processes"):
+                new(tmp_path / "m")
+
+    running(tmp_path / "m", work)
+    running(tmp_path / "m", nothing)
+
+
+async def nothing(service):
+    pass
+
+
 def test_a_damaged_model_is_not_served_and_others_are(tmp_path):
     async def work(service):
         await service.make("good")

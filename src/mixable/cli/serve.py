@@ -18,6 +18,8 @@ from mixable.streaming.errors import StreamError
 from mixable.streaming.files import open_standard_descriptors
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from mixable.records import Columns
     from mixable.serving.guard import Guard
     from mixable.serving.service import Service
@@ -147,20 +149,16 @@ def run_serve(
     raise typer.Exit(2)
 
 
-def _run(app: Guard, service: Service, sock: socket.socket) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
+def server_config(app: Guard, service: Service) -> uvicorn.Config:
+    """How uvicorn serves."""
     import uvicorn
 
     from mixable.serving.connections import connections
 
-    class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            service.closing = True  # ends what watches, which would go on for ever
-            super().handle_exit(sig, frame)
-
-    config = uvicorn.Config(
+    return uvicorn.Config(
         app,
         http=connections(service.limits),  # type: ignore[arg-type]
+        port=0,
         proxy_headers=False,
         access_log=False,
         log_level="warning",
@@ -171,10 +169,21 @@ def _run(app: Guard, service: Service, sock: socket.socket) -> None:
         limit_concurrency=4 * service.limits.requests,
         ws="none",
     )
+
+
+def _run(app: Guard, service: Service, sock: socket.socket) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            service.closing = True  # ends what watches, which would go on for ever
+            super().handle_exit(sig, frame)
+
     # uvicorn sends itself the signal again when it is done: that must not end us with an error.
     before = {n: signal.signal(n, lambda *_: None) for n in (signal.SIGTERM, signal.SIGINT)}
     try:
-        Server(config).run(sockets=[sock])
+        Server(server_config(app, service)).run(sockets=[sock])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
