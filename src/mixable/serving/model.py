@@ -12,12 +12,16 @@ import numpy as np
 from mixable import _validate, records
 from mixable._types import Array
 from mixable.learner import Design
+from mixable.learner.columns import Columns, is_record
+from mixable.learner.explaining import Contribution
+from mixable.learner.widening import widened
 from mixable.serving import remembered
 from mixable.serving.events import Event, Features
 from mixable.serving.limits import ModelLimits, RefusedError
 from mixable.serving.progress import Progress
 from mixable.serving.remembered import Learned, as_json, fingerprint
 from mixable.serving.scored import ScoredModel
+from mixable.streaming.kept import Identifier
 
 MOST = 16  # events that are learned in one step
 
@@ -83,6 +87,35 @@ class ServedModel(ScoredModel):
         self.waiting_bytes = 0
         self.done: OrderedDict[str, Learned] = OrderedDict()
         self.journal, self.place = "", 0
+
+    def _numbers_of(self, x: Features) -> Features:
+        """What a model of numbers knows of a record: words are missing until it learns one."""
+        if self.encoder is not None or self._is_new or not is_record(x):
+            return x
+        return {name: value for name, value in x.items() if not is_record({name: value})}
+
+    def _probabilities(self, x: Features) -> dict[Any, float]:
+        return super()._probabilities(self._numbers_of(x))
+
+    def explain(self, x: Features) -> list[Contribution]:
+        """What each column of a record does to the log-odds of each class, the most first."""
+        return super().explain(self._numbers_of(x))
+
+    def learn_one(self, x: Features, y: Identifier) -> None:
+        """Learn one example. At its first word, a model of numbers becomes one of records."""
+        own = self.restricted(x)
+        if self.encoder is not None or self._is_new or not is_record(own):
+            super().learn_one(x, y)
+            return
+        before = self._columns, self._learner
+        made = widened(self.learner, self._columns)
+        made.predict([own])  # refuses it before anything has changed
+        self._columns, self._learner = Columns(), made
+        try:
+            super().learn_one(x, y)
+        except BaseException:
+            self._columns, self._learner = before
+            raise
 
     def predict(self, features: Features) -> dict[str, float]:
         """The probability of each class met so far; nothing changes."""
