@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from mixable import _validate, records
-from mixable._types import Array
 from mixable.learner import Design
 from mixable.learner.columns import Columns, is_record
 from mixable.learner.explaining import Contribution
@@ -19,7 +18,7 @@ from mixable.serving import remembered
 from mixable.serving.events import Event, Features
 from mixable.serving.limits import ModelLimits, RefusedError
 from mixable.serving.progress import Progress
-from mixable.serving.remembered import Learned, as_json, fingerprint
+from mixable.serving.remembered import Kept, Learned, as_json, fingerprint
 from mixable.serving.scored import ScoredModel
 from mixable.streaming.kept import Identifier
 
@@ -83,7 +82,7 @@ class ServedModel(ScoredModel):
         columns: records.Columns | None = None,
     ) -> None:
         super().__init__(design, classes=classes, features=features, columns=columns)
-        self.waiting: OrderedDict[str, tuple[bytes, Array]] = OrderedDict()
+        self.waiting: remembered.Waiting = OrderedDict()
         self.waiting_bytes = 0
         self.done: OrderedDict[str, Learned] = OrderedDict()
         self.journal, self.place = "", 0
@@ -224,8 +223,8 @@ class ServedModel(ScoredModel):
             if repeated is None:
                 raise RefusedError(404, f"no forecast waits under the id {event.id!r:.80}")
             return repeated
-        text, p = self.waiting[event.id]
-        self._learn(json.loads(text), event.label, p.tolist(), limits)
+        text, p, rates = self.waiting[event.id]
+        self._learn(json.loads(text), event.label, p.tolist(), limits, rates)
         self._drop(event.id)
         self.counts["late"] += 1
         return self._finished(event, text, limits)
@@ -241,13 +240,20 @@ class ServedModel(ScoredModel):
             raise RefusedError(409, f"the id {event.id!r:.80} was learned with other features")
         return {"learned": False, "step": known.step}
 
-    def _learn(self, features: Features, label: str, p: list[float], limits: ModelLimits) -> None:
+    def _learn(
+        self,
+        features: Features,
+        label: str,
+        p: list[float],
+        limits: ModelLimits,
+        rates: list[int] | None = None,
+    ) -> None:
         self._check_room(features, label, limits)
         try:
             self.learn_one(features, label)
         except (ValueError, TypeError) as error:
             raise RefusedError(422, str(error)) from None
-        self.score(p, self.learner.codes[label])
+        self.score(p, self.learner.codes[label], rates)
 
     def _check_room(self, features: Features, label: str, limits: ModelLimits) -> None:
         labels = self.learner.codes
@@ -280,7 +286,8 @@ class ServedModel(ScoredModel):
         self._forget(key)
         self.done.pop(key, None)
         text = as_json(features)
-        self.waiting[key] = text, np.array(list(forecast.values()), dtype=np.float64)
+        p = np.array(list(forecast.values()), dtype=np.float64)
+        self.waiting[key] = Kept(text, p, self.rates)
         self.waiting_bytes += len(text)
         self.counts["remembered"] += 1
         while len(self.waiting) > limits.waiting or self.waiting_bytes > limits.waiting_bytes:
@@ -292,7 +299,7 @@ class ServedModel(ScoredModel):
             self.counts["forgotten"] += 1
 
     def _drop(self, key: str) -> None:
-        self.waiting_bytes -= len(self.waiting.pop(key)[0])
+        self.waiting_bytes -= len(self.waiting.pop(key).text)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = remembered.state(self.waiting, self.done)
@@ -306,8 +313,8 @@ class ServedModel(ScoredModel):
             raise TypeError("a served model must know its journal")
         _validate.count(state["place"], "place", least=0, most=_validate.MOST_STEPS)
         progress = Progress.restored(state["progress"], classes)
-        waiting = remembered.waiting_of(state["waiting"], classes)
+        waiting = remembered.waiting_of(state["waiting"], classes, progress.rates)
         done = remembered.done_of(state["done"], classes)
-        sizes = sum(len(text) for text, _ in waiting.values())
+        sizes = sum(len(each.text) for each in waiting.values())
         kept = {"waiting": waiting, "waiting_bytes": sizes, "done": done, "progress": progress}
         self._restore({**state, **kept, "_unscored": []})

@@ -13,7 +13,16 @@ from mixable._types import Array
 from mixable.serving.events import Features
 from mixable.streaming.kept import checked_record, stacked, stacked_texts, unstacked
 
-Waiting = OrderedDict[str, tuple[bytes, Array]]
+
+class Kept(NamedTuple):
+    """A forecast that waits for its label."""
+
+    text: bytes  # the features as JSON
+    p: Array
+    rates: list[int]  # how often each class had come at that time
+
+
+Waiting = OrderedDict[str, Kept]
 
 
 class Learned(NamedTuple):
@@ -33,8 +42,11 @@ def state(waiting: Waiting, done: Done) -> dict[str, Any]:
     return {
         "waiting": {
             "ids": stacked_texts(key.encode() for key in waiting),
-            "features": stacked_texts(text for text, _ in waiting.values()),
-            "P": stacked([p for _, p in waiting.values()]),
+            "features": stacked_texts(each.text for each in waiting.values()),
+            "P": stacked([each.p for each in waiting.values()]),
+            "rates": stacked(
+                [np.array(each.rates, np.int64) for each in waiting.values()], np.int64
+            ),
         },
         "done": {
             "ids": stacked_texts(key.encode() for key in done),
@@ -43,18 +55,25 @@ def state(waiting: Waiting, done: Done) -> dict[str, Any]:
     }
 
 
-def waiting_of(saved: dict[str, Any], classes: int) -> Waiting:
-    """The forecasts that wait, once they are known to go with a model of so many classes."""
+def waiting_of(saved: dict[str, Any], classes: int, rates: list[int]) -> Waiting:
+    """The forecasts that wait, once they are known to go with a model of so many classes.
+
+    Version 0.2.0 did not keep the rates of the classes: then they are those of the model.
+    """
     waiting: Waiting = OrderedDict()
-    for key, text, p in zip(
-        unstacked(saved["ids"], "u"),
+    ids = unstacked(saved["ids"], "u")
+    old = [np.array(rates, np.int64)] * len(ids)
+    for key, text, p, then in zip(
+        ids,
         unstacked(saved["features"], "u"),
         unstacked(saved["P"], "f"),
+        unstacked(saved["rates"], "i") if "rates" in saved else old,
         strict=True,
     ):
-        if len(p) > classes or not ((p >= 0) & (p <= MOST)).all():
+        is_sound = len(p) <= classes and ((p >= 0) & (p <= MOST)).all()
+        if not is_sound or len(then) > classes or (then < 0).any():
             raise ValueError("what waits for its label does not go with the learner")
-        waiting[bytes(key).decode()] = checked_record(text), p
+        waiting[bytes(key).decode()] = Kept(checked_record(text), p, then.tolist())
     return waiting
 
 
