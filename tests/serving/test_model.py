@@ -202,3 +202,16 @@ def forged(name, change):
 def test_forged_states_are_refused(name, change):
     with pytest.raises((ValueError, TypeError)):
         served_model().__setstate__(forged(name, change))
+
+
+def test_merged_models_of_services_count_from_now_on():
+    models = [served_model() for _ in range(2)]
+    for t in range(40):
+        event = Event(id=str(t), features={"a": float(t % 5)}, label="xy"[t % 5 > 2])
+        models[t % 2].apply(event, ModelLimits())
+    merged = mx.merge(models)
+    assert (merged.counts["learned"], merged.scores.n, merged.progress.n) == (0, 0, 0)
+    assert (len(merged.done), merged.journal, merged.place) == (0, "", 0)
+    assert merged.predict({"a": 4.0})["y"] > 0.6
+    assert models[0].counts["learned"] == 20
+    assert mx.loads(mx.dumps(merged)).predict({"a": 4.0}) == merged.predict({"a": 4.0})

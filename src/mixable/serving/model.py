@@ -301,6 +301,12 @@ class ServedModel(ScoredModel):
     def _drop(self, key: str) -> None:
         self.waiting_bytes -= len(self.waiting.pop(key).text)
 
+    def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
+        """It counts, scores and remembers from now on."""
+        self.start_counting()
+        self.waiting, self.waiting_bytes, self.done = OrderedDict(), 0, OrderedDict()
+        self.journal, self.place = "", 0
+
     def __getstate__(self) -> dict[str, Any]:
         kept = remembered.state(self.waiting, self.done)
         state = {**self.__dict__, **kept, "progress": self.progress.state(), "scores": self.scores}

@@ -52,6 +52,10 @@ class KeptModel(NamedLearner):
     def _declared(self) -> records.Columns | None:
         return self.declared
 
+    def _shared(self) -> dict[str, Any]:
+        names = ("design", "classes", "features", "declared")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def closed_features(self) -> bool:
         """Whether there are no features but those that were named."""

@@ -15,6 +15,7 @@ from mixable._types import Array
 from mixable.learner import Design
 from mixable.learner.pooled import design_of_records
 from mixable.learner.record_inputs import RecordInputs
+from mixable.merging import combine_scores
 from mixable.streaming.kept import (
     Identifier,
     KeptModel,
@@ -100,6 +101,19 @@ class StreamModel(KeptModel):
         except TypeError:
             return False
         return True
+
+    def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
+        """Counts and scores add up. What waits is forgotten: it is of other streams."""
+        none = dict.fromkeys(self.COUNTS, 0)
+        start, before = (none if each is None else each.counts for each in (onto, base))
+        self.counts = {
+            name: start[name] + sum(term.counts[name] - before[name] for term in terms)
+            for name in self.COUNTS
+        }
+        self.counts["forgotten"] += sum(len(term.waiting) for term in terms)
+        scores = [None if each is None else each.scores for each in (onto, base)]
+        self.scores = combine_scores(scores[0], [term.scores for term in terms], scores[1])
+        self.waiting, self.place = OrderedDict(), {}
 
     def keep(self, x: Any) -> Kept:
         """A row or a record, to be kept until its label comes."""
