@@ -35,7 +35,7 @@ UNSAVED = "a checkpoint cannot be written; the journal is kept"
 TURN = 0.005  # seconds after which learning lets others have their turn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """Events of one request on their way to the disk; the model is pinned meanwhile."""
 
@@ -187,7 +187,8 @@ class Service:
         self._queued += len(events)
         self._queued_bytes += size
         held.pins += 1
-        entry = Entry(name, events, size, asyncio.get_running_loop().create_future())
+        answers = asyncio.get_running_loop().create_future()
+        entry = Entry(name=name, events=events, size=size, answers=answers)
         self._queue.append(entry)
         self._wake.set()
         return await entry.answers

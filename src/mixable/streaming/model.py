@@ -15,7 +15,6 @@ from mixable._types import Array
 from mixable.learner import Design
 from mixable.learner.pooled import design_of_records
 from mixable.learner.record_inputs import RecordInputs
-from mixable.merging import combine_scores
 from mixable.streaming.kept import (
     Identifier,
     KeptModel,
@@ -104,6 +103,8 @@ class StreamModel(KeptModel):
 
     def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
         """Counts and scores add up. What waits is forgotten: it is of other streams."""
+        from mixable.merging import combine_scores  # with scikit-learn, which takes a second
+
         none = dict.fromkeys(self.COUNTS, 0)
         start, before = (none if each is None else each.counts for each in (onto, base))
         self.counts = {
