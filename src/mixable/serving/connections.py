@@ -51,6 +51,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         if len(self.strangers) > max(self._limits.requests // 2, 1):
             oldest = next(iter(self.strangers))
             del self.strangers[oldest]
+            self.connections.discard(oldest)  # at once: many may come before it is lost
             oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
