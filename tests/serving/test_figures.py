@@ -66,6 +66,12 @@ def test_the_drift_gauge_moves_while_the_curved_experts_rest(word):
         if t >= 2100 and t % 50 == 0:
             assert model.learner.forecaster.is_resting
             said.append(drifting(model))
+    first = model.learner.forecaster.experts[0]
+    forgets = [
+        getattr(each, "drift", 0) > 0 or getattr(each, "b", 1) == 0 for each in first.experts
+    ]
+    assert said[-1] != pytest.approx(0)
+    assert drifting(model) == pytest.approx(first.trust[forgets].sum(), abs=1e-12)
     assert len(set(said)) == len(said)
     if word is None:
         assert max(said[3:]) > 0.5 > 0.2 > max(said[:2])
