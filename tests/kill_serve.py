@@ -27,6 +27,7 @@ import mixable as mx
 from mixable._config import one_blas_thread
 from mixable.serving.events import Event
 from mixable.serving.limits import ModelLimits
+from mixable.serving.remembered import Kept
 
 LIMIT = 300_000  # bytes of a file, for FULL
 
@@ -114,14 +115,21 @@ def replayed(clients):
             model.apply(Event(id=None, features=features, label=label), limits)
         else:
             text = json.dumps(features).encode()
-            model.waiting["late"] = text, np.array(list(forecast.values()), dtype=float)
+            p = np.array(list(forecast.values()), dtype=float)
+            model.waiting["late"] = Kept(text, p, model.rates)
             model.waiting_bytes += len(text)
             model.apply(Event(id="late", features=None, label=label), limits)
     return model
 
 
 def learned_part(model):
-    """What was learned, and the scores; not who is remembered."""
+    """What was learned, and the scores; not who is remembered.
+
+    Nor the loss of the class rates: clients do not know these at the time of a forecast.
+    """
+    progress = model.progress
+    progress._blocks = [[loss, 0.0] for loss, _ in progress._blocks]
+    progress._open[2] = 0.0
     model.waiting.clear()
     model.done.clear()
     model.waiting_bytes, model.counts["remembered"], model.counts["forgotten"] = 0, 0, 0

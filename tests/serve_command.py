@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-import functools
 import http.client
 import json
+import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -23,13 +24,13 @@ from mixable.serving import ServedModel
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/")
 
 
-def served_model(*, curved=False, **options):
+def served_model(columns=None, *, curved=False, **options):
     """What the command makes; with curves by default."""
     fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
     design = design_of_classes(
         None, fixed, kernel="auto" if curved else None, features=(200, None, "fourier")
     )
-    return ServedModel(design, **options)
+    return ServedModel(design, columns=columns, **options)
 
 
 def contents(model):
@@ -137,26 +138,32 @@ def serving(folder, *options, **more):
 
 
 @contextlib.contextmanager
-def in_thread(folder, token=None, **options):
-    """A service in a thread of this process, with a caller."""
+def in_thread(folder, token=None, *, send_buffer=None, **options):
+    """A service in a thread of this process, with a caller.
+
+    With a small `send_buffer` (bytes), answers that nobody reads soon stop the service.
+    """
     pytest.importorskip("fastapi", reason='pip install "mixable[serve]"')
     pytest.importorskip("prometheus_client", reason='pip install "mixable[serve]"')
     uvicorn = pytest.importorskip("uvicorn", reason='pip install "mixable[serve]"')
+    from mixable.cli.serve import server_config
     from mixable.serving.app import make_app
     from mixable.serving.service import Service
-    from mixable.serving.wire import Wire
 
     service = Service(folder, served_model, say=lambda _: None, **options)
     app = make_app(service, token)
-    wire = functools.partial(Wire, service, app)
-    config = uvicorn.Config(app, port=0, log_level="error", ws="none", http=wire)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app, service))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
     while not server.started:
         assert thread.is_alive()
         time.sleep(0.005)
-    caller = Caller(server.servers[0].sockets[0].getsockname()[1])
+    listening = server.servers[0].sockets[0]
+    if send_buffer is not None:
+        raw = socket.socket(fileno=os.dup(listening.fileno()))
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+        raw.close()
+    caller = Caller(listening.getsockname()[1])
     try:
         yield service, caller
     finally:

@@ -10,10 +10,11 @@ are referred to by name) and `checksum` (of all that).
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import stat
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 FORMAT = 1
+
+LONGEST_HEADER = 100_000_000  # bytes: the limit of safetensors
 
 SPARE_MEMORY = 2**28
 """Bytes that a model may need beyond 64 times the length of its file, posteriors aside."""
@@ -81,6 +84,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         os.close(descriptor)
         raise OSError(f"{os.fspath(path)!r} is not a file; name the file that mixable.save wrote")
     with open(descriptor, "rb") as file:
+        _checked_metadata(file, os.fspath(path))  # before all of it is read
+        file.seek(0)
         return from_bytes(file.read(), os.fspath(path))
 
 
@@ -154,23 +159,46 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     def damaged(what: str) -> DamagedFileError:
         return DamagedFileError(f"{where} {what}")
 
-    if data[:1] == b"\x80" and data[-1:] == b"." and data[8:9] != b"{":  # as pickles begin and end
+    metadata = _checked_metadata(io.BytesIO(data), where)
+    try:
+        tensors = load_tensors(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise damaged(f"is damaged: {error}") from error
+    if metadata.get("checksum") != _checksum(metadata, tensors):
+        raise damaged("is damaged: its checksum does not fit its contents")
+    return _described(metadata, tensors, len(data), where)
+
+
+def _checked_metadata(file: BinaryIO, where: str) -> dict[str, str]:
+    """What the head of a file says of the model; what is none is refused, and not read."""
+
+    def damaged(what: str) -> DamagedFileError:
+        return DamagedFileError(f"{where} {what}")
+
+    length = file.seek(0, io.SEEK_END)
+    file.seek(max(length - 1, 0))
+    last = file.read(1)
+    file.seek(0)
+    head = file.read(9)
+    if head[:1] == b"\x80" and last == b"." and head[8:] != b"{":  # as pickles begin and end
         unopened = "it was not opened, since loading a pickle runs code"
         raise damaged(
             f"is a pickle, not a saved model; {unopened}. If you trust who wrote it, load it by "
             "pickle and write it again by mixable.save"
         )
-    size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or data[8:9] != b"{":
+    size = int.from_bytes(head[:8], "little")
+    if head[8:] != b"{":
         raise damaged(
             "is not a saved model: it does not begin like a safetensors file; give the file that "
             "mixable.save wrote"
         )
-    if len(data) < 8 + size:
-        sizes = f"its header alone has {size} bytes, and the file {len(data)}"
-        raise damaged(f"is cut short: {sizes}")
+    if length < 8 + size:
+        raise damaged(f"is cut short: its header alone has {size} bytes, and the file {length}")
+    if size > LONGEST_HEADER:
+        raise damaged(f"is damaged: no header has {size} bytes")
     try:
-        header = json.loads(data[8 : 8 + size])
+        file.seek(8)
+        header = json.loads(file.read(size))
         metadata = dict(header.get("__metadata__", {}))
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise damaged("is damaged: its header cannot be read") from error
@@ -182,16 +210,12 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
             f"({__version__}) reads up to {FORMAT}; "
             f"it was written by version {metadata.get('library', '?')}"
         )
-    try:
-        tensors = load_tensors(data)
-    except (SafetensorError, ValueError, KeyError) as error:
-        missing = 8 + size + _end_of_tensors(header) - len(data)
-        if missing > 0:
-            raise damaged(f"is cut short: {missing} bytes are missing") from error
-        raise damaged(f"is damaged: {error}") from error
-    if metadata.get("checksum") != _checksum(metadata, tensors):
-        raise damaged("is damaged: its checksum does not fit its contents")
-    return _described(metadata, tensors, len(data), where)
+    missing = 8 + size + _end_of_tensors(header) - length
+    if missing > 0:
+        raise damaged(f"is cut short: {missing} bytes are missing")
+    if missing < 0:
+        raise damaged(f"is damaged: there are {-missing} bytes that its header does not know of")
+    return metadata
 
 
 def _described(

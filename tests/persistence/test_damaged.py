@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -20,6 +21,42 @@ def test_a_file_cut_short(saved):
         saved.write_bytes(data[:length])
         with pytest.raises(persistence.DamagedFileError, match=r"cut short|does not begin"):
             mx.load(saved)
+
+
+HUGE = 3 * 2**30
+
+
+def head_of(values):
+    text = json.dumps(values).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        (b"", "does not begin like a safetensors file"),
+        (b"PK\x03\x04", "does not begin like a safetensors file"),
+        (head_of({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}), "not one that"),
+        (HUGE.to_bytes(8, "little") + b"{", "cut short"),
+        ((HUGE - 100).to_bytes(8, "little") + b"{", "no header has"),
+        (head_of({"__metadata__": {"format": "99", "model": ""}}), "has format 99"),
+        (head_of({"__metadata__": {"format": "1", "model": ""}}), "bytes that its header does not"),
+        (None, "bytes that its header does not"),
+    ],
+)
+def test_a_huge_file_that_is_no_model_is_refused_by_its_head(saved, first, reason):
+    with open(saved, "r+b") as file:
+        if first is not None:
+            file.truncate(0)
+            file.write(first)
+        file.truncate(HUGE)  # sparse: it takes no room on the disk
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=reason):
+            mx.load(saved)
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
 
 
 def test_any_flipped_bit_is_noticed(saved):

@@ -71,11 +71,14 @@ def test_rows_of_a_grid_are_records():
     rows[4] = [""] * 4
     grid, records = grid_of(rows)
     assert len(grid) == 10
-    expected = [{**each, "size": as_number(each["size"])} for each in records]
+    expected = [
+        {**each, "size": as_number(each["size"]), "colour": each["colour"] or None}
+        for each in records
+    ]
     assert grid[2:7].records() == expected[2:7]
     assert grid[2:7][1] == expected[3]
     assert grid.empty == [row == [""] * 4 for row in rows]
-    assert grid[3:6].columns["colour"].items == [record["colour"] for record in records[3:6]]
+    assert grid[3:6].columns["colour"].items == [record["colour"] for record in expected[3:6]]
 
 
 def test_a_number_that_is_infinite_is_refused_with_its_row():

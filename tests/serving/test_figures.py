@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from serve_command import served_model
 
+from mixable import persistence
 from mixable.learner import Design, design_of_classes
 from mixable.serving import ServedModel
 from mixable.serving.events import Event
@@ -54,6 +55,50 @@ def test_trust_adds_up_to_one_and_drift_is_part_of_it():
     assert (trust(single()), drifting(single())) == ({}, None)
 
 
+@pytest.mark.parametrize("word", [None, "red"])
+def test_the_drift_gauge_moves_while_the_curved_experts_rest(word):
+    rng, model, said = np.random.default_rng(0), served_model(curved=True), []
+    for t in range(2600):
+        x = rng.normal(size=2)
+        label = "up" if (2 * x[0] if t < 2200 else -2 * x[0]) + rng.logistic() > 0 else "down"
+        features = {"a": x[0], "b": x[1], **({} if word is None else {"c": word})}
+        model.apply(Event(id=None, features=features, label=label), ModelLimits())
+        if t >= 2100 and t % 50 == 0:
+            assert model.learner.forecaster.is_resting
+            said.append(drifting(model))
+    first = model.learner.forecaster.experts[0]
+    forgets = [
+        getattr(each, "drift", 0) > 0 or getattr(each, "b", 1) == 0 for each in first.experts
+    ]
+    assert said[-1] != pytest.approx(0)
+    assert drifting(model) == pytest.approx(first.trust[forgets].sum(), abs=1e-12)
+    assert len(set(said)) == len(said)
+    if word is None:
+        assert max(said[3:]) > 0.5 > 0.2 > max(said[:2])
+
+
+@pytest.mark.parametrize("classes", [None, ("often", "seldom")])
+def test_late_labels_score_forecast_and_class_rates_at_the_time_of_the_forecast(classes):
+    """All forecasts are made before the first label: neither knows how often classes come."""
+    model, n = served_model(classes=classes), 60
+    for t in range(n):
+        model.apply(Event(id=str(t), features={"a": 1.0}, label=None), ModelLimits())
+    model = persistence.from_bytes(persistence.to_bytes(model))
+    for t in range(n):
+        label = "seldom" if t % 10 == 9 else "often"
+        model.apply(Event(id=str(t), features=None, label=label), ModelLimits())
+    scores = figures(Held("m", model))["scores"]
+    assert scores["baseline"] == pytest.approx(scores["log_loss"])
+    if classes:
+        assert scores["baseline"] == pytest.approx(np.log(2))
+    # Labels that come at once are compared with the rates so far.
+    model = served_model(classes=("often", "seldom"))
+    for t in range(n):
+        label = "seldom" if t % 10 == 9 else "often"
+        model.apply(Event(id=str(t), features={"a": 1.0}, label=label), ModelLimits())
+    assert figures(Held("m", model))["scores"]["baseline"] < 0.5
+
+
 def test_the_column_that_decides_matters_most():
     sizes = matter(filled(served_model()))
     assert list(sizes) == ["strong", "weak"]
@@ -71,7 +116,7 @@ def test_columns_of_curved_models_matter_by_forecasts_without_them():
         ["strong", "weak"],
         "forecasts without the column",
     )
-    held.recent.append({"strong": "a bad one"})
+    held.recent.append({"strong": float("inf")})  # a bad one
     assert figures(held)["matter"] == got["matter"]
     assert not held.recent  # each is tried once
 

@@ -41,6 +41,13 @@ def test_programs_of_this_machine_may_ask(host):
         [("host", "example.org")],
         [("host", "127.0.0.1.example.org")],
         [("host", "[broken")],
+        [("host", "localhost#.evil.com")],
+        [("host", "localhost?.evil.com")],
+        [("host", "localhost/.evil.com")],
+        [("host", "evil.com@localhost")],
+        [("host", "localhost:80:80")],
+        [("host", "localhost:")],
+        [("host", "")],
         [],
         [("host", "localhost:8000"), ("origin", "http://example.org")],
         [("host", "localhost:8000"), ("origin", "http://localhost:9000")],
@@ -49,6 +56,13 @@ def test_programs_of_this_machine_may_ask(host):
 )
 def test_pages_of_other_sites_may_not(headers):
     assert asked(headers=headers)[0] == 403
+
+
+def test_a_host_that_only_begins_like_ours_is_refused_over_http(start):
+    _, call = start()
+    for host in ("localhost#.evil.com", "127.0.0.1#@evil.com"):
+        assert call("GET", "/model", headers={"Host": host})[0] == 403
+    assert call("GET", "/model", headers={"Host": "LocalHost:1"})[0] == 200
 
 
 def test_the_page_itself_may():

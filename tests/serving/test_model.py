@@ -144,7 +144,7 @@ def test_the_oldest_forecasts_are_forgotten():
         model.apply(event(key, {"x": 1.0}), LIMITS)
     assert (list(model.waiting), model.counts["forgotten"]) == (["3", "2"], 2)
     assert refused(model, "1", None, "a") == (404, "no forecast waits under the id '1'")
-    few = ModelLimits(waiting_bytes=len(b'{"x":1.0}'))
+    few = ModelLimits(waiting_bytes=model.waiting["2"].bytes)
     model.apply(event("4", {"x": 1.0}), few)
     assert list(model.waiting) == ["4"]
     assert model.waiting_bytes == few.waiting_bytes
@@ -202,3 +202,46 @@ def forged(name, change):
 def test_forged_states_are_refused(name, change):
     with pytest.raises((ValueError, TypeError)):
         served_model().__setstate__(forged(name, change))
+
+
+def test_merged_models_of_services_count_from_now_on():
+    models = [served_model() for _ in range(2)]
+    for t in range(40):
+        event = Event(id=str(t), features={"a": float(t % 5)}, label="xy"[t % 5 > 2])
+        models[t % 2].apply(event, ModelLimits())
+    merged = mx.merge(models)
+    assert (merged.counts["learned"], merged.scores.n, merged.progress.n) == (0, 0, 0)
+    assert (len(merged.done), merged.journal, merged.place) == (0, "", 0)
+    assert merged.predict({"a": 4.0})["y"] > 0.6
+    assert models[0].counts["learned"] == 20
+    assert mx.loads(mx.dumps(merged)).predict({"a": 4.0}) == merged.predict({"a": 4.0})
+
+
+def test_a_late_label_is_learned_with_the_inputs_of_its_forecast():
+    """Whatever is learned in between has no part in what its record looked like."""
+    rng = np.random.default_rng(0)
+    model, by_hand = served_model(), served_model()
+    for t in range(30):
+        x = {"x": float(rng.normal() * (1 + t)), "y": 1.0}
+        for each in (model, by_hand):
+            each.apply(event(None, x, "ab"[t % 2]), ModelLimits())
+    model.apply(event("late", {"x": 3.0, "y": 0.5}), ModelLimits())
+    kept = by_hand.learner.kept(np.array([3.0, 0.5]))
+    for t in range(30):
+        for each in (model, by_hand):
+            each.apply(event(None, {"x": 1e3 * t, "y": -1.0}, "ab"[t % 2]), ModelLimits())
+    again = copy.deepcopy(model)
+    for each in (model, again):
+        each.apply(event("late", None, "b"), ModelLimits())
+    by_hand.learner.learn_kept(kept, "b")
+    expected = by_hand.predict({"x": 2.0, "y": 0.1})
+    assert model.predict({"x": 2.0, "y": 0.1}) == again.predict({"x": 2.0, "y": 0.1}) == expected
+
+
+def test_forecasts_before_the_first_label_have_their_inputs_too():
+    model = served_model()
+    model.apply(event("1", {"x": 1.0}), ModelLimits())
+    model.apply(event("2", {"x": 2.0, "new": 5.0}), ModelLimits())
+    assert [len(each.inputs.x) for each in model.waiting.values()] == [1, 2]
+    for key, label in (("2", "a"), ("1", "b")):
+        assert model.apply(event(key, None, label), ModelLimits())["learned"]

@@ -43,6 +43,19 @@ def test_the_baseline_is_the_rates_of_the_classes_so_far():
     assert progress.baseline == pytest.approx(np.mean(expected))
 
 
+def test_the_baseline_of_a_late_label_has_the_rates_of_its_forecast():
+    progress, now = Progress(), Progress()
+    for each in (progress, now):
+        for _ in range(90):
+            each.add([0.5, 0.5], 0)
+    before = progress.baseline
+    progress.add([0.5, 0.5], 1, rates=[])
+    now.add([0.5, 0.5], 1)
+    assert 91 * progress.baseline - 90 * before == pytest.approx(np.log(2))
+    assert 91 * now.baseline - 90 * before == pytest.approx(np.log(91 / 0.5))
+    assert progress.rates == now.rates == [90, 1]
+
+
 def test_a_label_that_was_not_known_costs_both_the_same():
     progress = Progress()
     progress.add([], 0)

@@ -5,16 +5,28 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
+import mixable as mx
+from mixable.learner import Design, Learner
 from mixable.serving import remembered
-from mixable.serving.remembered import Learned, done_of, state, waiting_of
+from mixable.serving.remembered import Kept, Learned, done_of, state, waiting_of
+
+
+def learner(n_classes):
+    return Learner(Design.for_classes(mx.GAF, {}), 2, [f"c{k}" for k in range(n_classes)])
 
 
 def test_what_is_saved_comes_back_in_its_order():
-    waiting = OrderedDict(b=(b'{"x":1}', np.array([0.25, 0.75])), a=(b"{}", np.empty(0)))
+    waiting = OrderedDict(
+        b=Kept(b'{"x":1}', np.array([0.25, 0.75]), [3, 1], learner(2).kept(np.array([1.0, 2.0]))),
+        a=Kept(b"{}", np.empty(0), []),
+    )
     done = OrderedDict({"\u00e9": Learned(1, 7, 2**62), "": Learned(0, 1, 0)})
     saved = state(waiting, done)
-    again = waiting_of(saved["waiting"], 2)
+    again = waiting_of(saved["waiting"], learner(2), [])
     assert list(again) == ["b", "a"]
+    assert [again[key].rates for key in "ba"] == [[3, 1], []]
+    assert again["b"].inputs.z.tobytes() == waiting["b"].inputs.z.tobytes()
+    assert again["a"].inputs is None
     assert all(again[key][0] == waiting[key][0] for key in waiting)
     assert all(np.array_equal(again[key][1], waiting[key][1]) for key in waiting)
     assert list(done_of(saved["done"], 2).items()) == list(done.items())
@@ -22,9 +34,22 @@ def test_what_is_saved_comes_back_in_its_order():
 
 @pytest.mark.parametrize("p", [[0.5, 0.5], [2.0], [-1.0]])
 def test_forecasts_that_no_model_made_are_refused(p):
-    saved = state(OrderedDict(a=(b"{}", np.array(p))), OrderedDict())
+    saved = state(OrderedDict(a=Kept(b"{}", np.array(p), [])), OrderedDict())
     with pytest.raises(ValueError, match="does not go with the learner"):
-        waiting_of(saved["waiting"], 1)
+        waiting_of(saved["waiting"], learner(1), [])
+
+
+@pytest.mark.parametrize("rates", [[-1], [1, 1]])
+def test_rates_that_no_model_had_are_refused(rates):
+    saved = state(OrderedDict(a=Kept(b"{}", np.ones(1), rates)), OrderedDict())
+    with pytest.raises(ValueError, match="does not go with the learner"):
+        waiting_of(saved["waiting"], learner(1), [])
+
+
+def test_files_without_rates_have_those_of_the_model():
+    saved = state(OrderedDict(a=Kept(b"{}", np.ones(1), [1])), OrderedDict())["waiting"]
+    del saved["rates"]
+    assert waiting_of(saved, learner(1), [7])["a"].rates == [7]
 
 
 @pytest.mark.parametrize("learned", [Learned(2, 1, 0), Learned(-1, 1, 0), Learned(0, 0, 0)])
@@ -36,9 +61,11 @@ def test_labels_that_no_model_learned_are_refused(learned):
 
 def test_a_forecast_may_be_above_one_by_its_last_bit():
     for p, fits in ((1 + 2**-52, True), (1.01, False), (-(2**-52), False)):
-        saved = remembered.state(OrderedDict(a=(b"{}", np.array([p]))), OrderedDict())["waiting"]
+        saved = remembered.state(OrderedDict(a=Kept(b"{}", np.array([p]), [])), OrderedDict())[
+            "waiting"
+        ]
         if fits:
-            assert remembered.waiting_of(saved, 1)["a"][1] == p
+            assert remembered.waiting_of(saved, learner(1), [])["a"][1] == p
         else:
             with pytest.raises(ValueError, match="does not go with"):
-                remembered.waiting_of(saved, 1)
+                remembered.waiting_of(saved, learner(1), [])

@@ -47,7 +47,7 @@ def learned(n):
 def test_events_at_one_time_are_written_together_and_learned_in_order(tmp_path):
     async def work(service):
         held = await service.held("default")
-        answers = await asyncio.gather(*(service.submit(held, [event(t)]) for t in range(50)))
+        answers = await asyncio.gather(*(service.submit("default", [event(t)]) for t in range(50)))
         assert [answer["step"] for (answer,) in answers] == list(range(1, 51))
         assert service.commits < 10
         return held.model
@@ -63,7 +63,7 @@ def test_forecasts_that_nobody_remembers_never_touch_the_disk(tmp_path):
     async def work(service):
         held = await service.held("default")
         asked = read(b'{"features": {"x": 1}}', ModelLimits())
-        (answer,) = await service.submit(held, [asked])
+        (answer,) = await service.submit("default", [asked])
         assert (answer, service.journal.entries, held.dirty) == ({"probabilities": {}}, 0, False)
 
     running(tmp_path / "m", work)
@@ -71,9 +71,8 @@ def test_forecasts_that_nobody_remembers_never_touch_the_disk(tmp_path):
 
 def test_within_a_request_each_event_sees_those_before(tmp_path):
     async def work(service):
-        held = await service.held("default")
         asked = read(b'{"features": {"x": 1}}', ModelLimits())
-        answers = await service.submit(held, [asked, event(0), asked, event(1), asked])
+        answers = await service.submit("default", [asked, event(0), asked, event(1), asked])
         assert [len(answer["probabilities"]) for answer in answers] == [0, 0, 1, 1, 2]
         assert service.journal.entries == 2
 
@@ -84,7 +83,7 @@ def test_what_is_refused_when_it_is_learned_stays_refused_after_a_crash(tmp_path
     async def work(service):
         held = await service.held("default")
         both = [event(0, id="1"), event(1, id="1"), event(2, id="2")]
-        answers = await service.submit(held, both)
+        answers = await service.submit("default", both)
         assert isinstance(answers[1], RefusedError)
         before = persistence.to_bytes(held.model)
         service._lock.release()  # as if the process had died: only the journal is there
@@ -98,7 +97,7 @@ def test_a_checkpoint_cuts_the_journal_while_events_come(tmp_path):
     async def work(service):
         held = await service.held("default")
         for t in range(60):
-            await service.submit(held, [event(t)])
+            await service.submit("default", [event(t)])
         for _ in range(100):
             if len(service.journal.others()) == 0 and service.journal.entries < 60:
                 break
@@ -115,7 +114,7 @@ def test_a_checkpoint_cuts_the_journal_while_events_come(tmp_path):
 def test_too_much_at_one_time_is_refused_with_503(tmp_path):
     async def work(service):
         held = await service.held("default")
-        tasks = [asyncio.create_task(service.submit(held, [event(t)])) for t in range(8)]
+        tasks = [asyncio.create_task(service.submit("default", [event(t)])) for t in range(8)]
         done = await asyncio.gather(*tasks, return_exceptions=True)
         refused = [each for each in done if isinstance(each, RefusedError)]
         assert [each.status for each in refused] == [503] * 3
@@ -130,16 +129,16 @@ def test_a_full_disk_refuses_labels_and_the_model_stays_as_it_was(tmp_path):
 
     async def work(service):
         held = await service.held("default")
-        await service.submit(held, [event(0)])
+        await service.submit("default", [event(0)])
         before = persistence.to_bytes(held.model)
         good = service.journal._descriptor
         service.journal._descriptor = os.open("/dev/full", os.O_WRONLY)
         with pytest.raises(RefusedError, match="the disk cannot be written"):
-            await service.submit(held, [event(1)])
+            await service.submit("default", [event(1)])
         assert persistence.to_bytes(held.model) == before
         os.close(service.journal._descriptor)
         service.journal._descriptor, service.journal.broken = good, None
-        (answer,) = await service.submit(held, [event(1)])
+        (answer,) = await service.submit("default", [event(1)])
         assert answer["step"] == 2
         assert service.failures == 1
 
@@ -150,14 +149,14 @@ def test_a_full_disk_refuses_labels_and_the_model_stays_as_it_was(tmp_path):
 def test_an_error_that_nobody_expected_is_not_learned_after_a_crash(tmp_path):
     async def work(service):
         held = await service.held("default")
-        await service.submit(held, [event(0)])
+        await service.submit("default", [event(0)])
         apply = held.model.apply_many
 
         def fails(*_):
             raise MemoryError("no room for this")
 
         held.model.apply_many = fails
-        (answer,) = await service.submit(held, [event(1)])
+        (answer,) = await service.submit("default", [event(1)])
         del held.model.apply_many
         assert held.model.apply_many == apply
         assert (answer.status, "no room" in answer.reason) == (503, True)
@@ -176,11 +175,10 @@ def test_models_go_out_of_memory_and_come_back(tmp_path):
             for name in names:
                 for _ in range(200):
                     try:
-                        held = await service.held(name)
+                        await service.submit(name, [event(t)])
                         break
                     except RefusedError:  # too many are in use
                         await asyncio.sleep(0.02)
-                await service.submit(held, [event(t)])
         await asyncio.sleep(0.2)
         assert len(service.models.loaded) <= 4
         with pytest.raises(RefusedError, match="there are 7 models already"):
@@ -198,6 +196,21 @@ def test_two_services_cannot_have_one_folder(tmp_path):
             new(tmp_path / "m")
 
     running(tmp_path / "m", work)
+
+
+def test_nor_if_somebody_removes_the_lock_file(tmp_path):
+    async def work(service):
+        (tmp_path / "m.lock").unlink()
+        for _ in range(2):
+            with pytest.raises(StreamError, match="in use by another process; two processes"):
+                new(tmp_path / "m")
+
+    running(tmp_path / "m", work)
+    running(tmp_path / "m", nothing)
+
+
+async def nothing(service):
+    pass
 
 
 def test_a_damaged_model_is_not_served_and_others_are(tmp_path):

@@ -41,7 +41,7 @@ def test_a_file_of_something_else_is_not_served(tmp_path):
 def test_who_was_used_last_stays_and_who_is_needed_too(tmp_path):
     models = Models(tmp_path, served_model, 2)
     held = {name: models.hold(name, served_model()) for name in "abcde"}
-    held["a"].dirty, held["b"].pending = True, 1
+    held["a"].dirty, held["b"].pins = True, 1
     models.in_memory("c")
     models.let_go()
     assert list(models.loaded) == ["a", "b"]

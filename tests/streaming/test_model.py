@@ -3,6 +3,8 @@
 import json
 import os
 
+import numpy as np
+import pytest
 from stream_command import GAF, run, small
 
 import mixable as mx
@@ -20,6 +22,68 @@ def test_the_model_file_predicts_from_dictionaries_and_agrees_with_river(tmp_pat
     assert model.predict_proba_one({"b": 0.5}) == twin.predict_proba_one({"b": 0.5})
     model.learn_one({"a": 1.0, "c": 2.0}, "sideways")
     assert set(model.predict_proba_one({})) == {"up", "down", "sideways"}
+
+
+def halves(tmp_path, *options):
+    """Models of two streams, which meet features and labels in another order."""
+    head, *rows = small()
+    files = {"one": [head, *rows[:30]], "two": ["b,a,y\n", *map(turned, reversed(rows[30:]))]}
+    for name, lines in files.items():
+        (tmp_path / f"{name}.csv").write_text("".join(lines))
+        run(tmp_path, "--target", "y", *options, source=f"{name}.csv", model=name)
+    return [mx.load(tmp_path / name) for name in files]
+
+
+def turned(line):
+    a, b, label = line.strip().split(",")
+    return f"{b},{a},{label}\n"
+
+
+def test_models_of_two_streams_are_merged(tmp_path):
+    models = halves(tmp_path, "--forecaster", "auto")
+    assert list(models[0].columns) != list(models[1].columns)
+    models[1].waiting["7"] = (np.array([1.0, np.nan]), np.array([0.25, 0.75]))
+    merged = mx.merge(models)
+    assert merged.counts == {
+        "events": 60,
+        "predicted": 60,
+        "rejected": 0,
+        "learned": 60,
+        "late": 0,
+        "forgotten": 1,
+    }
+    assert (merged.scores.n, len(merged.waiting), merged.place) == (60, 0, {})
+    losses = [model.scores.log_loss for model in models]
+    assert merged.scores.log_loss == pytest.approx(np.mean(losses))
+    p, q = (merged.predict_proba_one({"a": a, "b": 0.0})["up"] for a in (2.0, -2.0))
+    assert abs(p - q) > 0.2
+    assert models[1].counts["forgotten"] == 0
+    mx.save(merged, tmp_path / "merged")
+    run(tmp_path, "--target", "y", source="one.csv", model="merged")
+    assert mx.load(tmp_path / "merged").counts["learned"] == 90
+
+
+def test_models_that_began_as_one_are_merged_onto_it(tmp_path):
+    base = halves(tmp_path, "--forecaster", "auto")[0]
+    shards = [mx.loads(mx.dumps(base)) for _ in range(2)]
+    for shard, label in zip(shards, ("up", "sideways"), strict=True):
+        shard.learn_one({"a": 1.0, label: 2.0}, label)
+        shard.counts["learned"] += 1
+    merged = mx.merge(shards, base=base)
+    assert (merged.counts["learned"], merged.scores.n) == (32, 30)
+    assert set(merged.learner.labels) == {"up", "down", "sideways"}
+    again = mx.merge([base, *(shard.delta(base) for shard in shards)])
+    assert again.counts == merged.counts
+    for label, p in merged.predict_proba_one({"a": 1.0}).items():
+        assert again.predict_proba_one({"a": 1.0})[label] == pytest.approx(p, abs=0.05)
+
+
+def test_models_of_streams_that_differ_are_refused_in_a_sentence(tmp_path):
+    models = halves(tmp_path, "--forecaster", "auto")
+    models[1].features = ("a", "b")
+    with pytest.raises(ValueError, match="features is") as refused:
+        mx.merge(models)
+    assert len(str(refused.value)) < 200
 
 
 def test_no_learn_serves_and_leaves_the_model_alone(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import socket
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +12,15 @@ import typer
 
 from mixable._config import one_blas_thread
 from mixable.cli.consoles import Messages
-from mixable.cli.stream import names_of
+from mixable.cli.stream import columns_of, names_of
 from mixable.learner import Design, design_of_classes
 from mixable.streaming.errors import StreamError
 from mixable.streaming.files import open_standard_descriptors
 
 if TYPE_CHECKING:
+    import uvicorn
+
+    from mixable.records import Columns
     from mixable.serving.guard import Guard
     from mixable.serving.service import Service
 
@@ -42,6 +44,15 @@ def run_serve(
     ] = None,
     features: Annotated[
         str | None, typer.Option(help="The features of new models, by commas; otherwise all.")
+    ] = None,
+    number: Annotated[str | None, typer.Option(help="Columns of numbers, by commas.")] = None,
+    category: Annotated[str | None, typer.Option(help="Columns of categories, by commas.")] = None,
+    text: Annotated[str | None, typer.Option(help="Columns of text, by commas.")] = None,
+    tags: Annotated[str | None, typer.Option(help="Columns of lists of tags, by commas.")] = None,
+    time: Annotated[str | None, typer.Option(help="Columns of times, by commas.")] = None,
+    ignore: Annotated[str | None, typer.Option(help="Columns to leave out, by commas.")] = None,
+    cross: Annotated[
+        str | None, typer.Option(help="Pairs of columns that count together: a*b,c*d.")
     ] = None,
     curved: Annotated[
         bool | None,
@@ -70,7 +81,7 @@ def run_serve(
     try:
         from mixable.serving.app import make_app
         from mixable.serving.beginning import begun_from
-        from mixable.serving.limits import Limits, ModelLimits
+        from mixable.serving.limits import Limits, ModelLimits, RefusedError
         from mixable.serving.model import ServedModel
         from mixable.serving.service import Service
     except ModuleNotFoundError as error:
@@ -82,16 +93,23 @@ def run_serve(
         if host not in LOCAL and secret is None:
             raise StreamError(f"--host {host} needs --token-file or --token: others can reach it")
         known, columns = names_of(classes, "--classes"), names_of(features, "--features")
-        if begin is not None and (known or columns or curved is not None):
-            raise StreamError("--from has classes, features and curves of its own; leave them out")
+        given = {"number": number, "category": category, "text": text, "tags": tags}
+        kinds = columns_of({**given, "time": time, "ignore": ignore, "cross": cross})
+        if begin is not None and (known or columns or kinds or curved is not None):
+            own = "classes, features, kinds and curves of its own"
+            raise StreamError(f"--from has {own}; leave them out")
         if model.is_file():
             raise StreamError(f"{model} is a file; mixable serve FOLDER --from {model} serves it")
         design = _design(curved is not False)
 
-        def make() -> ServedModel:
-            if begin is not None:
-                return begun_from(begin)
-            return ServedModel(design, classes=known, features=columns)
+        def make(declared: Columns | None) -> ServedModel:
+            if begin is None:
+                return ServedModel(
+                    design, classes=known, features=columns, columns=declared or kinds
+                )
+            if declared is not None:
+                raise RefusedError(422, "new models begin with one that has kinds of its own")
+            return begun_from(begin)
 
         if begin is not None:
             begun_from(begin)  # refuse it now, not when the first model is made
@@ -116,7 +134,11 @@ def run_serve(
             address = f"http://{where}:{sock.getsockname()[1]}/"
             messages.say(f"{model} is served at {address} (Ctrl-C ends it)")
             _run(make_app(service, secret), service, sock)
-            messages.say("stopped; everything is saved")
+            if service.unsaved:
+                names = ", ".join(service.unsaved)
+                messages.say(f"stopped; the journal has what could not be saved in {names}")
+            else:
+                messages.say("stopped; everything is saved")
     except (StreamError, ValueError, MemoryError) as error:
         reason = str(error)
     except OSError as error:
@@ -127,20 +149,16 @@ def run_serve(
     raise typer.Exit(2)
 
 
-def _run(app: Guard, service: Service, sock: socket.socket) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
+def server_config(app: Guard, service: Service) -> uvicorn.Config:
+    """How uvicorn serves."""
     import uvicorn
 
-    from mixable.serving.wire import Wire
+    from mixable.serving.connections import connections
 
-    class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            service.closing = True  # ends what watches, which would go on for ever
-            super().handle_exit(sig, frame)
-
-    config = uvicorn.Config(
+    return uvicorn.Config(
         app,
-        http=partial(Wire, service, app),  # type: ignore[arg-type]
+        http=connections(service.limits),  # type: ignore[arg-type]
+        port=0,
         proxy_headers=False,
         access_log=False,
         log_level="warning",
@@ -151,10 +169,21 @@ def _run(app: Guard, service: Service, sock: socket.socket) -> None:
         limit_concurrency=4 * service.limits.requests,
         ws="none",
     )
+
+
+def _run(app: Guard, service: Service, sock: socket.socket) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            service.closing = True  # ends what watches, which would go on for ever
+            super().handle_exit(sig, frame)
+
     # uvicorn sends itself the signal again when it is done: that must not end us with an error.
     before = {n: signal.signal(n, lambda *_: None) for n in (signal.SIGTERM, signal.SIGINT)}
     try:
-        Server(config).run(sockets=[sock])
+        Server(server_config(app, service)).run(sockets=[sock])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -155,7 +155,7 @@ def run_stream(
                 asked=asked,
                 classes=names_of(classes, "--classes"),
                 features=names_of(features, "--features"),
-                columns=_columns(declared),
+                columns=columns_of(declared),
             )
             with Stops() as stops, contextlib.closing(Stream(options, kept, say)) as stream:
                 with live(messages.console, stream) as tick:
@@ -254,7 +254,7 @@ def _model(
     return model
 
 
-def _columns(declared: dict[str, str | None]) -> records.Columns | None:
+def columns_of(declared: dict[str, str | None]) -> records.Columns | None:
     """What the options declare of the columns; None if nothing."""
     names = {kind: names_of(text, f"--{kind}") for kind, text in declared.items()}
     given = {kind: each for kind, each in names.items() if each is not None}

@@ -84,11 +84,16 @@ def check_dictionary(x: Any) -> None:
 
 
 def is_record(x: Mapping[Hashable, Any]) -> bool:
-    """Whether a dictionary has something else than numbers: text, categories, lists, times.
+    """Whether a first dictionary is a record of any kind.
 
-    None says nothing of what its column will have, so it may.
+    None says nothing of what its column will have, so it may be.
     """
-    return not all(isinstance(value, _NUMBERS) for value in x.values())
+    return None in x.values() or has_words(x)
+
+
+def has_words(x: Mapping[Hashable, Any]) -> bool:
+    """Whether a dictionary has something else than numbers: text, categories, lists, times."""
+    return not all(value is None or isinstance(value, _NUMBERS) for value in x.values())
 
 
 def number(name: Hashable, value: Any) -> float:

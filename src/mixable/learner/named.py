@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_LEARNED = ("_columns", "_learner")
+
+
 class NamedLearner(Mergeable):
     """Columns and a learner. The learner is made when the first features come.
 
@@ -48,6 +51,13 @@ class NamedLearner(Mergeable):
     def _declared(self) -> records.Columns | None:
         """What is declared of the columns."""
         return None
+
+    def _shared(self) -> dict[str, Any]:
+        """What models must have in common to be merged."""
+        return {name: each for name, each in vars(self).items() if name not in _LEARNED}
+
+    def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
+        """Let onto + the sum of (term - base) have the rest of a model, too; see `merging`."""
 
     def _begin(self) -> None:
         self._columns, self._learner = Columns(), None

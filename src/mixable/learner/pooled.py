@@ -80,7 +80,7 @@ class PooledDesign(Design):
         """Whether the other asks for the same experts."""
         return isinstance(other, PooledDesign) and (
             len(self.parts) == len(other.parts)
-            and all(_are_alike(*pair) for pair in zip(self.parts, other.parts, strict=True))
+            and all(are_alike(*pair) for pair in zip(self.parts, other.parts, strict=True))
         )
 
     def fits(self, forecaster: Any, n_features: int) -> bool:
@@ -108,7 +108,8 @@ class PooledDesign(Design):
         self.__init__(parts, standardize=state["standardize"])  # type: ignore[misc]
 
 
-def _are_alike(one: Part, other: Part) -> bool:
+def are_alike(one: Part, other: Part) -> bool:
+    """Whether two designs of experts ask for the same."""
     if isinstance(one, ShapeDesign) or isinstance(other, ShapeDesign):
         return one == other
     return one.is_like(other) and one.kernel == other.kernel

@@ -127,7 +127,7 @@ def tempered(model: Model, weight: float) -> Model:
     rule = _rule(model)
     if rule is forecasters.combine:
         made: Model = forecasters.combine(None, [model], None, [Change(weight=weight)])
-    elif rule is _scores:
+    elif rule is combine_scores:
         raise TypeError("scores cannot be tempered")
     else:
         made = rule(None, [model], None, weight=weight)
@@ -140,7 +140,7 @@ def _rule(model: Any) -> Callable[..., Any]:
     if isinstance(model, NamedLearner):
         return learners.combine_named
     if isinstance(model, Scores):
-        return _scores
+        return combine_scores
     return forecasters.combine
 
 
@@ -182,7 +182,7 @@ def _parameters(model: Any) -> dict[str, str]:
         if hasattr(model, "learner_"):
             parameters["number of features"] = model.n_features_in_
     elif isinstance(model, NamedLearner):
-        parameters = {k: v for k, v in vars(model).items() if k not in ("_columns", "_learner")}
+        parameters = model._shared()
     elif isinstance(model, Scores):
         parameters = {"bins": model.bins}
     elif hasattr(model, "experts") and not hasattr(model, "_parameters"):
@@ -216,7 +216,7 @@ def _without_threads(value: Any) -> Any:
     return {name: _without_threads(each) for name, each in value.items()}
 
 
-def _scores(onto: Scores | None, terms: list[Scores], base: Scores | None) -> Scores:
+def combine_scores(onto: Scores | None, terms: list[Scores], base: Scores | None) -> Scores:
     """Sums add."""
     out = Scores(terms[0].bins)
     for name in vars(out).keys() - {"bins", "_classes"}:

@@ -110,6 +110,7 @@ def combine_named(onto: Any, terms: list[Any], base: Any, *, weight: float = 1.0
     merged = combine(learners[0], own, learners[1], places=places, weight=weight)
     made = copy.copy(terms[0])
     made._columns, made._learner = columns, merged
+    made._merge_rest(onto, terms, base)
     return made
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from mixable._config import __version__
 from mixable.serving import bulk, schema
-from mixable.serving.direct import Direct, answered
-from mixable.serving.events import read
+from mixable.serving.events import Event, declared, read
 from mixable.serving.figures import explained, figures
 from mixable.serving.guard import Guard, Receive, Scope, Send, whole_body
 from mixable.serving.limits import RefusedError, busy
@@ -60,30 +59,32 @@ def make_app(service: Service, token: str | None = None) -> Guard:
     )
     metrics = Metrics(service)
     _Routes(app, service, metrics)
-    return Guard(Direct(app, service), token=token, limits=service.limits, observe=metrics.observe)
+    return Guard(app, token=token, limits=service.limits, observe=metrics.observe)
 
 
-class _Duplex(Response):
-    """An answer that is sent while the request still comes.
+class _Streamed(Response):
+    """An answer whose work is all done while it is sent, so that it ends with the request.
 
     `StreamingResponse` would take pieces of the request for itself, to notice who hangs up.
     """
 
-    media_type = LINES
-
-    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+    def __init__(self, work: Callable[[Send], Awaitable[None]]) -> None:
         super().__init__()
-        del self.headers["content-length"]  # not known yet
-        self._pieces = pieces
+        self._work = work
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it piece by piece."""
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await send(start)
-        with contextlib.suppress(ClientDisconnect):
-            async for piece in self._pieces:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+        """Do it."""
+        await self._work(send)
+
+
+async def _send_all(pieces: AsyncIterator[bytes], kind: str, send: Send) -> None:
+    """Send an answer piece by piece, as long as somebody takes it."""
+    headers = [(b"content-type", kind.encode()), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    with contextlib.suppress(ClientDisconnect):
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
 
 
 class _Routes:
@@ -93,6 +94,7 @@ class _Routes:
         app.add_exception_handler(RefusedError, self._refused)
         app.add_exception_handler(HTTPException, self._unknown)
         app.add_exception_handler(RequestValidationError, self._invalid)
+        app.add_exception_handler(ClientDisconnect, self._gone)
         for name, method, extra in (
             ("predict", self.predict, schema.PREDICT),
             ("learn", self.learn, schema.LEARN),
@@ -107,10 +109,12 @@ class _Routes:
         app.add_api_route("/models", self.names, methods=["GET"])
         for path, method, verb in (
             ("/models/{name}", self.model, "GET"),
-            ("/models/{name}", self.make, "PUT"),
+            ("/models/{name}", self.delete, "DELETE"),
             ("/models/{name}/live", self.live, "GET"),
         ):
             app.add_api_route(path, method, methods=[verb], openapi_extra=schema.NAMED)
+        named = {**schema.MAKE, **schema.NAMED}
+        app.add_api_route("/models/{name}", self.make, methods=["PUT"], openapi_extra=named)
         app.add_api_route("/healthz", self.healthz, methods=["GET"])
         app.add_api_route("/metrics", self.metrics, methods=["GET"])
         for path, file in (("/", "page.html"), ("/docs", "docs.html")):
@@ -120,29 +124,35 @@ class _Routes:
 
     async def predict(self, request: Request, explain: bool = False) -> Response:
         """Forecast one record. With an id, its label may come later, to /learn."""
-        body = await self._body(request)
-        answer = await answered(self._service, _name(request), "/predict", body)
+        event = read(await self._body(request), self._service.limits.model, {"id", "features"})
+        answer = await self._answer(request, event)
         if explain:
-            held, event = await self._held(request), read(body, self._service.limits.model)
+            held = await self._held(request)
             answer = {**answer, **explained(held.model, event.features or {})}
         return _json(answer)
 
     async def learn(self, request: Request) -> Response:
         """Learn a label: of an earlier forecast by its id, or of features."""
-        body = await self._body(request)
-        return _json(await answered(self._service, _name(request), "/learn", body))
+        event = read(await self._body(request), self._service.limits.model)
+        if event.label is None:
+            raise RefusedError(422, "the label is missing")
+        return _json(await self._answer(request, event))
 
     async def events(self, request: Request) -> Response:
         """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
-        limits = self._service.limits
-        self._check_room("events")
-        pieces: AsyncIterator[bytes] = request.stream()
-        if "content-length" in request.headers:
-            # Many clients send all before they read: answering them meanwhile would block both.
-            pieces = _at_once(await whole_body(pieces, limits.bulk, limits.seconds))
-        held = await self._held(request)
-        answers = bulk.answered(self._service, held, pieces)
-        return _Duplex(self._counted("events", held, answers))
+        service, name = self._service, _name(request)
+
+        async def work(send: Send) -> None:
+            with self._room("events"):
+                await service.held(name)  # refused before the answer begins
+                pieces: AsyncIterator[bytes] = request.stream()
+                if "content-length" in request.headers:
+                    # Many clients send all before they read: to answer meanwhile would block both.
+                    body = await whole_body(pieces, service.limits.bulk, service.limits.seconds)
+                    pieces = _at_once(body)
+                await _send_all(bulk.answered(service, name, pieces), LINES, send)
+
+        return _Streamed(work)
 
     async def model(self, request: Request) -> Response:
         """Settings, columns, classes, counts, scores, trust."""
@@ -151,26 +161,40 @@ class _Routes:
 
     async def live(self, request: Request) -> Response:
         """The same once a second, as server-sent events, while it changes."""
-        self._check_room("live")
-        held = await self._held(request)
-        pictures = self._counted("live", held, self._pictures(held.name))
-        return StreamingResponse(pictures, media_type=EVENTS, headers={"Cache-Control": "no-store"})
+        name = _name(request)
+
+        async def work(send: Send) -> None:
+            with self._room("live"):
+                await self._service.held(name)  # refused before the answer begins
+                await _send_all(self._pictures(name, request), EVENTS, send)
+
+        return _Streamed(work)
 
     async def names(self) -> Response:
         """The names of all models."""
         return _json({"models": sorted(self._service.models.names)})
 
     async def make(self, request: Request) -> Response:
-        """Make a model, if there is none of that name."""
-        name = request.path_params["name"]
-        is_new = await self._service.make(name)
+        """Make a model, if there is none of that name. The body may declare kinds of columns."""
+        name, columns = request.path_params["name"], declared(await self._body(request))
+        is_new = await self._service.make(name, columns)
+        if not is_new and columns not in (None, (await self._held(request)).model.declared):
+            raise RefusedError(
+                409,
+                f"there is a model {name!r} whose kinds were declared otherwise, if at all; "
+                f"DELETE /models/{name} first, or take another name",
+            )
         return _json({"name": name, "made": is_new}, 201 if is_new else 200)
+
+    async def delete(self, request: Request) -> Response:
+        """Delete a model, with all that it has learned."""
+        name = request.path_params["name"]
+        await self._service.delete(name)
+        return _json({"name": name, "deleted": True})
 
     async def healthz(self) -> Response:
         """Whether the service learns."""
-        reason = self._service.journal.broken
-        if self._service.stopping or self._service.closing:
-            reason = "stopping"
+        reason = self._service.trouble
         return _json({"status": reason or "ok"}, 503 if reason else 200)
 
     async def metrics(self) -> Response:
@@ -184,27 +208,31 @@ class _Routes:
         limits = self._service.limits
         return await whole_body(request.stream(), limits.body, limits.seconds)
 
-    def _check_room(self, kind: str) -> None:
+    async def _answer(self, request: Request, event: Event) -> dict[str, Any]:
+        (answer,) = await self._service.submit(_name(request), [event])
+        if isinstance(answer, RefusedError):
+            raise answer
+        return answer
+
+    @contextlib.contextmanager
+    def _room(self, kind: str) -> Iterator[None]:
+        """A place among the streams of a kind, taken before anything is read."""
         if self._streams[kind] >= self._service.limits.streams:
             raise busy(f"{self._streams[kind]} streams of /{kind} are under way")
-
-    async def _counted(
-        self, kind: str, held: Held, pieces: AsyncIterator[bytes]
-    ) -> AsyncIterator[bytes]:
-        """Pieces of an answer that takes long; the model stays in memory meanwhile."""
         self._streams[kind] += 1
-        held.pending += 1
         try:
-            async for piece in pieces:
-                yield piece
+            yield
         finally:
-            held.pending -= 1
             self._streams[kind] -= 1
 
-    async def _pictures(self, name: str) -> AsyncIterator[bytes]:
+    async def _pictures(self, name: str, request: Request) -> AsyncIterator[bytes]:
+        """Pictures of a model, until it is deleted or nobody looks any more."""
         last, quiet = "", 0
-        while not self._service.closing:
-            held = await self._service.held(name)
+        while not (self._service.closing or await request.is_disconnected()):
+            try:
+                held = await self._service.held(name)
+            except RefusedError:
+                return
             rejected = [{"model": model, "reason": why} for model, why in self._service.rejected]
             picture = {"name": name, **figures(held), "rejected": rejected}
             text, quiet = json.dumps(picture), quiet + 1
@@ -221,6 +249,9 @@ class _Routes:
         self._service.reject(_name(request), error.reason)
         headers = {"Retry-After": "1"} if error.status == 503 else None
         return _json({"error": error.reason}, error.status, headers)
+
+    async def _gone(self, request: Request, error: Exception) -> Response:
+        return _json({"error": "the request ended early"}, 400)  # nobody is there to read it
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -12,7 +12,6 @@ from mixable.serving import events
 from mixable.serving.limits import Limits, RefusedError
 from mixable.serving.model import Answer
 from mixable.serving.service import Service
-from mixable.serving.store import Held
 
 MOST = 256  # events that are learned with one fsync
 
@@ -41,13 +40,13 @@ async def _in_time(pieces: AsyncIterator[bytes], seconds: float) -> AsyncIterato
 
 
 async def answered(
-    service: Service, held: Held, pieces: AsyncIterator[bytes]
+    service: Service, name: str, pieces: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """The answers to lines of events, each with the number of its line."""
     number = 0
     try:
         async for lines in lines_of(pieces, service.limits):
-            yield b"".join(await _some(service, held, lines, number))
+            yield b"".join(await _some(service, name, lines, number))
             number += len(lines)
             if service.closing:
                 raise RefusedError(503, "the service is stopping")
@@ -55,7 +54,7 @@ async def answered(
         yield _line(number + 1, {"error": refused.reason, "unread": True})
 
 
-async def _some(service: Service, held: Held, lines: list[bytes], before: int) -> Iterator[bytes]:
+async def _some(service: Service, name: str, lines: list[bytes], before: int) -> Iterator[bytes]:
     answers: dict[int, Any] = {}
     good: dict[int, events.Event] = {}
     limits = service.limits
@@ -69,11 +68,11 @@ async def _some(service: Service, held: Held, lines: list[bytes], before: int) -
             answers[number] = None
         except RefusedError as refused:
             answers[number] = refused
-    answers.update(zip(good, await _patiently(service, held, list(good.values())), strict=True))
-    return (_line(number, _as_json(service, held, each)) for number, each in answers.items())
+    answers.update(zip(good, await _patiently(service, name, list(good.values())), strict=True))
+    return (_line(number, _as_json(service, name, each)) for number, each in answers.items())
 
 
-async def _patiently(service: Service, held: Held, good: list[events.Event]) -> list[Answer]:
+async def _patiently(service: Service, name: str, good: list[events.Event]) -> list[Answer]:
     """Submit when there is room: who sends much at once can wait."""
     size = sum(len(event.text) for event in good)
     for _ in range(int(100 * service.limits.seconds)):
@@ -81,14 +80,14 @@ async def _patiently(service: Service, held: Held, good: list[events.Event]) -> 
             break
         await asyncio.sleep(0.01)
     try:
-        return await service.submit(held, good)
+        return await service.submit(name, good)
     except RefusedError as refused:
         return [refused] * len(good)
 
 
-def _as_json(service: Service, held: Held, answer: Answer) -> dict[str, Any]:
+def _as_json(service: Service, name: str, answer: Answer) -> dict[str, Any]:
     if isinstance(answer, RefusedError):
-        service.reject(held.name, answer.reason)
+        service.reject(name, answer.reason)
         return {"error": answer.reason}
     return answer
 

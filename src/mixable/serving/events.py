@@ -7,7 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from mixable.records import Columns
 from mixable.records.cells import plain
+from mixable.records.declaration import KINDS
 from mixable.serving.limits import ModelLimits, RefusedError
 from mixable.streaming.events import as_reason, text_or_none, without_doubles
 
@@ -58,6 +60,27 @@ def read(text: bytes, limits: ModelLimits, allowed: set[str] = KEYS) -> Event:
     if event.features is None and (event.id is None or event.label is None):
         raise RefusedError(422, "features are missing; without, there must be id and label")
     return event
+
+
+def declared(text: bytes) -> Columns | None:
+    """What the body of PUT says of the columns: {"kinds": {NAME: KIND}, "cross": [[A, B]]}."""
+    if not text.strip():
+        return None
+    try:
+        values = _STRICT.decode(text.decode())
+        if not isinstance(values, dict) or not values.keys() <= {"kinds", "cross"}:
+            raise ValueError('the body may have "kinds" and "cross", nothing else')
+        kinds = values.get("kinds", {})
+        if not isinstance(kinds, dict):
+            raise ValueError(f"kinds must be an object of names and kinds, got {kinds!r:.80}")
+        names: dict[str, list[str]] = {}
+        for name, kind in kinds.items():
+            if kind not in KINDS:
+                raise ValueError(f"{name!r:.80} cannot be {kind!r:.80}: {', '.join(KINDS)} can be")
+            names.setdefault(kind, []).append(name)
+        return Columns(cross=values.get("cross", ()), **names) if values else None  # type: ignore[arg-type]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RefusedError(422, as_reason(error)) from None
 
 
 def _loaded(text: str) -> Any:

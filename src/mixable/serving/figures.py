@@ -6,6 +6,7 @@ import math
 from contextlib import suppress
 from typing import Any
 
+from mixable.forecasters import SparseGAF
 from mixable.forecasters.ensemble import Ensemble
 from mixable.learner import Blend
 from mixable.mixture import Mixture
@@ -72,16 +73,30 @@ def trust(model: ServedModel) -> dict[str, float]:
 
 
 def drifting(model: ServedModel) -> float | None:
-    """The share of the trust that experts have which forget; None if that is not known."""
-    forecaster = model.learner.forecaster
-    if isinstance(forecaster, Ensemble):
-        spread = shares(forecaster, model.learner.inputs, "drift")
-        return sum(
-            v for name, v in spread.items() if name not in ("drift 0", "class rates", "guard")
-        )
-    if isinstance(forecaster, Pool | Blend):
-        return shares(forecaster, model.learner.inputs).get("pool that forgets")
-    return None
+    """The share of the trust that experts have which forget; None if that is not known.
+
+    While all but the first expert of a blend rest, their pool stands still, and the first one says.
+    """
+    forecaster, inputs = model.learner.forecaster, model.learner.inputs
+    if isinstance(forecaster, Pool):
+        return shares(forecaster, inputs).get("pool that forgets")
+    if not isinstance(forecaster, Blend):
+        return _forgetting(forecaster, inputs)
+    first = _forgetting(forecaster.experts[0], forecaster.inputs[0]) or 0.0
+    pool = 0.0 if forecaster.is_resting else float(forecaster.trust[1])
+    return pool + (1 - pool) * first
+
+
+def _forgetting(forecaster: Any, inputs: Any) -> float | None:
+    """The same within a mixture of one kind of experts."""
+    if isinstance(forecaster, SparseGAF):  # with b = 0 steps stay as large as they were
+        pairs = zip(forecaster.experts, forecaster.trust.tolist(), strict=True)
+        return float(sum(trust for expert, trust in pairs if expert.b == 0))
+    if not isinstance(forecaster, Ensemble):
+        return None
+    spread = shares(forecaster, inputs, "drift")
+    others = ("drift 0", "class rates", "guard")
+    return sum(share for name, share in spread.items() if name not in others)
 
 
 def matter(model: ServedModel) -> dict[str, float]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
 
+from mixable.serving.connections import mark_known
 from mixable.serving.limits import Limits, RefusedError, busy
 
 Scope = MutableMapping[str, Any]
@@ -18,7 +19,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = {"/", "/docs", "/healthz", "/openapi.json"}  # without a token: they tell nothing of a model
-LOCAL = {"127.0.0.1", "localhost", "::1"}
+# A whole header, with or without a port: browsers cut what is not part of a name, and go there.
+LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.ASCII | re.IGNORECASE)
+
+
+MORE = {401: (b"www-authenticate", b"Bearer"), 503: (b"retry-after", b"1")}
 
 
 class Guard:
@@ -36,9 +41,9 @@ class Guard:
         limits: Limits,
         observe: Callable[[str, int, float], None],
     ) -> None:
-        self._app, self._limits, self.observe = app, limits, observe
+        self._app, self._limits, self._observe = app, limits, observe
         self._token = None if token is None else f"Bearer {token}".encode()
-        self.active = 0  # requests under way
+        self._active = 0  # requests under way
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
@@ -53,20 +58,22 @@ class Guard:
                 status = message["status"]
             await send(message)
 
-        self.active += 1
+        self._active += 1
         try:
-            self.check(scope["path"], dict(scope["headers"]))
+            self._check(scope["path"], dict(scope["headers"]))
+            if scope["path"] not in OPEN or self._token is None:
+                mark_known(scope)
             await self._app(scope, receive, seen)
         except RefusedError as refused:
             await answer_with(refused, seen)
         finally:
-            self.active -= 1
+            self._active -= 1
             route = scope.get("route", "other")
-            self.observe(str(getattr(route, "path", route)), status, time.perf_counter() - began)
+            self._observe(str(getattr(route, "path", route)), status, time.perf_counter() - began)
 
-    def check(self, path: str, headers: dict[bytes, bytes]) -> None:
+    def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         """Refuse a request, one of those under way, that may not be answered."""
-        if self.active > self._limits.requests and path != "/healthz":
+        if self._active > self._limits.requests and path != "/healthz":
             raise busy("too many requests at one time")
         if self._token is None:
             _check_local(headers)
@@ -82,32 +89,19 @@ class Guard:
 
 def _check_local(headers: dict[bytes, bytes]) -> None:
     host = headers.get(b"host", b"").decode("latin-1")
-    if _host(f"//{host}") not in LOCAL:
+    if LOCAL.fullmatch(host) is None:
         raise RefusedError(403, "without a token, only 127.0.0.1 and localhost are served")
     origin = headers.get(b"origin")
     if origin is not None and origin.decode("latin-1").partition("://")[2] != host:
         raise RefusedError(403, "this request comes from a page of another site")
 
 
-def _host(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:
-        return None
-
-
-def headers_of(refused: RefusedError) -> list[tuple[bytes, bytes]]:
-    """What the client should know of some statuses."""
-    if refused.status == 503:
-        return [(b"retry-after", b"1")]
-    return [(b"www-authenticate", b"Bearer")] if refused.status == 401 else []
-
-
 async def answer_with(refused: RefusedError, send: Send) -> None:
     """Answer with a reason."""
     body = json.dumps({"error": refused.reason}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    headers += headers_of(refused)
+    if refused.status in MORE:
+        headers.append(MORE[refused.status])
     start = {"type": "http.response.start", "status": refused.status, "headers": headers}
     await send(start)
     await send({"type": "http.response.body", "body": body})

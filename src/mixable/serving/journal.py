@@ -167,6 +167,14 @@ class Journal:
         self.path, self.length, self.broken = path, os.fstat(self._descriptor).st_size, None
         self.entries = 0
 
+    def begin_again(self) -> None:
+        """Begin a new file, also after a failure: what that has left is cut off first."""
+        if self.broken is not None:
+            self._cut_back()
+        if self.broken is not None:
+            raise OSError(0, self.broken)
+        self.begin()
+
     def append(self, lines: list[bytes]) -> int:
         """Bring entries to the disk; return the number of the first one. All or nothing."""
         if self.broken is not None:
@@ -191,8 +199,9 @@ class Journal:
         try:
             os.ftruncate(self._descriptor, self.length)
             os.fsync(self._descriptor)
+            self.broken = None
         except OSError as error:
-            self.broken = f"the journal cannot be mended: {error.strerror}"
+            self.broken = f"it cannot be mended: {error.strerror}"
 
     def others(self) -> list[Path]:
         """The files before this one."""

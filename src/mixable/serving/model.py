@@ -9,15 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from mixable import _validate
-from mixable._types import Array
+from mixable import _validate, records
 from mixable.learner import Design
+from mixable.learner.columns import Columns, has_words
+from mixable.learner.explaining import Contribution
+from mixable.learner.late import Kept as Inputs
+from mixable.learner.widening import widened
 from mixable.serving import remembered
 from mixable.serving.events import Event, Features
 from mixable.serving.limits import ModelLimits, RefusedError
 from mixable.serving.progress import Progress
-from mixable.serving.remembered import Learned, as_json, fingerprint
+from mixable.serving.remembered import Kept, Learned, as_json, fingerprint
 from mixable.serving.scored import ScoredModel
+from mixable.streaming.kept import Identifier
 
 MOST = 16  # events that are learned in one step
 
@@ -38,6 +42,8 @@ class ServedModel(ScoredModel):
         The labels, if no others may come; None adds them as they come.
     features
         The features, if all others are to be ignored; None adds them as they come.
+    columns
+        What is declared of the columns of records.
 
     Attributes
     ----------
@@ -74,12 +80,42 @@ class ServedModel(ScoredModel):
         *,
         classes: Iterable[str] | None = None,
         features: Iterable[str] | None = None,
+        columns: records.Columns | None = None,
     ) -> None:
-        super().__init__(design, classes=classes, features=features)
-        self.waiting: OrderedDict[str, tuple[bytes, Array]] = OrderedDict()
+        super().__init__(design, classes=classes, features=features, columns=columns)
+        self.waiting: remembered.Waiting = OrderedDict()
         self.waiting_bytes = 0
         self.done: OrderedDict[str, Learned] = OrderedDict()
         self.journal, self.place = "", 0
+
+    def _numbers_of(self, x: Features) -> Features:
+        """What a model of numbers knows of a record: words are missing until it learns one."""
+        if self.encoder is not None or self._is_new or not has_words(x):
+            return x
+        return {name: value for name, value in x.items() if not has_words({name: value})}
+
+    def _probabilities(self, x: Features) -> dict[Any, float]:
+        return super()._probabilities(self._numbers_of(x))
+
+    def explain(self, x: Features) -> list[Contribution]:
+        """What each column of a record does to the log-odds of each class, the most first."""
+        return super().explain(self._numbers_of(x))
+
+    def learn_one(self, x: Features, y: Identifier) -> None:
+        """Learn one example. At its first word, a model of numbers becomes one of records."""
+        own = self.restricted(x)
+        if self.encoder is not None or self._is_new or not has_words(own):
+            super().learn_one(x, y)
+            return
+        before = self._columns, self._learner
+        made = widened(self.learner, self._columns)
+        made.predict([own])  # refuses it before anything has changed
+        self._columns, self._learner = Columns(), made
+        try:
+            super().learn_one(x, y)
+        except BaseException:
+            self._columns, self._learner = before
+            raise
 
     def predict(self, features: Features) -> dict[str, float]:
         """The probability of each class met so far; nothing changes."""
@@ -188,8 +224,15 @@ class ServedModel(ScoredModel):
             if repeated is None:
                 raise RefusedError(404, f"no forecast waits under the id {event.id!r:.80}")
             return repeated
-        text, p = self.waiting[event.id]
-        self._learn(json.loads(text), event.label, p.tolist(), limits)
+        waits = self.waiting[event.id]
+        text, features = waits.text, json.loads(waits.text)
+        # A model of numbers learns words as a record, as if it came now.
+        inputs = waits.inputs
+        if inputs is not None and (inputs.record is None) != (self.encoder is None):
+            inputs = None
+        if self.encoder is None and has_words(self.restricted(features)):
+            inputs = None
+        self._learn(features, event.label, waits.p.tolist(), limits, waits.rates, inputs)
         self._drop(event.id)
         self.counts["late"] += 1
         return self._finished(event, text, limits)
@@ -205,13 +248,24 @@ class ServedModel(ScoredModel):
             raise RefusedError(409, f"the id {event.id!r:.80} was learned with other features")
         return {"learned": False, "step": known.step}
 
-    def _learn(self, features: Features, label: str, p: list[float], limits: ModelLimits) -> None:
+    def _learn(
+        self,
+        features: Features,
+        label: str,
+        p: list[float],
+        limits: ModelLimits,
+        rates: list[int] | None = None,
+        inputs: Inputs | None = None,
+    ) -> None:
         self._check_room(features, label, limits)
         try:
-            self.learn_one(features, label)
+            if inputs is None:
+                self.learn_one(features, label)
+            else:
+                self.learn_kept(inputs, label)
         except (ValueError, TypeError) as error:
             raise RefusedError(422, str(error)) from None
-        self.score(p, self.learner.codes[label])
+        self.score(p, self.learner.codes[label], rates)
 
     def _check_room(self, features: Features, label: str, limits: ModelLimits) -> None:
         labels = self.learner.codes
@@ -244,11 +298,22 @@ class ServedModel(ScoredModel):
         self._forget(key)
         self.done.pop(key, None)
         text = as_json(features)
-        self.waiting[key] = text, np.array(list(forecast.values()), dtype=np.float64)
-        self.waiting_bytes += len(text)
+        p = np.array(list(forecast.values()), dtype=np.float64)
+        self.waiting[key] = Kept(text, p, self.rates, self._inputs(features, limits))
+        self.waiting_bytes += self.waiting[key].bytes
         self.counts["remembered"] += 1
         while len(self.waiting) > limits.waiting or self.waiting_bytes > limits.waiting_bytes:
             self._forget(next(iter(self.waiting)))
+
+    def _inputs(self, features: Features, limits: ModelLimits) -> Inputs | None:
+        """The inputs of a forecast that waits, whose columns are known from now on."""
+        own = self.restricted(features)
+        try:
+            self._check_room(own, "", ModelLimits(classes=2**31, features=limits.features))
+            self.make_room(own)
+        except (RefusedError, ValueError, TypeError):
+            return None  # its label will say why
+        return self._kept(self._numbers_of(own))
 
     def _forget(self, key: str | None) -> None:
         if key is not None and key in self.waiting:
@@ -256,7 +321,13 @@ class ServedModel(ScoredModel):
             self.counts["forgotten"] += 1
 
     def _drop(self, key: str) -> None:
-        self.waiting_bytes -= len(self.waiting.pop(key)[0])
+        self.waiting_bytes -= self.waiting.pop(key).bytes
+
+    def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
+        """It counts, scores and remembers from now on."""
+        self.start_counting()
+        self.waiting, self.waiting_bytes, self.done = OrderedDict(), 0, OrderedDict()
+        self.journal, self.place = "", 0
 
     def __getstate__(self) -> dict[str, Any]:
         kept = remembered.state(self.waiting, self.done)
@@ -265,13 +336,14 @@ class ServedModel(ScoredModel):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        classes = len(self._check_parts(state).labels)
+        learner = self._check_parts(state)
+        classes = len(learner.labels)
         if not isinstance(state["journal"], str):
             raise TypeError("a served model must know its journal")
         _validate.count(state["place"], "place", least=0, most=_validate.MOST_STEPS)
         progress = Progress.restored(state["progress"], classes)
-        waiting = remembered.waiting_of(state["waiting"], classes)
+        waiting = remembered.waiting_of(state["waiting"], learner, progress.rates)
         done = remembered.done_of(state["done"], classes)
-        sizes = sum(len(text) for text, _ in waiting.values())
+        sizes = sum(each.bytes for each in waiting.values())
         kept = {"waiting": waiting, "waiting_bytes": sizes, "done": done, "progress": progress}
         self._restore({**state, **kept, "_unscored": []})

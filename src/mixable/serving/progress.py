@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ BINS = 10
 class Progress:
     """Losses in blocks of equal length, and calibration, in memory that does not grow.
 
-    The baseline predicts the rates of the classes so far, (n_c + 1/2) / (t + K/2) after t labels of
-    which n_c were c. A class that was not known costs both as much as `mixable.metrics` says.
+    The baseline predicts the rates of the classes, (n_c + 1/2) / (t + K/2) after t labels of which
+    n_c were c: those that had come when the forecast was made, however late its own label comes. A
+    class that was not known costs both as much as `mixable.metrics` says.
 
     >>> progress = Progress()
     >>> for t in range(4):
@@ -43,19 +45,41 @@ class Progress:
         """Examples."""
         return len(self._blocks) * self.length + int(self._open[0])
 
-    def add(self, p: list[float], code: int) -> None:
-        """Count one forecast, which may have been made before the class was known."""
-        self.add_many([p], [code])
+    @property
+    def rates(self) -> list[int]:
+        """How often each class has come so far."""
+        return list(self._rates)
 
-    def add_many(self, P: list[list[float]], codes: list[int]) -> None:
-        """Count forecasts of as many classes; the bits do not depend on how many come together."""
-        known, rates = len(P[0]), self._rates
-        for p, code in zip(P, codes, strict=True):
+    def expect(self, known: int, code: int, rates: Sequence[int] | None = None) -> float:
+        """The loss of the baseline for a label, which is counted from now on.
+
+        `known` is the number of classes that the forecast knew, `rates` are those of its time; None
+        are those so far.
+        """
+        then = self._rates if rates is None else rates
+        known = max(known, len(then))
+        loss = -math.log(LEAST)
+        if code < known:
+            seen = then[code] if code < len(then) else 0
+            loss = -math.log((seen + 0.5) / (sum(then) + known / 2))
+        self._rates.extend([0] * (max(known, code + 1) - len(self._rates)))
+        self._rates[code] += 1
+        return loss
+
+    def add(self, p: list[float], code: int, rates: Sequence[int] | None = None) -> None:
+        """Count one forecast, which may have been made before the class was known."""
+        self.add_many([p], [code], [self.expect(len(p), code, rates)])
+
+    def add_many(self, P: list[list[float]], codes: list[int], baselines: list[float]) -> None:
+        """Count forecasts of as many classes, with the losses of the baseline (`expect`).
+
+        The bits do not depend on how many come together.
+        """
+        known = len(P[0])
+        for p, code, baseline in zip(P, codes, baselines, strict=True):
             own = p[code] if code < known else 0.0
-            self._count(-math.log(max(own, LEAST)), self._baseline(known, code))
-            rates.extend([0] * (max(known, code + 1) - len(rates)))
-            rates[code] += 1
-        new = np.zeros((len(rates) - len(self._bins), BINS, 3))
+            self._count(-math.log(max(own, LEAST)), baseline)
+        new = np.zeros((len(self._rates) - len(self._bins), BINS, 3))
         self._bins = np.concatenate([self._bins, new]) if len(new) else self._bins
         values, flat = np.array(P, dtype=np.float64), self._bins.reshape(-1, 3)
         bins = np.minimum((values * BINS).astype(np.int_), BINS - 1)
@@ -64,13 +88,6 @@ class Progress:
         np.add.at(flat[:, 1], places.ravel(), values.ravel())
         hits = [row[code] for row, code in zip(places.tolist(), codes, strict=True) if code < known]
         np.add.at(flat[:, 2], hits, 1.0)
-
-    def _baseline(self, known: int, code: int) -> float:
-        known = max(known, len(self._rates))
-        if code >= known:
-            return -math.log(LEAST)
-        seen = self._rates[code] if code < len(self._rates) else 0
-        return -math.log((seen + 0.5) / (self.n + known / 2))
 
     def _count(self, loss: float, baseline: float) -> None:
         self._open[0] += 1.0

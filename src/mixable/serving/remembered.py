@@ -5,15 +5,36 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mixable._types import Array
-from mixable.learner.late import checked_record, stacked, stacked_texts, unstacked
+from mixable.learner import Learner
+from mixable.learner.late import Kept as Inputs
+from mixable.learner.late import checked_record, restored, saved, stacked, stacked_texts, unstacked
+from mixable.learner.record_inputs import RecordInputs
 from mixable.serving.events import Features
 
-Waiting = OrderedDict[str, tuple[bytes, Array]]
+NONE = Inputs(record=None, x=np.empty(0), z=np.empty(0))
+
+
+class Kept(NamedTuple):
+    """A forecast that waits for its label."""
+
+    text: bytes  # the features as JSON
+    p: Array
+    rates: list[int]  # how often each class had come at that time
+    inputs: Inputs | None = None  # of the forecast, unless the model knew nothing of the record
+
+    @property
+    def bytes(self) -> int:
+        """Memory, about."""
+        return len(self.text) + (0 if self.inputs is None else self.inputs.bytes)
+
+
+Waiting = OrderedDict[str, Kept]
 
 
 class Learned(NamedTuple):
@@ -33,8 +54,15 @@ def state(waiting: Waiting, done: Done) -> dict[str, Any]:
     return {
         "waiting": {
             "ids": stacked_texts(key.encode() for key in waiting),
-            "features": stacked_texts(text for text, _ in waiting.values()),
-            "P": stacked([p for _, p in waiting.values()]),
+            "features": stacked_texts(each.text for each in waiting.values()),
+            "P": stacked([each.p for each in waiting.values()]),
+            "rates": stacked(
+                [np.array(each.rates, np.int64) for each in waiting.values()], np.int64
+            ),
+            # The record is in the features.
+            "inputs": saved(
+                [replace(each.inputs or NONE, record=None) for each in waiting.values()]
+            ),
         },
         "done": {
             "ids": stacked_texts(key.encode() for key in done),
@@ -43,18 +71,33 @@ def state(waiting: Waiting, done: Done) -> dict[str, Any]:
     }
 
 
-def waiting_of(saved: dict[str, Any], classes: int) -> Waiting:
-    """The forecasts that wait, once they are known to go with a model of so many classes."""
+def waiting_of(state: dict[str, Any], learner: Learner, rates: list[int]) -> Waiting:
+    """The forecasts that wait, once they are known to go with the learner.
+
+    Version 0.2.0 kept neither the rates of the classes, which are then those of the model, nor the
+    inputs.
+    """
     waiting: Waiting = OrderedDict()
-    for key, text, p in zip(
-        unstacked(saved["ids"], "u"),
-        unstacked(saved["features"], "u"),
-        unstacked(saved["P"], "f"),
+    ids, classes = unstacked(state["ids"], "u"), len(learner.labels)
+    old = [np.array(rates, np.int64)] * len(ids)
+    kept = [NONE] * len(ids)
+    if "inputs" in state:
+        kept = restored(state["inputs"], learner.n_features, has_records=False)
+    has_records = isinstance(learner.inputs, RecordInputs)
+    for key, text, p, then, inputs in zip(
+        ids,
+        unstacked(state["features"], "u"),
+        unstacked(state["P"], "f"),
+        unstacked(state["rates"], "i") if "rates" in state else old,
+        kept,
         strict=True,
     ):
-        if len(p) > classes or not ((p >= 0) & (p <= MOST)).all():
+        is_sound = len(p) <= classes and ((p >= 0) & (p <= MOST)).all()
+        if not is_sound or len(then) > classes or (then < 0).any():
             raise ValueError("what waits for its label does not go with the learner")
-        waiting[bytes(key).decode()] = checked_record(text), p
+        record = checked_record(text)
+        own = replace(inputs, record=record if has_records else None) if len(inputs.z) else None
+        waiting[bytes(key).decode()] = Kept(bytes(text), p, then.tolist(), own)
     return waiting
 
 

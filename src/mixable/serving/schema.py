@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mixable.records.declaration import KINDS
 from mixable.serving.store import NAME
 
 ID = {
@@ -47,6 +48,25 @@ EVENTS = _body(
     [],
     {"features": {"hour": 9, "visits": 1}, "label": "no"},
 )
+KIND = {"type": "string", "enum": list(KINDS)}
+MAKE = _body(
+    "application/json",
+    {
+        "kinds": {
+            "type": "object",
+            "additionalProperties": KIND,
+            "description": "What columns are; those that are not named are guessed.",
+        },
+        "cross": {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "string"}},
+            "description": "Pairs of columns whose values count together.",
+        },
+    },
+    [],
+    {"kinds": {"user": "category", "query": "text"}},
+)
+MAKE["requestBody"]["required"] = False
 NAMED = {
     "parameters": [
         {

@@ -19,7 +19,7 @@ class ScoredModel(KeptModel):
 
     def start_counting(self) -> None:
         """Set counts, scores and progress to nothing."""
-        self._unscored: list[tuple[list[float], int]] = []
+        self._unscored: list[tuple[list[float], int, float]] = []
         self.__dict__["progress"] = Progress()
         super().start_counting()
 
@@ -37,19 +37,28 @@ class ScoredModel(KeptModel):
         """Their losses over time, and calibration by class."""
         return self._scored()[1]
 
-    def score(self, p: list[float], code: int) -> None:
-        """Count an example that was learned, and its forecast."""
+    @property
+    def rates(self) -> list[int]:
+        """How often each class has come so far."""
+        progress: Progress = self.__dict__["progress"]  # which knows them at once
+        return progress.rates
+
+    def score(self, p: list[float], code: int, rates: list[int] | None = None) -> None:
+        """Count an example that was learned, and its forecast.
+
+        `rates` says how often each class had come when that was made; None: as often as by now.
+        """
         last = self._unscored
         if last and (len(last) >= UNSCORED or len(last[0][0]) != len(p)):
             self._scored()
-        last.append((p, code))
+        last.append((p, code, self.__dict__["progress"].expect(len(p), code, rates)))
         self.counts["learned"] += 1
 
     def _scored(self) -> tuple[Scores, Progress]:
         scores, progress = self.__dict__["scores"], self.__dict__["progress"]
         if self._unscored:
-            P, codes = zip(*self._unscored, strict=True)
+            P, codes, baselines = zip(*self._unscored, strict=True)
             self._unscored.clear()
             scores.update_many(np.array(P, dtype=np.float64), np.array(codes))
-            progress.add_many(list(P), list(codes))
+            progress.add_many(list(P), list(codes), list(baselines))
         return scores, progress

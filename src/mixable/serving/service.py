@@ -18,26 +18,30 @@ from typing import Any
 
 from mixable import persistence
 from mixable._files import clear_parts
+from mixable.records import Columns
 from mixable.serving import journal
 from mixable.serving.events import Event
 from mixable.serving.limits import Limits, RefusedError, busy
-from mixable.serving.model import MOST, Answer, ServedModel
+from mixable.serving.model import MOST, Answer
 from mixable.serving.recovery import as_entry, recover
-from mixable.serving.store import DEFAULT, RECENT, Held, Models
+from mixable.serving.store import DEFAULT, RECENT, Held, Make, Models
 from mixable.streaming.files import Lock
 
 LONGEST_JOURNAL = 2**26  # bytes, until a checkpoint
 QUEUE_BYTES = 2**26
 PAUSE = 1.0  # seconds between two checkpoints, at least
+UNWRITTEN = "the journal cannot be written"
+UNSAVED = "a checkpoint cannot be written; the journal is kept"
 TURN = 0.005  # seconds after which learning lets others have their turn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """Events of one request on their way to the disk."""
+    """Events of one request on their way to the disk; the model is pinned meanwhile."""
 
-    held: Held
+    name: str  # of the model
     events: list[Event]
+    size: int  # in bytes
     answers: asyncio.Future[list[Answer]]
 
 
@@ -47,7 +51,7 @@ class Service:
     def __init__(
         self,
         folder: Path,
-        make: Callable[[], ServedModel],
+        make: Make,
         *,
         limits: Limits | None = None,
         seconds: float = 10.0,
@@ -70,9 +74,10 @@ class Service:
             raise
         self.rejected: deque[tuple[str, str]] = deque(maxlen=20)  # model, reason
         self.commits = self.failures = 0
+        self._troubles: dict[str, str] = {}  # what cannot be written now, and why
         self._queue: list[Entry] = []
         self._queued = self._queued_bytes = 0
-        self._loading: dict[str, asyncio.Task[ServedModel]] = {}
+        self._loading: dict[str, asyncio.Task[None]] = {}
         self._writing: asyncio.Task[None] | None = None
         self._checkpointed = time.monotonic()
         self._wanted = False  # a checkpoint, at once
@@ -82,66 +87,96 @@ class Service:
     def start(self) -> None:
         """Begin, within a loop of asyncio."""
         self._wake = asyncio.Event()
+        self._changing = asyncio.Lock()  # which models there are
         self._disk = ThreadPoolExecutor(1)
         self._files = ThreadPoolExecutor(1)
         self._task = asyncio.create_task(self._work())
 
-    async def held(self, name: str) -> Held:
-        """A model by its name."""
-        self.models.check(name)
-        held = self.models.in_memory(name)
-        if held is not None:
-            return held
-        if len(self.models.loaded) >= 2 * self.limits.in_memory:
-            self._want_checkpoint()
-            raise busy("too many models are in use")
-        task = self._loading.get(name)
-        if task is None:
-            task = self._loading[name] = asyncio.create_task(self._read(name))
-        try:
-            model = await asyncio.shield(task)
-        finally:
-            if task.done():
-                self._loading.pop(name, None)
-        self.models.let_go()
-        held = self.models.hold(name, model)
-        if self.models.is_full:
-            self._want_checkpoint()
-        return held
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing more is learned; None if all is well."""
+        if self.stopping or self.closing:
+            return "stopping"
+        return next(iter(self._troubles.values()), None)
 
-    async def _read(self, name: str) -> ServedModel:
+    @property
+    def unsaved(self) -> list[str]:
+        """Models that know more than their files: the journal has what these lack."""
+        return sorted(held.name for held in self.models.loaded.values() if held.dirty)
+
+    async def held(self, name: str) -> Held:
+        """A model by its name, to be read: it may be out of memory after the next `await`."""
+        while True:
+            self.models.check(name)
+            held = self.models.in_memory(name)
+            if held is not None:
+                return held
+            if len(self.models.loaded) + len(self._loading) >= 2 * self.limits.in_memory:
+                self._want_checkpoint()
+                raise busy("too many models are in use")
+            task = self._loading.get(name)
+            if task is None:
+                task = self._loading[name] = asyncio.create_task(self._load(name))
+            await asyncio.shield(task)
+
+    async def _load(self, name: str) -> None:
+        """Bring a model into memory."""
         try:
-            model: ServedModel = await self._in(self._files, self.models.read, name)
+            model = await self._in(self._files, self.models.read, name)
+            self.models.let_go()
+            self.models.hold(name, model)
         except (OSError, ValueError) as error:
             self._say(f"cannot read the model {name}: {error}")
             raise RefusedError(503, f"the model {name} cannot be read") from None
-        return model
+        finally:
+            del self._loading[name]
+        if self.models.is_full:
+            self._want_checkpoint()
 
-    async def make(self, name: str) -> bool:
+    async def make(self, name: str, columns: Columns | None = None) -> bool:
         """Make a model; whether there was none of that name."""
-        if name in self.models.names:
-            return False
-        if len(self.models.names) >= self.limits.models:
-            raise RefusedError(422, f"there are {self.limits.models:,} models already")
-        try:
-            await self._in(self._files, self._make, name)
-        except OSError as error:
-            raise RefusedError(503, f"cannot write the model: {error.strerror}") from None
-        return True
+        async with self._changing:
+            if name in self.models.names:
+                return False
+            if len(self.models.names) >= self.limits.models:
+                raise RefusedError(422, f"there are {self.limits.models:,} models already")
+            try:
+                await self._in(self._files, self._make, name, columns)
+            except OSError as error:
+                raise RefusedError(503, f"cannot write the model: {error.strerror}") from None
+            return True
 
-    def _make(self, name: str) -> None:
+    def _make(self, name: str, columns: Columns | None = None) -> None:
         """Make a model that no entry of the journal so far is for."""
-        self.models.make(name, self.journal.id, self.journal.following - 1)
+        self.models.make(name, self.journal.id, self.journal.following - 1, columns)
 
-    def forecast(self, held: Held, event: Event) -> dict[str, Any]:
-        """The answer to an event that changes nothing; what is refused is raised."""
-        (answer,) = self._apply(held, [event], 0)
-        if isinstance(answer, RefusedError):
-            raise answer
-        return answer
+    async def delete(self, name: str) -> None:
+        """Delete a model, once what has come for it is learned; nothing more is taken in."""
+        async with self._changing:
+            self.models.check(name)
+            self.models.names.discard(name)
+            while name in self._loading or self._is_pinned(name):
+                await asyncio.sleep(0.005)
+            held = self.models.loaded.pop(name, None)  # no checkpoint writes it from now on
+            try:
+                await self._in(self._files, self.models.remove, name)
+            except OSError as error:
+                self.models.names.add(name)
+                if held is not None:
+                    self.models.loaded[name] = held
+                raise RefusedError(503, f"cannot delete the model: {error.strerror}") from None
 
-    async def submit(self, held: Held, events: list[Event]) -> list[Answer]:
-        """Bring events to the disk, let the model learn them, and return the answers."""
+    def _is_pinned(self, name: str) -> bool:
+        held = self.models.loaded.get(name)
+        return held is not None and held.pins > 0
+
+    async def submit(self, name: str, events: list[Event]) -> list[Answer]:
+        """Bring events to the disk, let the model learn them, and return the answers.
+
+        A model learns only as what `models.loaded` has under its name, which is what is saved; and
+        it is pinned there from the moment it is looked up until its events are learned.
+        """
+        held = await self.held(name)
         if not any(event.changes for event in events):
             return self._apply(held, events, 0)
         if self.stopping:
@@ -151,16 +186,12 @@ class Service:
             raise busy("too many events wait for the disk")
         self._queued += len(events)
         self._queued_bytes += size
-        held.pending += 1
-        entry = Entry(held, events, asyncio.get_running_loop().create_future())
+        held.pins += 1
+        answers = asyncio.get_running_loop().create_future()
+        entry = Entry(name=name, events=events, size=size, answers=answers)
         self._queue.append(entry)
         self._wake.set()
-        try:
-            return await entry.answers
-        finally:
-            held.pending -= 1
-            self._queued -= len(events)
-            self._queued_bytes -= size
+        return await entry.answers
 
     def has_room(self, events: int, size: int) -> bool:
         """Whether so many events of so many bytes may wait for the disk."""
@@ -175,7 +206,8 @@ class Service:
         loop = asyncio.get_running_loop()
         while not self.stopping or self._queue:
             is_long = self.journal.length > LONGEST_JOURNAL
-            patience = min(PAUSE, self._seconds) if self._wanted or is_long else self._seconds
+            is_urgent = self._wanted or is_long or UNWRITTEN in self._troubles
+            patience = min(PAUSE, self._seconds) if is_urgent else self._seconds
             timer = loop.call_later(patience, self._wake.set)
             await self._wake.wait()
             timer.cancel()
@@ -190,7 +222,7 @@ class Service:
         """Write what waits, with one fsync, and learn it."""
         batch, self._queue = self._queue, []
         lines = [
-            as_entry(entry.held.name, event.text)
+            as_entry(entry.name, event.text)
             for entry in batch
             for event in entry.events
             if event.changes
@@ -198,12 +230,12 @@ class Service:
         try:
             number = await self._in(self._disk, self.journal.append, lines)
         except OSError as error:
-            self._fail("the journal cannot be written", error)
+            self._fail(UNWRITTEN, error)
             self._want_checkpoint()  # which makes room if it can be written
             for entry in batch:
-                if not entry.answers.done():  # who asked may have gone
-                    entry.answers.set_exception(busy("the disk cannot be written"))
+                self._finish(entry, busy("the disk cannot be written"))
             return
+        self._troubles.pop(UNWRITTEN, None)
         self.commits += 1
         turn = time.monotonic()
         for entry in batch:
@@ -211,12 +243,23 @@ class Service:
             for begin in range(0, len(entry.events), MOST):
                 some = entry.events[begin : begin + MOST]
                 number += sum(1 for event in some if event.changes)
-                answers += self._apply(entry.held, some, number - 1)
+                answers += self._apply(self.models.loaded[entry.name], some, number - 1)
                 if time.monotonic() - turn > TURN:
                     await asyncio.sleep(0)
                     turn = time.monotonic()
-            if not entry.answers.done():
-                entry.answers.set_result(answers)
+            self._finish(entry, answers)
+
+    def _finish(self, entry: Entry, answers: list[Answer] | RefusedError) -> None:
+        """Answer events, and let their model go. Who asked may have gone by now."""
+        self.models.loaded[entry.name].pins -= 1
+        self._queued -= len(entry.events)
+        self._queued_bytes -= entry.size
+        if entry.answers.done():
+            return
+        if isinstance(answers, RefusedError):
+            entry.answers.set_exception(answers)
+        else:
+            entry.answers.set_result(answers)
 
     def _apply(self, held: Held, events: list[Event], number: int) -> list[Answer]:
         """Let a model have events, of which `number` is the last in the journal."""
@@ -243,15 +286,17 @@ class Service:
         for held in [held for held in self.models.loaded.values() if held.dirty]:
             pictures.append((held, persistence.to_bytes(held.model)))
             held.dirty = False
-            held.pending += 1  # it must stay in memory until its file is written
+            held.pins += 1  # it must stay in memory until its file is written
             await asyncio.sleep(0)
-        if self.journal.entries and self.journal.broken is None:
+        # After a failure, this tells whether it can be written again.
+        if self.journal.entries or UNWRITTEN in self._troubles:
             try:
-                await self._in(self._disk, self.journal.begin)
+                await self._in(self._disk, self.journal.begin_again)
+                self._troubles.pop(UNWRITTEN, None)
             except OSError as error:
-                self._fail("no new journal can be begun", error)
-        if pictures:
-            old = self.journal.others()
+                self._fail(UNWRITTEN, error)
+        old = self.journal.others()
+        if pictures or old:
             self._writing = asyncio.create_task(self._write(pictures, old))
 
     async def _write(self, pictures: list[tuple[Held, bytes]], old: list[Path]) -> None:
@@ -260,18 +305,22 @@ class Service:
             for held, data in pictures:
                 await self._in(self._files, self.models.write, held.name, data)
             await self._in(self._files, journal.remove, old)
+            self._troubles.pop(UNSAVED, None)
         except OSError as error:
-            self._fail("a checkpoint cannot be written; the journal is kept", error)
+            self._fail(UNSAVED, error)
             for held, _ in pictures:
                 held.dirty = True
         for held, _ in pictures:
-            held.pending -= 1
+            held.pins -= 1
         self.models.let_go()
 
     def _fail(self, what: str, error: Exception) -> None:
+        reason = f"{what}: {getattr(error, 'strerror', None) or error!s:.200}"
         if self.failures < 10:
-            self._say(f"{what}: {getattr(error, 'strerror', None) or error!s:.200}")
+            self._say(reason)
         self.failures += 1
+        if isinstance(error, OSError):
+            self._troubles[what] = reason
 
     async def stop(self) -> None:
         """Learn what has been taken in, and save."""

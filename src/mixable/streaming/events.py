@@ -187,7 +187,7 @@ class JsonEvents:
             raise ValueError(f"a feature's name of more than {LONGEST_NAME:,} characters")
         for name, value in values.items():
             number(name, value)  # refuse before anything is added
-        self._model.add_names(values)
+        self._model.make_room(values)
 
     def _read(self, text: bytes) -> tuple[dict[Hashable, Any], str | None, Identifier]:
         values = loaded(text.decode())

@@ -121,10 +121,15 @@ def open_standard_descriptors() -> set[int]:
 
 
 class Lock:
-    """Keeps a second process from the same model. The system releases it if the process dies."""
+    """Keeps a second process from the same model. The system releases it if the process dies.
+
+    A folder of models is locked itself, too: the file beside it, which says whose it is, may be
+    removed by somebody.
+    """
 
     def __init__(self, model: Path) -> None:
         self.path = Path(os.path.realpath(model) + ".lock")
+        self._folder = _locked_folder(model) if model.is_dir() else None
         while True:
             self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
@@ -132,8 +137,8 @@ class Lock:
             except OSError:
                 holder = os.pread(self.descriptor, 20, 0).decode(errors="replace") or "?"
                 os.close(self.descriptor)
-                refused = "two processes cannot learn into one model"
-                raise StreamError(f"{model} is in use by process {holder}; {refused}") from None
+                self._release_folder()
+                raise _in_use(model, f"process {holder}") from None
             with contextlib.suppress(FileNotFoundError):
                 # not removed while we waited
                 if os.path.samestat(os.fstat(self.descriptor), os.stat(self.path)):
@@ -149,3 +154,27 @@ class Lock:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
         os.close(self.descriptor)
+        self._release_folder()
+
+    def _release_folder(self) -> None:
+        if self._folder is not None:
+            os.close(self._folder)
+
+
+def _in_use(model: Path, who: str) -> StreamError:
+    return StreamError(f"{model} is in use by {who}; two processes cannot learn into one model")
+
+
+def _locked_folder(folder: Path) -> int:
+    """The descriptor of a folder that is locked as long as it is open."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        beside = Path(os.path.realpath(folder) + ".lock")
+        holder = beside.read_text(errors="replace")[:20] if beside.is_file() else ""
+        raise _in_use(folder, f"process {holder}" if holder else "another process") from None
+    except OSError:  # not every file system can lock a folder; the file beside it is locked
+        pass
+    return descriptor

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 from mixable import _validate, records
 from mixable.learner import Design, Learner, NamedLearner, label
-from mixable.learner.columns import Columns, is_record
+from mixable.learner.columns import Columns, has_words, is_record
 from mixable.learner.explaining import Contribution
+from mixable.learner.late import Kept
 from mixable.metrics import Scores
+from mixable.records.cutting import brings_columns
 
 Identifier = str | int | float | None
 
@@ -48,6 +50,10 @@ class KeptModel(NamedLearner):
 
     def _declared(self) -> records.Columns | None:
         return self.declared
+
+    def _shared(self) -> dict[str, Any]:
+        names = ("design", "classes", "features", "declared")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def closed_features(self) -> bool:
@@ -103,6 +109,41 @@ class KeptModel(NamedLearner):
         if self.classes is not None and name not in self.classes:
             raise ValueError(f"no class is called {name!r:.80}")
         self._learn_one(self.restricted(x), name, 1.0)
+
+    def learn_kept(self, kept: Kept, y: Identifier) -> None:
+        """Learn a label that comes late, with the inputs of its forecast."""
+        name = as_text(label(y))  # type: ignore[arg-type]
+        if self.classes is not None and name not in self.classes:
+            raise ValueError(f"no class is called {name!r:.80}")
+        self.learner.learn_kept(kept, name)
+
+    def make_room(self, x: dict[Hashable, Any]) -> None:
+        """Know the columns of a record from now on, though its label may come late or never."""
+        used = self.restricted(x)
+        encoder = self.encoder
+        if encoder is None and self._is_new and (self.declared is not None or is_record(used)):
+            self.begin_records([used])
+        elif encoder is None and not has_words(used):
+            self._add_names(used)
+        elif encoder is not None and self.knows_less(used):
+            encoder.guess([used])
+            self.learner.widen()
+
+    def knows_less(self, x: dict[Hashable, Any]) -> bool:
+        """Whether a record has columns that are to be added."""
+        encoder, used = self.encoder, self.restricted(x)
+        return (
+            encoder is not None
+            and not used.keys() <= encoder.registry.columns.keys()
+            and brings_columns(encoder.registry, used)
+        )
+
+    def _add_names(self, x: dict[Hashable, Any]) -> None:
+        """Make room for numbers; take records from now on, if they turn out to be counts."""
+        if self._is_bag(x):
+            self._turn(x)
+        elif not self.closed_features:
+            self._add_features(sorted(x, key=repr))
 
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class."""

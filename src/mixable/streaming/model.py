@@ -22,10 +22,8 @@ from mixable.learner.late import (
 )
 from mixable.learner.pooled import design_of_records
 from mixable.learner.record_inputs import RecordInputs
-from mixable.records.cutting import brings_columns
 from mixable.records.rows import at_width
 from mixable.streaming.kept import Identifier, KeptModel, as_text
-from mixable.streaming.options import Options
 
 __all__ = ["Identifier", "StreamModel", "as_text"]
 
@@ -85,30 +83,10 @@ class StreamModel(KeptModel):
         """Make room for features that are new."""
         self._add_features(names)
 
-    def add_names(self, x: dict[Hashable, Any]) -> None:
-        """Make room for the numbers of an event; take records, if they turn out to be counts."""
-        if self._is_bag(x):
-            self._turn(x)
-            self.counts["forgotten"] += len(self.waiting)
-            self.waiting.clear()
-        else:
-            self._add_features(x)
-
-    def knows_less(self, x: dict[Hashable, Any], options: Options) -> bool:
-        """Whether a record has columns that are to be added."""
-        encoder, used = self.encoder, self.restricted(x)
-        return (
-            options.learns
-            and encoder is not None
-            and not used.keys() <= encoder.registry.columns.keys()
-            and brings_columns(encoder.registry, used)
-        )
-
-    def add_columns(self, x: dict[Hashable, Any]) -> None:
-        """Add the columns of a record whose label may yet come."""
-        assert self.encoder is not None
-        self.encoder.guess([self.restricted(x)])
-        self.learner.widen()
+    def _turn(self, x: dict[Hashable, Any]) -> None:
+        super()._turn(x)
+        self.counts["forgotten"] += len(self.waiting)  # numbers that no record will be
+        self.waiting.clear()
 
     @property
     def is_undecided(self) -> bool:
@@ -124,6 +102,21 @@ class StreamModel(KeptModel):
         except TypeError:
             return False
         return True
+
+    def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
+        """Counts and scores add up. What waits is forgotten: it is of other streams."""
+        from mixable.merging import combine_scores  # with scikit-learn, which takes a second
+
+        none = dict.fromkeys(self.COUNTS, 0)
+        start, before = (none if each is None else each.counts for each in (onto, base))
+        self.counts = {
+            name: start[name] + sum(term.counts[name] - before[name] for term in terms)
+            for name in self.COUNTS
+        }
+        self.counts["forgotten"] += sum(len(term.waiting) for term in terms)
+        scores = [None if each is None else each.scores for each in (onto, base)]
+        self.scores = combine_scores(scores[0], [term.scores for term in terms], scores[1])
+        self.waiting, self.place = OrderedDict(), {}
 
     def __getstate__(self) -> dict[str, Any]:
         ids = stacked_texts(key.encode() for key in self.waiting)

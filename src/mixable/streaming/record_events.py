@@ -64,10 +64,11 @@ class CsvRecords(CsvEvents):
             if text:
                 try:
                     record, label, key = self._read(text)
-                    if label is None and self._model.knows_less(record, self._options):
+                    is_new = label is None and self._options.learns
+                    if is_new and self._model.knows_less(record):
                         if passed:
                             break
-                        self._model.add_columns(record)
+                        self._model.make_room(record)
                     records.append(record)
                     labels.append(label)
                     ids.append(key)
@@ -188,10 +189,10 @@ class JsonRecords(JsonEvents):
 
     def _is_new(self, values: Record, label: str | None) -> bool:
         # Of an event that is learned at once, the encoder adds the columns.
-        return label is None and self._model.knows_less(values, self._options)
+        return label is None and self._options.learns and self._model.knows_less(values)
 
     def _add_features(self, values: Record) -> None:
-        self._model.add_columns(values)
+        self._model.make_room(values)
 
     def _table(self, rows: list[Any]) -> Any:
         return rows

@@ -1,0 +1,51 @@
+"""From a learner of numbers to one of records, with what it knows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from mixable.learner.blend import Blend
+from mixable.learner.learner import Learner
+from mixable.learner.pooled import are_alike, design_of_records
+from mixable.learner.record_inputs import records_encoder
+from mixable.records.declaration import Name
+
+
+def widened(learner: Learner, names: Iterable[Name]) -> Learner:
+    """A learner of records that goes on with the experts of one of numbers, by names of columns.
+
+    Experts on sparse features begin anew, and so does the judge. A column that never had a value
+    has no kind yet. The old learner must not learn any more: the experts are the same objects. What
+    is no classifier of records is a TypeError.
+    """
+    design = design_of_records(learner.design)
+    known = _parts(learner)
+    encoder = records_encoder()
+    registry, counts = encoder.registry, np.ravel(known[0][2].state()["count"])
+    for name, count in zip(names, counts, strict=True):
+        if count > 0:
+            registry.add(registry.make({name: "number"}))
+        else:  # the place stays empty, and the next value says what the column is
+            registry.places.append(f"{name}")
+            registry.blank.append(math.nan)
+    made = Learner(design, learner.n_features, learner.labels, encoder=encoder)
+    made.outcomes = learner.outcomes
+    blend = made.forecaster
+    assert isinstance(blend, Blend)
+    for i, part in enumerate(blend.design.parts):
+        for other, expert, inputs in known:
+            if are_alike(part, other):
+                blend.experts[i], blend.inputs[i] = expert, inputs
+    return made
+
+
+def _parts(learner: Learner) -> list[tuple[Any, Any, Any]]:
+    """The design, the forecaster and the inputs of each expert."""
+    blend = learner.forecaster
+    if isinstance(blend, Blend):
+        return list(zip(blend.design.parts, blend.experts, blend.inputs, strict=True))
+    return [(learner.design, blend, learner.inputs)]
