@@ -5,6 +5,7 @@ import pytest
 
 from mixable import _core
 from mixable.records import Columns, Encoder
+from mixable.records.column import RECONSIDERED
 from mixable.records.grid import Grid, is_settled, role_of
 
 NAMES = ["size", "colour", "note", "at"]
@@ -24,7 +25,7 @@ def cells(n, seed=0):
 def grid_of(rows):
     records = [dict(zip(NAMES, row, strict=True)) for row in rows]
     block = "".join(",".join(row) + "\n" for row in rows).encode()
-    roles = "".join(map(role_of, KINDS))
+    roles = "".join(map(role_of, encoder(0).registry.columns.values()))
     columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 1000, roles, 10, refuse)
     return Grid.read(NAMES, columns, empty.tolist(), records.__getitem__), records
 
@@ -33,9 +34,13 @@ def refuse(line):
     raise AssertionError(line)
 
 
-def encoder():
+def encoder(n=RECONSIDERED[-1]):
+    """An encoder whose formats are settled: the core reads columns only then."""
     declared = dict(zip(KINDS, ([name] for name in NAMES), strict=True))
-    return Encoder(Columns(**declared), max_indicators=0, max_places=0)
+    made = Encoder(Columns(**declared), max_indicators=0, max_places=0)
+    blank = dict.fromkeys(NAMES, "")
+    made.commit(made.stage([blank] * n)[1]) if n else made.guess([blank])
+    return made
 
 
 def same(one, other):
@@ -130,9 +135,11 @@ def test_what_is_not_text_is_never_a_plain_line(line):
 
 
 def test_a_registry_is_settled_once_no_kind_is_guessed_again():
-    declared = encoder()
-    declared.learn(dict.fromkeys(NAMES, "1"))
+    declared = Encoder(Columns(decimal_comma=["size"], category=["colour"], day_first=["at"]))
+    declared.learn(dict.fromkeys(("size", "colour", "at"), "1"))
     assert is_settled(declared.registry)
+    assert not is_settled(encoder(1023).registry)  # its decimal mark may be settled later
+    assert is_settled(encoder().registry)
     guessing = Encoder()
     for t in range(1024):
         assert t == 0 or not is_settled(guessing.registry)

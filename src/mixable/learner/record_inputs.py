@@ -10,9 +10,9 @@ import numpy as np
 from mixable._types import Array
 from mixable.learner.inputs import Pending, RawInputs
 from mixable.records import Encoder, Row
+from mixable.records.column import RECONSIDERED
 from mixable.records.cutting import alike
 from mixable.records.grid import Grid
-from mixable.records.registry import RECONSIDERED
 
 
 class RecordInputs(RawInputs):

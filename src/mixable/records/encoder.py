@@ -13,12 +13,12 @@ from mixable import _validate
 from mixable.records import staging
 from mixable.records.category import Category
 from mixable.records.cells import ABSENT
-from mixable.records.column import Draft, Keys, Limits
+from mixable.records.column import RECONSIDERED, Draft, Keys, Limits
 from mixable.records.crosses import crossed
 from mixable.records.declaration import Columns, Name
 from mixable.records.explaining import Piece, pieces
 from mixable.records.loose import loose_keys
-from mixable.records.registry import RECONSIDERED, with_shown
+from mixable.records.registry import with_shown
 from mixable.records.rows import Row, Rows
 from mixable.records.saved import restore, saved
 from mixable.records.staging import Pending
@@ -203,7 +203,7 @@ class Encoder(State):
                         registry.claim(column, value)
                 if isinstance(cell, str) and not isinstance(column, Category) and self.has_room:
                     self.remember(column.labels(cell))
-            if column.guessed and column.n in RECONSIDERED:
+            if column.may_change and column.n in RECONSIDERED:
                 registry.reconsider(column, before)
         if self.crosses and self.has_room:
             self._remember_crosses(cells)
