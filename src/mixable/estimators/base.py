@@ -79,10 +79,8 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
             if plain is not None:
                 return plain
         names = tables.column_names(X)
-        if not reset and names is not None and hasattr(self, "feature_names_in_"):
-            known = list(self.feature_names_in_)
-            if names != known and sorted(names) == sorted(known):
-                X = tables.in_order(X, known)
+        if not reset and names is not None:
+            X = self._in_order(X, names)
         if names is None:
             matrix = tables.as_matrix(X)
             options: dict[str, Any] = {"dtype": np.float64, "order": "C"}
@@ -95,6 +93,11 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         return np.ascontiguousarray(
             check_array(tables.as_matrix(X), ensure_all_finite=NAN, **options)
         )
+
+    def _in_order(self, X: Any, names: list[str]) -> Any:
+        """A table whose columns are those of the first call, in the order of that call."""
+        known = list(getattr(self, "feature_names_in_", names))
+        return X if names == known or sorted(names) != sorted(known) else tables.in_order(X, known)
 
     def _weights(self, sample_weight: Any, X: Array, *, fit: bool = False) -> Array | None:
         """Check the weights of the rows, None if there are none; a `fit` needs one above 0."""

@@ -151,6 +151,7 @@ class Learner:
             self.outcomes.learn(self.forecaster, Z, y, weight)
         finally:  # also Ctrl-C, which may come when the row has been learned
             self.inputs.commit(pending, self.forecaster.steps - steps)
+        inputs.encoder.ask()
 
     def _rows(self) -> ScaledRows | Blend | None:
         """What predicts and learns single raw rows, compiled; None where it takes Python."""
@@ -193,6 +194,8 @@ class Learner:
             pieces.append(piece)
             if advance is not None:
                 advance(part.stop - part.start)
+        if isinstance(self.inputs, RecordInputs):
+            self.inputs.encoder.ask()
         return self.outcomes.stacked(pieces)
 
     def follow(self, X: Array, codes: NDArray[np.int_]) -> tuple[Array, int, str | None]:
@@ -235,6 +238,7 @@ class Learner:
             inputs.commit(pending, known[:count].count(True))
             pieces.append(P[:count])
             done, most = done + count, len(codes)
+        inputs.encoder.ask()
         none = np.empty((0, self.forecaster.n_classes))
         return np.concatenate([none, *pieces]), done, reason
 

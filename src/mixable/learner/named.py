@@ -22,6 +22,7 @@ from mixable.learner.pooled import design_of_records, takes_records
 from mixable.learner.record_inputs import RecordInputs, records_encoder
 from mixable.learner.saved import with_defaults
 from mixable.records.registry import EARLY, FEW
+from mixable.records.tables import refuse_twice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,8 +222,7 @@ class NamedLearner(Mergeable):
     def _learn_many(self, X: pd.DataFrame, y: Any, class_weight: ClassWeight = None) -> None:
         if not len(X):
             return
-        if len(set(X.columns)) < X.shape[1]:
-            raise ValueError("X has two columns of the same name")
+        refuse_twice(list(X.columns))
         if len(y) != len(X):
             raise ValueError(f"y must have {len(X)} entries to go with X, got {len(y)}")
         with class_weights.weighing(class_weight, y, None, self._known) as weight:
@@ -230,7 +230,10 @@ class NamedLearner(Mergeable):
 
     def _learn_table(self, X: pd.DataFrame, y: Any, weight: Array | None) -> None:
         has_others = any(kind.kind not in "biuf" for kind in X.dtypes)
-        if self._is_new and (self._declared() is not None or has_others):
+        declared = self._declared()
+        if self._is_new and (declared is not None or has_others):
+            if declared is not None:
+                declared.refuse_unknown(X.columns, "X")
             self.begin_records(X)
         if self.encoder is not None and self._learner is not None:
             self._learner.learn(X, y, weight)

@@ -106,8 +106,8 @@ def _format(start: Column | None, own: list[Any], before: Column | None) -> dict
     known = {each.format for each in own} - {""}
     if len(known) > 1:
         raise ValueError(
-            f"column {own[0].name!r:.80} is read in two ways: "
-            f"{' and '.join(sorted(own[0].in_words[each] for each in known))}; declare one"
+            f"models read column {own[0].name!r:.80} in two ways ({' and '.join(sorted(known))}): "
+            "declare how"
         )
     begin, old = (
         each.votes if each is not None and each.kind == own[0].kind else (0, 0)

@@ -158,8 +158,13 @@ class Column:
         """The plain cell of one row of what was staged."""
         raise NotImplementedError
 
+    @property
+    def taken_for(self) -> str:
+        """Its kind, and how its values are read."""
+        return self.kind
+
     def describe(self) -> str:
-        """What there is to say of the column beyond its kind."""
+        """What there is to say of the column beyond its kind and how values are read."""
         return ""
 
     def labels(self, cell: Any) -> dict[int, str]:

@@ -89,8 +89,11 @@ class Columns:
         there = list(known)
         for name in self.names:
             if name not in there:
-                hint = did_you_mean(name, [each for each in there if isinstance(each, str)])
-                raise ValueError(f"{where} has no column {name!r:.80}, which is declared{hint}")
+                texts = [each for each in there if isinstance(each, str)]
+                raise ValueError(
+                    f"{where} has no column {name!r:.80}, which is declared"
+                    f"{did_you_mean(name, texts)} (it has {', '.join(map(str, there)):.300})"
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -25,7 +25,8 @@ class Formatted(Column):
 
     formats: ClassVar[tuple[str, str]]  # what a vote of +1 and of -1 is for
     in_words: ClassVar[dict[str, str]]
-    question: ClassVar[str]  # for the user, where nothing has told
+    either: ClassVar[str]  # what is unclear may be this or that
+    remedy: ClassVar[str]  # what to declare then
 
     def __init__(self, name: Any, *, guessed: bool = False) -> None:
         super().__init__(name, guessed=guessed)
@@ -75,13 +76,10 @@ class Formatted(Column):
         """Cells learned that could not be read by the format as it is now."""
         return self.words - (self.unclear if self.format else 0)
 
-    def describe(self) -> str:
-        return self.in_words.get(self.format, "") if any(self.votes) or self.is_given else ""
-
     @property
-    def doubt(self) -> str:
-        """What to ask the user; nothing if all is clear."""
-        return "" if self.format or not self.unclear else doubt_of(self, self.example)
+    def taken_for(self) -> str:
+        how = self.in_words.get(self.format, "")
+        return f"{self.kind}, {how}" if how else self.kind
 
     def state(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("format", "is_given", "words", "unclear")}
@@ -107,15 +105,6 @@ def elected(votes: tuple[int, int], formats: tuple[str, str]) -> str:
     if votes[0] == votes[1]:
         return ""
     return formats[0] if votes[0] > votes[1] else formats[1]
-
-
-def doubt_of(column: Column, example: str) -> str:
-    """The question about a column, by its kind."""
-    assert isinstance(column, Formatted)
-    name = f"{column.name!r:.80}"
-    return f"column {name} has values such as {example!r:.40}, taken as words: " + (
-        column.question.format(name=name)
-    )
 
 
 def votes_of(texts: Sequence[str], counts: Iterable[int] | None = None) -> dict[str, Any]:

@@ -48,7 +48,11 @@ def guess(name: Name, cells: Iterable[Any]) -> str | None:
     formats = formats_of([cell for cell in sample if isinstance(cell, str)])
     found = [_kind(cell, *formats) for cell in sample]
     kind = max(dict.fromkeys(found), key=found.count)  # the first of those that are most frequent
-    if kind == "number" and is_identifier(name) and all(_is_whole(cell, formats[0]) for cell in sample):
+    if (
+        kind == "number"
+        and is_identifier(name)
+        and all(_is_whole(cell, formats[0]) for cell in sample)
+    ):
         return "category"
     if kind != "word":
         return kind

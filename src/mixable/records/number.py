@@ -26,11 +26,9 @@ class Number(Formatted):
     plain_types = (float, str, type(None))
     dense_parts = ("",)
     formats = (".", ",")
-    in_words: ClassVar[dict[str, str]] = {".": "decimal point", ",": "decimal comma"}
-    question = (
-        "declare number=[{name}] if thousands are in groups, decimal_comma=[{name}] if the comma "
-        "is the decimal mark, category=[{name}] if these are names"
-    )
+    in_words: ClassVar[dict[str, str]] = {",": "decimal comma"}
+    either = "thousands in groups or a decimal mark"
+    remedy = "number=[{name}] for groups, decimal_comma=[{name}], or category=[{name}]"
 
     def plain(self, cell: Any) -> float | str | None:
         return read.number(cell, self.name, self.format)
@@ -149,12 +147,12 @@ class Number(Formatted):
             self.learn_word(word)
 
     def describe(self) -> str:
-        parts = [super().describe()]
+        parts = []
         if self.missing:
             parts.append(f"missing in {self.missing / self.n:.1%}")
         if self.words:
             parts.append(f"no number in {self.words:,}")
-        return ", ".join(part for part in parts if part)
+        return ", ".join(parts)
 
 
 def bucket(value: float) -> int:

@@ -33,6 +33,10 @@ class Ignored(Column):
 
     kind = "ignore"
 
+    @property
+    def taken_for(self) -> str:
+        return "ignored"
+
     def plain(self, cell: Any) -> None:
         return None
 
@@ -65,6 +69,7 @@ class Registry:
         self.shown = b""  # what experts on keys see of each place; those at the end may lack
         self.indicators = 0  # places of categories
         self.bag = False  # numbers under new names are counts
+        self.unclear: dict[Name, str] = {}  # questions about categories; not saved
 
     def copy(self) -> Registry:
         """The same columns, to which others can be added."""
@@ -198,8 +203,26 @@ class Registry:
                 new.settle()
             self._place(new)
             self.columns[column.name] = new
+            if isinstance(column, Formatted) and column.unclear:
+                self.unclear[column.name] = _doubt(column.name, column.kind, column.example)
             for place in column.places:
                 self.blank[place] = math.nan
+        elif type(column) is Category:
+            self.unclear[column.name] = _unclear(column)
+
+    def doubts(self, least: int) -> dict[Name, str]:
+        """What to ask the user of columns that have had `least` records, by name."""
+        out = {}
+        for name, column in self.columns.items():
+            doubt = ""
+            if isinstance(column, Formatted) and column.unclear and not column.format:
+                doubt = _doubt(name, column.kind, column.example)
+            elif type(column) is Category and column.guessed:
+                is_new = column.n < RECONSIDERED[0]
+                doubt = _unclear(column) if is_new else self.unclear.get(name, "")
+            if doubt and column.n >= least:
+                out[name] = doubt
+        return out
 
     def _has_place(self, kind: str) -> bool:
         """Whether there is room for another column of a kind in the dense part."""
@@ -252,6 +275,24 @@ def _most(column: Column) -> str:
     if 2 * count <= sum(counts) or (kind == "number" and is_identifier(column.name)):
         return ""
     return kind
+
+
+def _unclear(column: Category) -> str:
+    """The question about a category most of whose values can be read in two ways."""
+    unclear, _, kind = _most(column).partition(" ")
+    if unclear != "unclear":
+        return ""
+    return _doubt(column.name, kind, next(v for v in _seen(column)[0] if kind in kind_of_text(v)))
+
+
+def _doubt(name: Name, kind: str, example: str) -> str:
+    shown, cls = f"{name!r:.80}", CLASSES[kind]
+    assert issubclass(cls, Formatted)
+    return (
+        f"column {shown} has values such as {example!r:.40}, which may be {cls.either}; they are "
+        f"taken as words. Declare {cls.remedy.format(name=shown)} (records.Columns, or the options "
+        "of mixable stream)"
+    )
 
 
 def has_bags(records: Iterable[Mapping[Name, Any]]) -> bool:

@@ -10,16 +10,7 @@ import numpy as np
 from mixable import _core, _validate
 from mixable._types import Array
 from mixable.records.cells import ABSENT, instant
-from mixable.records.column import (
-    ALL,
-    NOTHING,
-    WITHOUT_BINS,
-    Cells,
-    Draft,
-    Keys,
-    Limits,
-    Part,
-)
+from mixable.records.column import ALL, NOTHING, WITHOUT_BINS, Cells, Draft, Keys, Limits, Part
 from mixable.records.formats import Formatted, Votes, is_unclear_time
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -39,7 +30,8 @@ class Time(Formatted):
     dense_parts = ("hour sin", "hour cos", "week sin", "week cos", "since")
     formats = ("day", "month")
     in_words: ClassVar[dict[str, str]] = {"day": "day first", "month": "month first"}
-    question = "declare day_first=[{name}] or month_first=[{name}]"
+    either = "dates with the day first or the month first"
+    remedy = "day_first=[{name}], month_first=[{name}], or category=[{name}]"
 
     def __init__(self, name: Any, *, guessed: bool = False) -> None:
         super().__init__(name, guessed=guessed)
@@ -170,8 +162,7 @@ class Time(Formatted):
         return names
 
     def describe(self) -> str:
-        words = f"no time in {self.words:,}" if self.words else ""
-        return ", ".join(part for part in (super().describe(), words) if part)
+        return f"no time in {self.words:,}" if self.words else ""
 
     def state(self) -> dict[str, Any]:
         return {**super().state(), "latest": self.latest, "shown": list(self.shown)}
