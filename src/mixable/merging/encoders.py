@@ -110,7 +110,7 @@ def _format(start: Column | None, own: list[Any], before: Column | None) -> dict
             "declare how"
         )
     begin, old = (
-        each.votes if each is not None and each.kind == own[0].kind else (0, 0)
+        each.votes if isinstance(each, Formatted) and each.kind == own[0].kind else (0, 0)
         for each in (start, before)
     )
     votes = [_sum(begin[i], [each.votes[i] for each in own], old[i]) for i in (0, 1)]

@@ -110,7 +110,7 @@ def elected(votes: tuple[int, int], formats: tuple[str, str]) -> str:
 def votes_of(texts: Sequence[str], counts: Iterable[int] | None = None) -> dict[str, Any]:
     """What some texts tell: votes by kind, of numbers for "." and of times for "day"."""
     weight = np.ones(len(texts)) if counts is None else np.array(list(counts), np.float64)
-    found = {
+    found: dict[str, Votes] = {
         "number": _core.read_numbers(list(texts), "")[2],
         "time": _core.read_times(list(texts), "")[:, 2],
     }
