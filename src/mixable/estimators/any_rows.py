@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mixable._alone import alone
 from mixable.estimators import advice, html, progress, tables
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import Learner, design_of_records, takes_features
@@ -56,6 +57,7 @@ class AnyRows(StreamEstimator):
         return X
 
     @property
+    @alone
     def columns_(self) -> dict[Any, str]:
         """What each column is taken for: its kind, and how its values are read if that matters."""
         check_is_fitted(self, "learner_")

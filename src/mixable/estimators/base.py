@@ -15,6 +15,7 @@ from sklearn.utils import check_array, estimator_html_repr, shuffle
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mixable import _validate
+from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
 from mixable._types import Array
 from mixable.estimators import advice, html, progress, tables
@@ -26,7 +27,7 @@ NAN = "allow-nan"  # what is missing; infinite numbers are refused
 FEW = 20  # rows of a table that may be sorted by chance
 
 
-class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     """Tables in, a learner behind."""
 
     standardize: bool
@@ -170,6 +171,7 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         own = np.ones(len(losses)) if weight is None else weight
         self._loss = n + float(own.sum()), total + float(own @ losses)
 
+    @alone
     def _repr_html_inner(self) -> str:
         text: str = estimator_html_repr(self)
         return text + html.table(self) if hasattr(self, "learner_") else text
@@ -188,6 +190,7 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
             if hasattr(self, name):
                 delattr(self, name)
 
+    @alone
     def report(self) -> str:
         """What it has settled on, in words and numbers."""
         check_is_fitted(self, "learner_")

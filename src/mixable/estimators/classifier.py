@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mixable._alone import alone
 from mixable._spelling import names_its_parameters
 from mixable._types import Array
 from mixable.estimators import advice
@@ -146,6 +147,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self.class_weight = class_weight
         self.verbose = verbose
 
+    @alone
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
         """Forget everything, then learn the rows in turn; in random order if sorted by label."""
         self._forget()
@@ -165,6 +167,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self._fit_rows(X, (rows, labels, weight), is_sorted=are_sorted(labels, len(known)))
         return self
 
+    @alone
     def partial_fit(
         self,
         X: Any,
@@ -176,6 +179,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self._teach(Learner.learn, self._prepare(X, y, sample_weight, classes))
         return self
 
+    @alone
     def prequential(
         self,
         X: Any,
@@ -268,12 +272,14 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         )
 
     @property
+    @alone
     def classes_(self) -> NDArray[Any]:
         """The labels, sorted."""
         if not hasattr(self, "learner_"):
             raise AttributeError("classes_ is known after fit or partial_fit")
         return np.array(self.learner_.labels)[self._order()]
 
+    @alone
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, n_classes) of each row, from what was learned; as in `classes_`."""
         check_is_fitted(self, "learner_")
@@ -294,6 +300,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(p) - np.log1p(-p))
 
+    @alone
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)

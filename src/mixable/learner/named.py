@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixable import _validate, records
+from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
 from mixable._types import Array
 from mixable.learner import class_weights
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class NamedLearner(Mergeable):
+class NamedLearner(Alone, Mergeable):
     """Columns and a learner. The learner is made when the first features come.
 
     If the first record has text, categories, lists or times, or columns are declared, records go
@@ -105,6 +106,7 @@ class NamedLearner(Mergeable):
         """A table of records as the learner takes it."""
         return self._columns.table(X) if self.encoder is None else X
 
+    @alone
     def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
         """What each column of a record does to the log-odds of each class, the most first."""
         if self._labels() is None:
@@ -125,6 +127,7 @@ class NamedLearner(Mergeable):
             learner, columns.row(x), ((name, v, columns.row(rest)) for name, v, rest in parts)
         )
 
+    @alone
     def important(self, n: int = 20) -> dict[Hashable, float]:
         """The n columns that matter most, and how far each usually moves a log-odds."""
         n = _validate.count(n, "n")

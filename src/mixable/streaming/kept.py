@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _validate, records
+from mixable._alone import alone
 from mixable.learner import Design, Learner, NamedLearner, label
 from mixable.learner.columns import Columns, is_record
 from mixable.learner.explaining import Contribution
@@ -99,6 +100,7 @@ class KeptModel(NamedLearner):
         """The features and their places in a row."""
         return self._columns
 
+    @alone
     def learn_one(self, x: dict[Hashable, Any], y: Identifier) -> None:
         """Learn one example; labels are text here, so that 1 is the class "1"."""
         # What JSON cannot write is refused there.
@@ -107,10 +109,12 @@ class KeptModel(NamedLearner):
             raise ValueError(f"no class is called {name!r:.80}")
         self._learn_one(self.restricted(x), name, 1.0)
 
+    @alone
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class."""
         return self._probabilities(x)
 
+    @alone
     def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
         """What each column of a record does to the log-odds of each class, the most first."""
         return super().explain(self.restricted(x))
