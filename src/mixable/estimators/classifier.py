@@ -80,7 +80,8 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         included: no weight depends on a later label. Probabilities are then those of classes that
         come as often as their weights say, no longer those of the stream.
     verbose
-        1 shows the progress of tables of more than one row, on standard error; 0 shows nothing.
+        1 shows the progress of tables of more than one row, on standard error, and what the columns
+        of a frame are taken for; 0 shows nothing.
 
     Attributes
     ----------
@@ -91,6 +92,9 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         the scaling is linear).
     coef_std_
         Their posterior standard deviations. With a kernel there are none of these three.
+    columns_
+        What each column is taken for, by name: "number", "number, decimal comma", "category",
+        "text", "tags", "time", "time, day first", "time, month first", "ignored".
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     forecaster_

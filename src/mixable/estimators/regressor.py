@@ -58,6 +58,9 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         is linear).
     coef_std_
         Posterior standard deviations of the weights. These three are for kernel=None only.
+    columns_
+        What each column is taken for, by name: "number", "number, decimal comma", "category",
+        "text", "tags", "time", "time, day first", "time, month first", "ignored".
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     forecaster_
