@@ -11,6 +11,7 @@ import pytest
 from mixable import _core, merge
 from mixable.records import Columns, Encoder
 from mixable.records.cells import MISSING, NUMBER, UNCLEAR, WORD
+from mixable.records.cutting import alike
 from mixable.records.formats import votes_of
 from mixable.river import GAFClassifier
 
@@ -209,6 +210,27 @@ def test_what_can_be_read_in_two_ways_is_asked_about_once():
         warnings.simplefilter("error")
         encoder.ask()
         encoder.ask(least=0)
+
+
+def test_a_column_that_came_late_is_asked_about_when_it_has_had_some_records():
+    encoder = Encoder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for t in range(16):
+            encoder.learn({"word": "ab"[t % 2], **({"n": "1,234"} if t > 9 else {})})
+            encoder.ask()
+    with pytest.warns(UserWarning, match="column 'n'"):
+        encoder.ask(least=0)
+
+
+def test_a_table_of_a_stream_ends_where_votes_are_counted():
+    encoder = Encoder(Columns(number=["n"]))
+    encoder.learn({"n": "1"})
+    records = [{"n": "1,5"}] * 40
+    assert alike(encoder.registry, records, [True] * 40) == 15
+    given = Encoder(Columns(decimal_comma=["n"]))
+    given.learn({"n": "1"})
+    assert alike(given.registry, records, [True] * 40) == 40
 
 
 def test_a_column_that_is_declared_and_never_comes_is_asked_about():

@@ -164,3 +164,31 @@ def test_the_first_record_with_a_name_that_is_not_known():
     assert _core.first_other(records, known) == 3
     assert _core.first_other([*records, {"a": 1, "c": 2}, {}], known) == 3
     assert _core.first_other([{}, "text"], known) == 1
+
+
+def test_a_grid_reads_numbers_by_the_decimal_mark_of_their_column():
+    names = ["unknown", "point", "comma"]
+    made = Encoder(Columns(number=["point"], decimal_comma=["comma"]))
+    blank = dict.fromkeys(names, "1")
+    made.commit(made.stage([blank] * RECONSIDERED[-1])[1])
+    assert is_settled(made.registry)
+    rows = [["1.234"] * 3, ['"1,234"'] * 3, ['"1,5"'] * 3, ["$1.234"] * 3]
+    block = "".join(",".join(row) + "\n" for row in rows).encode()
+    roles = "".join(map(role_of, made.registry.columns.values()))
+    assert roles == "npd"
+
+    def slowly(line):
+        return [cell.strip('"') for cell in line.decode().split('","')]
+
+    columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 9, roles, 9, slowly)
+    records = [dict.fromkeys(names, row[0].strip('"')) for row in rows]
+    grid = Grid.read(names, columns, empty.tolist(), records.__getitem__)
+    dense = made.encode_table(grid).dense
+    expected = [
+        [1.234, 1.234, 1234.0],
+        [np.nan, 1234.0, 1.234],
+        [1.5, 1.5, 1.5],
+        [np.nan, 1.234, 1234.0],
+    ]
+    np.testing.assert_array_equal(dense, expected)
+    np.testing.assert_array_equal(made.encode_table(records).dense, expected)
