@@ -1,6 +1,7 @@
 """Threads that share a model: each call is whole, forecasts wait, and locks are never copied."""
 
 import copy
+import gc
 import os
 import pickle
 import threading
@@ -13,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 import mixable as mx
-from mixable import river
+from mixable import _alone, river
 from mixable._alone import alone, call_alone
 from mixable.learner import design_of_classes
 from mixable.streaming.model import StreamModel
@@ -117,12 +118,17 @@ def test_what_is_saved_or_copied_meanwhile_is_a_model_between_two_calls(copied):
 def test_no_lock_is_part_of_a_model():
     model = mx.GAFClassifier().fit(X, LABELS)
     assert not [value for value in vars(model).values() if "lock" in type(value).__name__.lower()]
+    known = id(model)
+    assert known in _alone._locks
     for made in (
         clone(model).fit(X, LABELS),
         copy.deepcopy(model),
         pickle.loads(pickle.dumps(model)),
     ):
         np.testing.assert_array_equal(made.predict_proba(X), model.predict_proba(X))
+    del model, made
+    gc.collect()
+    assert known not in _alone._locks  # nobody else inherits it
 
 
 class Slow(mx.GAFRegressor):

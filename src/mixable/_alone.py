@@ -10,36 +10,35 @@ import copy
 import functools
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
-class _Locks:
-    """The lock of each model. They are no part of models: those are saved, sent and copied."""
+# The lock of each model, by its id. They are no part of models: those are saved, sent and copied.
+_locks: dict[int, threading.RLock] = {}
+_making = threading.RLock()
 
-    def __init__(self) -> None:
-        self._own = threading.Lock()
-        self._of: WeakKeyDictionary[Any, threading.RLock] = WeakKeyDictionary()
 
-    def of(self, model: Any) -> threading.RLock:
-        """The lock of a model, made by the first call."""
-        lock = self._of.get(model)
+def _made(model: Any) -> threading.RLock:
+    """The lock of a model that may have none yet."""
+    key = id(model)
+    with _making:
+        lock = _locks.get(key)
         if lock is None:
-            with self._own:
-                lock = self._of.setdefault(model, threading.RLock())
-        return lock
-
-
-_locks = _Locks()
+            lock = _locks[key] = threading.RLock()
+            # Before its id is anyone else's.
+            weakref.finalize(model, _locks.pop, key, None).atexit = False
+    return lock
 
 
 def _forget() -> None:
     """In a process that was forked, nobody will release what threads of its parent hold."""
-    global _locks
-    _locks = _Locks()
+    global _making
+    _locks.clear()
+    _making = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -51,7 +50,7 @@ def alone(verb: Verb) -> Verb:
 
     @functools.wraps(verb)
     def locked(self: Any, *values: Any, **options: Any) -> Any:
-        with _locks.of(self):
+        with _locks.get(id(self)) or _made(self):
             return verb(self, *values, **options)
 
     return locked  # type: ignore[return-value]  # it has the same signature
