@@ -32,15 +32,20 @@ class Distinct {
 /// One column of some lines.
 class GridColumn {
    public:
-    /// 'n': numbers, 'c': categories, 't': texts, 'l': labels, 'i': identifiers, '-': nothing.
+    /// 'n', 'p', 'd': numbers (mark unknown, a point, a comma), 'c': categories, 't': texts, 'l':
+    /// labels, 'i': identifiers, '-': nothing.
     explicit GridColumn(char role) : role_(role) {
-        if (!std::strchr("nctli-", role) || !role) throw nb::value_error("no such role");
+        if (!std::strchr("npdctli-", role) || !role) throw nb::value_error("no such role");
+        if (role == 'p' || role == 'd') {
+            mark_ = role == 'p' ? Mark::point : Mark::comma;
+            role_ = 'n';
+        }
     }
 
     void add(std::string_view field, long row) {
         if (role_ == 'n') {
             double value = 0;
-            const Cell cell = text_cell(field, value);
+            const Cell cell = text_cell(field, mark_, value);
             values_.push_back(value);
             cells_.push_back(cell);
             if (cell > missing_cell) words_[nb::int_(row)] = nb::str(field.data(), field.size());
@@ -69,6 +74,7 @@ class GridColumn {
 
    private:
     char role_;
+    Mark mark_ = Mark::unknown;
     std::vector<double> values_;
     std::vector<char> cells_;
     std::vector<std::int64_t> codes_;
@@ -223,18 +229,20 @@ void bind_grid(nb::module_& m) {
           nb::sig("def first_other(records: list[Any], known: dict[Any, Any]) -> int"),
           "The place of the first record that is no dictionary, or has a name that is not known; "
           "the number of records if there is none.");
-    m.def("read_grid", &read_grid, nb::arg("block"), nb::arg("begin"), nb::arg("end"),
-          nb::arg("most"), nb::arg("roles"), nb::arg("longest_id"), nb::arg("slowly"),
-          nb::sig("def read_grid(block: bytes, begin: int, end: int, most: int, roles: str, "
-                  "longest_id: int, slowly: Callable[[bytes], list[str]]) -> tuple[list[Any], "
-                  "list[str | None] | None, list[str | None] | None, NDArray[np.bool_], "
-                  "NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, str]], int, int]"),
-          "At most `most` lines of CSV, column by column. Roles, a character for each column: n "
-          "(values, what each is as in read_numbers, {row: text} of what is no number), c (codes, "
-          "texts by code, None for an empty one), t (texts), l (labels), i (identifiers), - "
-          "(nothing). Then labels, identifiers, whether all features are empty, where each line "
-          "begins, its number from 0; (number, begin, reason) of those refused; where to go on, "
-          "how many lines were passed. What is no plain line is given to `slowly`.");
+    m.def(
+        "read_grid", &read_grid, nb::arg("block"), nb::arg("begin"), nb::arg("end"),
+        nb::arg("most"), nb::arg("roles"), nb::arg("longest_id"), nb::arg("slowly"),
+        nb::sig("def read_grid(block: bytes, begin: int, end: int, most: int, roles: str, "
+                "longest_id: int, slowly: Callable[[bytes], list[str]]) -> tuple[list[Any], "
+                "list[str | None] | None, list[str | None] | None, NDArray[np.bool_], "
+                "NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, str]], int, int]"),
+        "At most `most` lines of CSV, column by column. Roles, a character for each column: n, p, "
+        "d (values, what each is as in read_numbers with an unknown mark, a point, a comma, "
+        "{row: text} of what is no number), c (codes, "
+        "texts by code, None for an empty one), t (texts), l (labels), i (identifiers), - "
+        "(nothing). Then labels, identifiers, whether all features are empty, where each line "
+        "begins, its number from 0; (number, begin, reason) of those refused; where to go on, "
+        "how many lines were passed. What is no plain line is given to `slowly`.");
 }
 
 }  // namespace

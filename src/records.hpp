@@ -6,6 +6,7 @@
 #include "core/csv.hpp"
 #include "core/hashing.hpp"
 #include "core/instants.hpp"
+#include "core/written.hpp"
 #include "events.hpp"
 
 namespace MIXABLE_ISA {
@@ -116,17 +117,49 @@ nb::dict text_names(nb::handle text, Key seed, std::size_t most) {
 }
 
 // What a cell is, where a number is wanted.
-enum Cell : char { number_cell, missing_cell, word_cell, infinite_cell, other_cell };
+enum Cell : char {
+    number_cell,
+    missing_cell,
+    word_cell,
+    infinite_cell,
+    other_cell,
+    unclear_cell  // a number by the mark of its column only
+};
 
-Cell text_cell(std::string_view text, double& value) {
-    if (CsvParser::number(text, value)) return std::isnan(value) ? missing_cell : number_cell;
+/// "plain", "" (unknown), "." or ",".
+Mark mark_of(const std::string& name) {
+    if (name == "plain") return Mark::plain;
+    if (name.empty()) return Mark::unknown;
+    if (name != "." && name != ",") throw nb::value_error("no such mark");
+    return name == "." ? Mark::point : Mark::comma;
+}
+
+/// `wanted` is +1 if the text shows that its decimal mark is a point, -1 for a comma.
+Cell text_cell(std::string_view text, Mark mark, double& value, int* wanted = nullptr) {
+    int own = 0;
+    int& vote = wanted ? *wanted : own;
+    // Where the comma is the decimal mark, 1.234 is a thousand and more.
+    if (mark == Mark::comma && read_written(text, mark, value, vote) == Written::number)
+        return number_cell;
+    if (CsvParser::number(text, value)) {
+        double same = 0;
+        if (wanted && mark != Mark::plain) read_written(text, mark, same, vote);
+        return std::isnan(value) ? missing_cell : number_cell;
+    }
+    if (mark != Mark::plain && !std::isinf(value)) {
+        const Written written = read_written(text, mark, value, vote);
+        if (written == Written::number) return number_cell;
+        value = std::nan("");
+        if (written == Written::unclear) return unclear_cell;
+    }
     const bool infinite = std::isinf(value);
     value = infinite ? value : std::nan("");
     return infinite ? infinite_cell : word_cell;
 }
 
-Cell read_cell(PyObject* cell, double& value) {
+Cell read_cell(PyObject* cell, Mark mark, double& value, int& vote) {
     value = std::nan("");
+    vote = 0;
     if (cell == Py_None) return missing_cell;
     if (PyFloat_CheckExact(cell)) {
         value = PyFloat_AS_DOUBLE(cell);
@@ -139,7 +172,7 @@ Cell read_cell(PyObject* cell, double& value) {
     } else if (PyBool_Check(cell)) {
         value = cell == Py_True ? 1 : 0;
     } else if (PyUnicode_CheckExact(cell)) {
-        return text_cell(Utf8(cell).view, value);
+        return text_cell(Utf8(cell).view, mark, value, &vote);
     } else {
         return other_cell;
     }
@@ -147,41 +180,57 @@ Cell read_cell(PyObject* cell, double& value) {
     return std::isinf(value) ? infinite_cell : number_cell;
 }
 
-/// See the stub: (values, cells).
-nb::tuple read_numbers(const nb::list& cells) {
+/// See the stub: (values, cells, votes).
+nb::tuple read_numbers(const nb::list& cells, const std::string& mark) {
+    const Mark known = mark_of(mark);
     std::vector<double> values(cells.size());
-    std::vector<char> kinds(cells.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
-        kinds[i] = read_cell(nb::handle(cells[i]).ptr(), values[i]);
+    std::vector<char> kinds(cells.size()), votes(cells.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        int vote = 0;
+        kinds[i] = read_cell(nb::handle(cells[i]).ptr(), known, values[i], vote);
+        votes[i] = char(vote);
+    }
     const auto n = npy_intp(values.size());
-    return nb::make_tuple(array_of(values, NPY_DOUBLE, {n}), array_of(kinds, NPY_INT8, {n}));
+    return nb::make_tuple(array_of(values, NPY_DOUBLE, {n}), array_of(kinds, NPY_INT8, {n}),
+                          array_of(votes, NPY_INT8, {n}));
 }
 
-/// See the stub: (value, cell) of one.
-nb::tuple read_number(nb::handle cell) {
+/// See the stub: (value, cell, vote) of one.
+nb::tuple read_number(nb::handle cell, const std::string& mark) {
     double value = 0;
-    const Cell kind = read_cell(cell.ptr(), value);
-    return nb::make_tuple(value, int(kind));
+    int vote = 0;
+    const Cell kind = read_cell(cell.ptr(), mark_of(mark), value, vote);
+    return nb::make_tuple(value, int(kind), vote);
 }
 
-/// See the stub: a row (wall, utc) each.
-nb::object read_times(const nb::list& texts) {
+/// "" (unknown), "day" or "month".
+Order order_of(const std::string& name) {
+    if (name.empty()) return Order::unknown;
+    if (name != "day" && name != "month") throw nb::value_error("no such order");
+    return name == "day" ? Order::day : Order::month;
+}
+
+/// See the stub: a row (wall, utc, vote) each.
+nb::object read_times(const nb::list& texts, const std::string& order) {
+    const Order known = order_of(order);
     std::vector<double> out;
     for (nb::handle text : texts) {
         const Utf8 utf8(text.ptr());
         Instant instant;
-        if (!read_instant(utf8.view, instant)) instant.wall = instant.utc = std::nan("");
-        out.push_back(instant.wall);
-        out.push_back(instant.utc);
+        if (read_instant(utf8.view, known, instant) != Dated::time)
+            instant = {std::nan(""), std::nan(""), 0};
+        out.insert(out.end(), {instant.wall, instant.utc, double(instant.vote)});
     }
-    return array_of(out, NPY_DOUBLE, {npy_intp(texts.size()), 2});
+    return array_of(out, NPY_DOUBLE, {npy_intp(texts.size()), 3});
 }
 
-nb::object read_time(nb::handle text) {
+nb::object read_time(nb::handle text, const std::string& order) {
     const Utf8 utf8(text.ptr());
     Instant instant;
-    if (!read_instant(utf8.view, instant)) return nb::none();
-    return nb::make_tuple(instant.wall, instant.utc);
+    const Dated found = read_instant(utf8.view, order_of(order), instant);
+    if (found == Dated::no) return nb::none();
+    if (found == Dated::unclear) instant = {std::nan(""), std::nan(""), 0};
+    return nb::make_tuple(instant.wall, instant.utc, instant.vote);
 }
 
 /// An array of this type that Python has made.
@@ -240,19 +289,25 @@ void bind_records(nb::module_& m) {
     m.def("text_names", &text_names, nb::arg("text"), nb::arg("seed"), nb::arg("most"),
           nb::sig("def text_names(text: str, seed: int, most: int) -> dict[int, str]"),
           "The word or pair of words behind each key that hash_texts has for a text.");
-    m.def("read_numbers", &read_numbers, nb::arg("cells"),
-          nb::sig("def read_numbers(cells: list[object]) -> tuple[NDArray[np.float64], "
-                  "NDArray[np.int8]]"),
-          "Numbers, also from text, and what each is: 0 number, 1 missing, 2 word, 3 infinite, 4 "
-          "something else.");
-    m.def("read_number", &read_number, nb::arg("cell").none(),
-          nb::sig("def read_number(cell: object) -> tuple[float, int]"), "The same of one.");
-    m.def("read_times", &read_times, nb::arg("texts"),
-          nb::sig("def read_times(texts: list[str]) -> NDArray[np.float64]"),
-          "Seconds since 1970 of times in ISO 8601, on the wall and in UTC: a row each; NaN for "
-          "what is no time.");
-    m.def("read_time", &read_time, nb::arg("text"),
-          nb::sig("def read_time(text: str) -> tuple[float, float] | None"), "The same of one.");
+    m.def("read_numbers", &read_numbers, nb::arg("cells"), nb::arg("mark"),
+          nb::sig("def read_numbers(cells: list[object], mark: str) -> "
+                  "tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.int8]]"),
+          "Numbers, also from text; what each is: 0 number, 1 missing, 2 word, 3 infinite, 4 "
+          "something else, 5 unclear; and +1 (-1) where a text shows that its decimal mark is a "
+          "point (a comma). The mark decides on what is unclear: a point, a comma, nothing; "
+          "\"plain\" reads nothing but what programs write.");
+    m.def("read_number", &read_number, nb::arg("cell").none(), nb::arg("mark"),
+          nb::sig("def read_number(cell: object, mark: str) -> tuple[float, int, int]"),
+          "The same of one.");
+    m.def("read_times", &read_times, nb::arg("texts"), nb::arg("order"),
+          nb::sig("def read_times(texts: list[str], order: str) -> NDArray[np.float64]"),
+          "Seconds since 1970 of times in ISO 8601 and of other dates, on the wall and in UTC, and "
+          "+1 (-1) where a text shows that the day (the month) comes first: a row each; NaN for "
+          "what is no time. The order, \"day\", \"month\" or nothing, decides on what is "
+          "unclear.");
+    m.def("read_time", &read_time, nb::arg("text"), nb::arg("order"),
+          nb::sig("def read_time(text: str, order: str) -> tuple[float, float, int] | None"),
+          "The same of one; NaN for what is unclear, None for what is no time.");
 }
 
 }  // namespace

@@ -60,6 +60,14 @@ def counted():
     return scores
 
 
+def formatted():
+    """An encoder whose columns have told how they are written, and one that has not."""
+    encoder = Encoder(Columns(month_first=["at"]))
+    for i in range(18):
+        encoder.learn({"one": f"{i},5", "at": f"1/{i + 10}/2024", "who": "1,234"})
+    return encoder
+
+
 def encoded():
     """An encoder that has met something of each kind, and a value that has a place."""
     columns = {"number": ["one"], "category": ["who"], "text": ["said"], "tags": ["tags"]}
@@ -144,6 +152,7 @@ MODELS = {
     "GAFRegressor": lambda: mx.GAFRegressor(lam=0.1).fit(X, X[:, 0]),
     "GAFRegressor-sparse": lambda: mx.GAFRegressor().fit(csr_array(X), X[:, 0]),
     "Encoder": encoded,
+    "Encoder-formats": formatted,
     "Scores": counted,
     "Scores-classes": counted,
     "StreamModel": streamed,

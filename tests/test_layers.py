@@ -37,7 +37,7 @@ LAYERS = {
     # What knows nothing of the library: arguments, files, the machine.
     "tools": [
         ("_sparse",),
-        ("_validate", "_files", "_config", "_mergeable", "_spelling"),
+        ("_validate", "_files", "_config", "_mergeable", "_spelling", "_alone"),
         ("_memory", "_types"),
     ],
     "core": [("_core",)],

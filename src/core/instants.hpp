@@ -1,4 +1,4 @@
-// Times as text: ISO 8601, by the proleptic Gregorian calendar.
+// Times as text: ISO 8601 and dates as people write them, by the proleptic Gregorian calendar.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,18 @@
 
 namespace MIXABLE_ISA {
 
-/// Seconds since 1970: as a clock on the wall showed them, and as they were in Greenwich.
+/// Seconds since 1970: as a clock on the wall showed them, and as they were in Greenwich. `vote` is
+/// +1 if the text shows that the day comes before the month, -1 if after.
 struct Instant {
     double wall = 0, utc = 0;
+    int vote = 0;
 };
+
+/// Whether the day or the month comes first in a column, where one date does not tell.
+enum class Order : char { unknown, day, month };
+
+/// What a text is: a time; one by a column's order only; neither.
+enum class Dated : char { no, time, unclear };
 
 namespace detail {
 
@@ -45,10 +53,15 @@ inline long length_of_month(long year, long month) {
     return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
 }
 
+/// The next number of one or two digits.
+inline bool take_short(std::string_view& text, long& value) {
+    return take(text, 2, value) || take(text, 1, value);
+}
+
 /// The hours, minutes, seconds and their fraction of a clock.
 inline bool clock(std::string_view& text, double& seconds) {
     long hour = 0, minute = 0, second = 0;
-    if (!take(text, 2, hour) || !take(text, ':') || !take(text, 2, minute)) return false;
+    if (!take_short(text, hour) || !take(text, ':') || !take(text, 2, minute)) return false;
     double fraction = 0, place = 0.1;
     if (take(text, ':')) {
         if (!take(text, 2, second)) return false;
@@ -60,6 +73,15 @@ inline bool clock(std::string_view& text, double& seconds) {
                 place /= 10;
             } while (take(text, 1, digit));
         }
+    }
+    std::string_view rest = text;
+    while (take(rest, ' ')) {
+    }
+    const bool afternoon = take(rest, 'P') || take(rest, 'p');
+    if ((afternoon || take(rest, 'A') || take(rest, 'a')) && (take(rest, 'M') || take(rest, 'm'))) {
+        if (hour < 1 || hour > 12) return false;
+        hour = hour % 12 + (afternoon ? 12 : 0);
+        text = rest;
     }
     seconds = double(hour * 3600 + minute * 60 + second) + fraction;
     return hour < 24 && minute < 60 && second <= 60;  // 60: a leap second
@@ -84,24 +106,67 @@ inline bool offset(std::string_view& text, double& seconds) {
 
 }  // namespace detail
 
-/// 2024-02-29, 2024-02-29T13:05, 2024-02-29 13:05:59.25+01:00; false for anything else.
-inline bool read_instant(std::string_view text, Instant& out) {
+namespace detail {
+
+/// A date as people write it: 31.12.2024, 12/31/2024, 2024/12/31. With points the day comes first;
+/// otherwise a day above 12 tells the order, and then `order` does.
+inline Dated date(std::string_view& text, Order order, long& year, long& month, long& day,
+                  int& vote) {
+    std::string_view rest = text;
+    const auto is_separator = [](char c) { return c == '.' || c == '/' || c == '-'; };
+    long first = 0, second = 0;
+    bool is_unclear = false;
+    if (take(rest, 4, year)) {
+        const char between = rest.empty() ? ' ' : rest.front();
+        if (!is_separator(between) || !take(rest, between) || !take_short(rest, month) ||
+            !take(rest, between) || !take_short(rest, day))
+            return Dated::no;
+    } else {
+        if (!take_short(rest, first)) return Dated::no;
+        const char between = rest.empty() ? ' ' : rest.front();
+        if (!is_separator(between) || !take(rest, between) || !take_short(rest, second) ||
+            !take(rest, between))
+            return Dated::no;
+        const bool is_short = !take(rest, 4, year);
+        if (is_short) {
+            if (!take(rest, 2, year)) return Dated::no;
+            year += year < 70 ? 2000 : 1900;
+        }
+        // Of three short numbers, the first may be the year.
+        is_unclear =
+            order == Order::unknown &&
+            (is_short || (between != '.' && first <= 12 && second <= 12 && first != second));
+        vote = is_unclear ? 0 : second > 12 ? -1 : first > 12 ? 1 : 0;
+        const bool month_first = second > 12 || (first <= 12 && order == Order::month);
+        month = month_first ? first : second;
+        day = month_first ? second : first;
+    }
+    if (month < 1 || month > 12 || day < 1 || day > length_of_month(year, month)) return Dated::no;
+    text = rest;
+    return is_unclear ? Dated::unclear : Dated::time;
+}
+
+}  // namespace detail
+
+/// 2024-02-29, 2024-02-29T13:05, 2024-02-29 13:05:59.25+01:00, 29.2.2024 1:05 PM.
+inline Dated read_instant(std::string_view text, Order order, Instant& out) {
     using namespace detail;
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
     long year = 0, month = 0, day = 0;
-    if (!take(text, 4, year) || !take(text, '-') || !take(text, 2, month) || !take(text, '-') ||
-        !take(text, 2, day))
-        return false;
-    if (month < 1 || month > 12 || day < 1 || day > length_of_month(year, month)) return false;
+    out.vote = 0;
+    const Dated found = date(text, order, year, month, day, out.vote);
+    if (found == Dated::no) return found;
     double seconds = 0, zone = 0;
     if (!text.empty()) {
-        if (!take(text, 'T') && !take(text, 't') && !take(text, ' ')) return false;
-        if (!clock(text, seconds) || !offset(text, zone)) return false;
+        if (take(text, ',') ? !take(text, ' ')
+                            : !take(text, 'T') && !take(text, 't') && !take(text, ' '))
+            return Dated::no;
+        if (!clock(text, seconds) || !offset(text, zone)) return Dated::no;
     }
     out.wall = double(days(year, month, day)) * 86400 + seconds;
     out.utc = out.wall - zone;
-    return true;
+    return found;
 }
 
 }  // namespace MIXABLE_ISA

@@ -14,10 +14,12 @@ Init = TypeVar("Init", bound=Callable[..., None])
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """A question that names what is spelled alike, or nothing.
 
-    >>> did_you_mean("lamda", ["lam", "beta"])
-    "; did you mean 'lam'?"
+    >>> did_you_mean("lamda", ["lam", "beta"]), did_you_mean("zip", ["city", "Zip code"])
+    ("; did you mean 'lam'?", "; did you mean 'Zip code'?")
     """
-    alike = get_close_matches(str(name), list(known), n=1)
+    wanted, there = str(name).lower(), {each.lower(): each for each in known}
+    alike = [there[each] for each in get_close_matches(wanted, list(there), n=1)]
+    alike = alike or [each for lower, each in there.items() if wanted and wanted in lower]
     return f"; did you mean {alike[0]!r}?" if alike else ""
 
 

@@ -27,6 +27,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 from mixable import _validate, records
+from mixable._alone import alone
 from mixable._spelling import names_its_parameters
 from mixable.learner import Design, NamedLearner, design_of_classes, design_of_numbers, label
 from mixable.learner.class_weights import ClassWeight, checked
@@ -196,20 +197,24 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     def _labels(self) -> tuple[Hashable, ...]:
         return ()
 
+    @alone
     def learn_one(self, x: dict[Hashable, Any], y: Hashable, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
         self._learn_weighed(x, label(y), w, self.class_weight)
 
+    @alone
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each class met so far."""
         p = self._probabilities(x)
         self._note(x)
         return p
 
+    @alone
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
         self._learn_many(X, [label(item) for item in y.tolist()], self.class_weight)
 
+    @alone
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """The probability of each class met so far, for each row."""
         import pandas as pd
@@ -290,10 +295,12 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     def _labels(self) -> None:
         return None
 
+    @alone
     def learn_one(self, x: dict[Hashable, Any], y: float, w: float = 1.0) -> None:
         """Learn one example, its loss multiplied by `w`."""
         self._learn_one(x, _validate.target_in_range(y, "y"), w)
 
+    @alone
     def predict_one(self, x: dict[Hashable, Any]) -> float:
         """The mean of the forecast."""
         if self._learner is None:
@@ -302,6 +309,7 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         self._note(x)
         return mean
 
+    @alone
     def predict_interval_one(
         self, x: dict[Hashable, Any], level: float = 0.9
     ) -> tuple[float, float]:
@@ -311,12 +319,14 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
         low, high = np.ravel(self._learner.interval(self._row(x), level)).tolist()
         return low, high
 
+    @alone
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
         targets = _validate.targets(y, len(X)) if len(X) else np.empty(0)
         _validate.targets_in_range(targets, "y")
         self._learn_many(X, targets)
 
+    @alone
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The mean of the forecast for each row."""
         import pandas as pd

@@ -15,7 +15,7 @@ from stream_command import piped, run, small
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--target", "z"), "no column 'z'; it has a, b, y"),
+        (("--target", "z"), "no column 'z' (it has a, b, y)"),
         ((), "--target COLUMN is needed"),
         (("--target", "y", "--id", "n"), "no column 'n'"),
         (("--target", "y", "--out", "missing/out.csv"), "No such file"),

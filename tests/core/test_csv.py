@@ -80,6 +80,6 @@ def test_a_parser_that_cannot_be():
 
 @pytest.mark.parametrize("text", ["", "NA", "?", " ? ", "nan", "NaN"])
 def test_what_stands_for_a_missing_number(text):
-    value, what = _core.read_number(text)
+    value, what, _ = _core.read_number(text, "plain")
     assert (math.isnan(value), what) == (True, 1)
-    assert _core.read_number(text.strip() + "x")[1] == 2
+    assert _core.read_number(text.strip() + "x", "plain")[1] == 2

@@ -62,3 +62,119 @@ def test_pipelines_of_sparse_encoders_work_as_they_come(kind):
     p = model.predict_proba(rows[200:])
     assert p.shape == (100, 2)
     assert model.score(rows[200:], y[200:]) > 0.85
+
+
+def written(n=40):
+    """Columns as people write them: strings, of which some can be read in one way only."""
+    days = np.datetime64("2024-01-01") + 9 * np.arange(n)
+    numbers = [f"{1000 + 17.25 * t:,.2f}" for t in range(n)]
+    return {
+        "price": [text.translate(str.maketrans(",.", ".,")) + " €" for text in numbers],
+        "cost": [f"${text}" for text in numbers],
+        "day": [f"{day.day}/{day.month}/{day.year}" for day in days.astype(object)],
+        "sold": [f"{1000 + t:,}" for t in range(n)],
+        "colour": ["red", "blue"] * (n // 2),
+        "empty": [None] * n,
+    }
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_as_people_write_them_are_what_they_are(library):
+    frames = pytest.importorskip(library)
+    make = frames.table if library == "pyarrow" else frames.DataFrame
+    model = GAFClassifier()
+    with pytest.warns(UserWarning, match=r"column 'sold' has values such as '1,\d+'.*number="):
+        model.fit(make(written()), Y)
+    assert model.columns_ == {
+        "price": "number, decimal comma",
+        "cost": "number",
+        "day": "time, day first",
+        "sold": "category",
+        "colour": "category",
+        "empty": "no value so far",
+    }
+    columns = Columns(number=["sold"], month_first=["day"])
+    declared = GAFClassifier(columns=columns).fit(make(written()), Y)  # and nothing is asked
+    assert declared.columns_["sold"] == "number"
+    assert declared.columns_["day"] == "time, month first"
+
+
+def test_a_short_table_is_asked_about_at_once_and_later_ones_after_some_rows():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"n": [f"{t},234" for t in range(1, 9)]})
+    with pytest.warns(UserWarning, match="column 'n' has values such as '1,234'"):
+        GAFRegressor().fit(frame, np.arange(8.0))
+    model = GAFRegressor().partial_fit(frame, np.arange(8.0))  # more may come that tells
+    model.partial_fit(pandas.DataFrame({"n": ["0,5"] * 24}), np.arange(24.0))
+    assert model.columns_ == {"n": "number, decimal comma"}
+
+
+def test_numbers_are_numbers_by_name_or_by_place():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(AttributeError):
+        GAFClassifier().columns_  # noqa: B018  # a property
+    assert GAFClassifier().fit(X, Y).columns_ == dict.fromkeys(range(3), "number")
+    named = GAFRegressor().fit(pandas.DataFrame(X, columns=list("abc")), X[:, 0])
+    assert named.columns_ == dict.fromkeys("abc", "number")
+
+
+def test_what_columns_are_taken_for_is_said_and_shown(capsys):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"price": ["1,5", "2,5"] * 20, "colour": ["red", "blue"] * 20})
+    model = GAFClassifier(verbose=1).fit(frame, Y)
+    line = "columns are 2: price (number, decimal comma), colour (category)"
+    assert f"GAFClassifier: {line}\n" in capsys.readouterr().err
+    assert "price (number, decimal comma), colour (category)" in model._repr_html_()
+    model.partial_fit(frame, Y)
+    assert "columns are" not in capsys.readouterr().err  # it was said
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_in_another_order_are_matched_by_name(library):
+    frames = pytest.importorskip(library)
+    make = frames.table if library == "pyarrow" else frames.DataFrame
+    numbers = {"a": X[:, 0], "b": X[:, 1]}
+    for columns in (numbers, {**numbers, "word": np.where(Y == 1, "x", "y").tolist()}):
+        turned = make(dict(reversed(columns.items())))
+        model, other = (GAFClassifier().fit(make(columns), Y) for _ in range(2))
+        np.testing.assert_array_equal(
+            model.predict_proba(turned), model.predict_proba(make(columns))
+        )
+        model.partial_fit(make(columns), Y)
+        other.partial_fit(turned, Y)
+        np.testing.assert_array_equal(model.predict_proba(turned), other.predict_proba(turned))
+        assert list(model.columns_) == list(columns)
+
+
+@pytest.mark.parametrize("verb", ["fit", "partial_fit", "prequential"])
+def test_names_of_columns_that_are_not_there_are_refused_with_the_nearest(verb):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": X[:, 0], "zip_code": ["a", "b"] * 20})
+    for columns, name in (
+        (Columns(category=["zip"]), "zip"),
+        (Columns(ignore=["zipcode"]), "zipcode"),
+        (Columns(cross=[("x", "zip_cod")]), "zip_cod"),
+        (Columns(decimal_comma=["Zip_Code"]), "Zip_Code"),
+    ):
+        model = GAFClassifier(columns=columns)
+        why = f"X has no column '{name}', which is declared; did you mean 'zip_code'"
+        with pytest.raises(ValueError, match=why):
+            getattr(model, verb)(frame, Y)
+        assert not hasattr(model, "learner_")
+
+
+def test_two_columns_of_one_name_are_refused_by_name():
+    pandas = pytest.importorskip("pandas")
+    arrow = pytest.importorskip("pyarrow")
+    words = np.array(["u", "v"] * 20, object)
+    twice = [
+        pandas.DataFrame(np.column_stack([X[:, 0], X[:, 1]]), columns=["a", "a"]),
+        pandas.DataFrame(np.column_stack([words, words]), columns=["a", "a"]),
+        arrow.table([words.tolist(), X[:, 0]], names=["a", "a"]),
+    ]
+    for table in twice:
+        with pytest.raises(ValueError, match="two columns of the table are called 'a'"):
+            GAFClassifier().fit(table, Y)
+    model = GAFClassifier().fit(pandas.DataFrame({"a": words, "b": words}), Y)
+    with pytest.raises(ValueError, match="two columns of the table are called 'a'"):
+        model.predict(twice[1])

@@ -71,7 +71,7 @@ def test_tables_are_learned_as_rows():
     for row, label in zip(X.to_dict("records"), ["up", "down", "up"], strict=True):
         single._learn_one(row, label, 1.0)
     assert whole._probabilities({"a": 0.3}) == pytest.approx(single._probabilities({"a": 0.3}))
-    with pytest.raises(ValueError, match="two columns of the same name"):
+    with pytest.raises(ValueError, match="two columns of the table are called"):
         whole._learn_many(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), ["up"])
     with pytest.raises(ValueError, match="y must have 3 entries"):
         whole._learn_many(X, ["up"])

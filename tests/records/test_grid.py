@@ -6,6 +6,7 @@ import pytest
 from mixable import _core
 from mixable.records import Columns, Encoder
 from mixable.records.cells import MISSING, NUMBER
+from mixable.records.column import RECONSIDERED
 from mixable.records.grid import Grid, is_settled, role_of
 
 NAMES = ["size", "colour", "note", "at"]
@@ -25,7 +26,7 @@ def cells(n, seed=0):
 def grid_of(rows):
     records = [dict(zip(NAMES, row, strict=True)) for row in rows]
     block = "".join(",".join(row) + "\n" for row in rows).encode()
-    roles = "".join(map(role_of, KINDS))
+    roles = "".join(map(role_of, encoder(0).registry.columns.values()))
     columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 1000, roles, 10, refuse)
     return Grid.read(NAMES, columns, empty.tolist()), records
 
@@ -34,9 +35,13 @@ def refuse(line):
     raise AssertionError(line)
 
 
-def encoder():
+def encoder(n=RECONSIDERED[-1]):
+    """An encoder whose formats are settled: the core reads columns only then."""
     declared = dict(zip(KINDS, ([name] for name in NAMES), strict=True))
-    return Encoder(Columns(**declared), max_indicators=0, max_places=0)
+    made = Encoder(Columns(**declared), max_indicators=0, max_places=0)
+    blank = dict.fromkeys(NAMES, "")
+    made.commit(made.stage([blank] * n)[1]) if n else made.guess([blank])
+    return made
 
 
 def same(one, other):
@@ -141,9 +146,11 @@ def test_what_is_not_text_is_never_a_plain_line(line):
 
 
 def test_a_registry_is_settled_once_no_kind_is_guessed_again():
-    declared = encoder()
-    declared.learn(dict.fromkeys(NAMES, "1"))
+    declared = Encoder(Columns(decimal_comma=["size"], category=["colour"], day_first=["at"]))
+    declared.learn(dict.fromkeys(("size", "colour", "at"), "1"))
     assert is_settled(declared.registry)
+    assert not is_settled(encoder(1023).registry)  # its decimal mark may be settled later
+    assert is_settled(encoder().registry)
     guessing = Encoder()
     for t in range(1024):
         assert t == 0 or not is_settled(guessing.registry)
@@ -168,3 +175,31 @@ def test_the_first_record_with_a_name_that_is_not_known():
     assert _core.first_other(records, known) == 3
     assert _core.first_other([*records, {"a": 1, "c": 2}, {}], known) == 3
     assert _core.first_other([{}, "text"], known) == 1
+
+
+def test_a_grid_reads_numbers_by_the_decimal_mark_of_their_column():
+    names = ["unknown", "point", "comma"]
+    made = Encoder(Columns(number=["point"], decimal_comma=["comma"]))
+    blank = dict.fromkeys(names, "1")
+    made.commit(made.stage([blank] * RECONSIDERED[-1])[1])
+    assert is_settled(made.registry)
+    rows = [["1.234"] * 3, ['"1,234"'] * 3, ['"1,5"'] * 3, ["$1.234"] * 3]
+    block = "".join(",".join(row) + "\n" for row in rows).encode()
+    roles = "".join(map(role_of, made.registry.columns.values()))
+    assert roles == "npd"
+
+    def slowly(line):
+        return [cell.strip('"') for cell in line.decode().split('","')]
+
+    columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 9, roles, 9, slowly)
+    records = [dict.fromkeys(names, row[0].strip('"')) for row in rows]
+    grid = Grid.read(names, columns, empty.tolist(), records.__getitem__)
+    dense = made.encode_table(grid).dense
+    expected = [
+        [1.234, 1.234, 1234.0],
+        [np.nan, 1234.0, 1.234],
+        [1.5, 1.5, 1.5],
+        [np.nan, 1.234, 1234.0],
+    ]
+    np.testing.assert_array_equal(dense, expected)
+    np.testing.assert_array_equal(made.encode_table(records).dense, expected)

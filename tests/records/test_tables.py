@@ -53,7 +53,7 @@ def test_what_is_no_table_is_refused():
     twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
     for table, error, why in [
         ({"a": [1], "b": [1, 2]}, ValueError, "differ in length"),
-        (twice, ValueError, "the same name"),
+        (twice, ValueError, "two columns of the table are called"),
         (pl.LazyFrame({"a": [1]}), TypeError, r"collect\(\) it first"),
         (np.zeros((2, 2)), TypeError, "a table must be a frame .* got ndarray"),
         (pd.Series([1]), TypeError, "got Series"),

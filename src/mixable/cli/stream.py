@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -73,6 +74,15 @@ def run_stream(
     tags: Annotated[str | None, typer.Option(help="Columns of lists of tags, by commas.")] = None,
     time: Annotated[str | None, typer.Option(help="Columns of times, by commas.")] = None,
     ignore: Annotated[str | None, typer.Option(help="Columns to leave out, by commas.")] = None,
+    decimal_comma: Annotated[
+        str | None, typer.Option(help="Columns of numbers such as 1.234,50, by commas.")
+    ] = None,
+    day_first: Annotated[
+        str | None, typer.Option(help="Columns of times such as 31/12/2024, by commas.")
+    ] = None,
+    month_first: Annotated[
+        str | None, typer.Option(help="Columns of times such as 12/31/2024, by commas.")
+    ] = None,
     cross: Annotated[
         str | None, typer.Option(help="Pairs of columns that count together: a*b,c*d.")
     ] = None,
@@ -129,6 +139,8 @@ def run_stream(
             raise StreamError("--target COLUMN is needed, unless --no-learn")
         declared = {"number": number, "category": category, "text": text, "tags": tags}
         declared.update({"time": time, "ignore": ignore, "cross": cross})
+        formats = {"day_first": day_first, "month_first": month_first}
+        declared.update({"decimal_comma": decimal_comma, **formats})
         fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
         is_json = None if format_ is Format.auto else format_ is Format.json
         options = Options(
@@ -147,7 +159,7 @@ def run_stream(
             seconds=seconds,
             is_json=is_json,
         )
-        with _locked(options, say):
+        with _locked(options, say), _warnings_said(say):
             asked = forecaster is not None or any(value is not None for value in fixed.values())
             kept = _model(
                 options,
@@ -188,6 +200,15 @@ def _locked(options: Options, say: Any) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextlib.contextmanager
+def _warnings_said(say: Any) -> Iterator[None]:
+    """Say what the model warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: say(str(message))
+        yield
 
 
 def names_of(text: str | None, option: str) -> tuple[str, ...] | None:
@@ -256,7 +277,7 @@ def _model(
 
 def columns_of(declared: dict[str, str | None]) -> records.Columns | None:
     """What the options declare of the columns; None if nothing."""
-    names = {kind: names_of(text, f"--{kind}") for kind, text in declared.items()}
+    names = {kind: names_of(text, f"--{kind.replace('_', '-')}") for kind, text in declared.items()}
     given = {kind: each for kind, each in names.items() if each is not None}
     try:
         return records.Columns(**given) if given else None  # type: ignore[arg-type]
@@ -270,5 +291,5 @@ def _given(columns: records.Columns | None) -> str:
     for kind, names in ({} if columns is None else columns.__getstate__()).items():
         pairs = ("*".join(map(str, name)) for name in names) if kind == "cross" else map(str, names)
         if names:
-            found.append(f"--{kind} {','.join(pairs)}")
+            found.append(f"--{kind.replace('_', '-')} {','.join(pairs)}")
     return " ".join(found) or "none given"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mixable.estimators import advice, tables
+from mixable._alone import alone
+from mixable.estimators import advice, html, progress, tables
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import Learner, design_of_records, takes_features
 from mixable.learner.record_inputs import RecordInputs, records_encoder, rows_of
@@ -45,10 +47,41 @@ class AnyRows(StreamEstimator):
             return super()._rows(X.toarray() if issparse(X) else X, reset=reset)
         if names is None:
             raise ValueError("X must be a frame with the columns of the first call")
+        if reset and self.columns is not None:
+            self.columns.refuse_unknown(names, "X")
+        if not reset:
+            X = self._in_order(X, names)
         validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
         if not len(X):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         return X
+
+    @property
+    @alone
+    def columns_(self) -> dict[Any, str]:
+        """What each column is taken for: its kind, and how its values are read if that matters."""
+        check_is_fitted(self, "learner_")
+        names = getattr(self, "feature_names_in_", None)
+        inputs = self.learner_.inputs
+        if isinstance(inputs, RecordInputs):
+            assert names is not None
+            known = inputs.encoder.taken_for
+            return {name: known.get(name, "no value so far") for name in names.tolist()}
+        return dict.fromkeys(range(self.n_features_in_) if names is None else names, "number")
+
+    def _teach(
+        self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False
+    ) -> Any:
+        """Let the learner learn; the first table says what its columns are, if that is wanted."""
+        is_first = self.learner_.forecaster.steps == 0
+        result = super()._teach(teach, examples, whole=whole)
+        inputs = self.learner_.inputs
+        if isinstance(inputs, RecordInputs):
+            if whole:  # there may be no more
+                inputs.encoder.ask(least=0)
+            if is_first:
+                progress.say(self, len(examples[0]), "columns are " + html.columns(self))
+        return result
 
     @property
     def _is_sparse(self) -> bool:

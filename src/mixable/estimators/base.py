@@ -15,6 +15,7 @@ from sklearn.utils import check_array, estimator_html_repr, shuffle
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mixable import _validate
+from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
 from mixable._types import Array
 from mixable.estimators import advice, html, progress, tables
@@ -26,7 +27,7 @@ NAN = "allow-nan"  # what is missing; infinite numbers are refused
 FEW = 20  # rows of a table that may be sorted by chance
 
 
-class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     """Tables in, a learner behind."""
 
     standardize: bool
@@ -79,10 +80,8 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
             if plain is not None:
                 return plain
         names = tables.column_names(X)
-        if not reset and names is not None and hasattr(self, "feature_names_in_"):
-            known = list(self.feature_names_in_)
-            if names != known and sorted(names) == sorted(known):
-                X = tables.in_order(X, known)
+        if not reset and names is not None:
+            X = self._in_order(X, names)
         if names is None:
             matrix = tables.as_matrix(X)
             options: dict[str, Any] = {"dtype": np.float64, "order": "C"}
@@ -95,6 +94,11 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         return np.ascontiguousarray(
             check_array(tables.as_matrix(X), ensure_all_finite=NAN, **options)
         )
+
+    def _in_order(self, X: Any, names: list[str]) -> Any:
+        """A table whose columns are those of the first call, in the order of that call."""
+        known = list(getattr(self, "feature_names_in_", names))
+        return X if names == known or sorted(names) != sorted(known) else tables.in_order(X, known)
 
     def _weights(self, sample_weight: Any, X: Array, *, fit: bool = False) -> Array | None:
         """Check the weights of the rows, None if there are none; a `fit` needs one above 0."""
@@ -167,6 +171,7 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
         own = np.ones(len(losses)) if weight is None else weight
         self._loss = n + float(own.sum()), total + float(own @ losses)
 
+    @alone
     def _repr_html_inner(self) -> str:
         text: str = estimator_html_repr(self)
         return text + html.table(self) if hasattr(self, "learner_") else text
@@ -185,6 +190,7 @@ class StreamEstimator(Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit
             if hasattr(self, name):
                 delattr(self, name)
 
+    @alone
     def report(self) -> str:
         """What it has settled on, in words and numbers."""
         check_is_fitted(self, "learner_")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mixable._alone import alone
 from mixable._spelling import names_its_parameters
 from mixable._types import Array
 from mixable.estimators import advice
@@ -79,7 +80,8 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         included: no weight depends on a later label. Probabilities are then those of classes that
         come as often as their weights say, no longer those of the stream.
     verbose
-        1 shows the progress of tables of more than one row, on standard error; 0 shows nothing.
+        1 shows the progress of tables of more than one row, on standard error, and what the columns
+        of a frame are taken for; 0 shows nothing.
 
     Attributes
     ----------
@@ -90,6 +92,9 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         the scaling is linear).
     coef_std_
         Their posterior standard deviations. With a kernel there are none of these three.
+    columns_
+        What each column is taken for, by name: "number", "number, decimal comma", "category",
+        "text", "tags", "time", "time, day first", "time, month first", "ignored".
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     forecaster_
@@ -146,6 +151,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self.class_weight = class_weight
         self.verbose = verbose
 
+    @alone
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
         """Forget everything, then learn the rows in turn; in random order if sorted by label."""
         self._forget()
@@ -165,6 +171,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self._fit_rows(X, (rows, labels, weight), is_sorted=are_sorted(labels, len(known)))
         return self
 
+    @alone
     def partial_fit(
         self,
         X: Any,
@@ -176,6 +183,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self._teach(Learner.learn, self._prepare(X, y, sample_weight, classes))
         return self
 
+    @alone
     def prequential(
         self,
         X: Any,
@@ -268,12 +276,14 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         )
 
     @property
+    @alone
     def classes_(self) -> NDArray[Any]:
         """The labels, sorted."""
         if not hasattr(self, "learner_"):
             raise AttributeError("classes_ is known after fit or partial_fit")
         return np.array(self.learner_.labels)[self._order()]
 
+    @alone
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, n_classes) of each row, from what was learned; as in `classes_`."""
         check_is_fitted(self, "learner_")
@@ -294,6 +304,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(p) - np.log1p(-p))
 
+    @alone
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixable import _validate
+from mixable._alone import alone
 from mixable.estimators import tables
 from mixable.learner import Learner
 from mixable.learner.explaining import (
@@ -30,6 +31,7 @@ class Explains:
     classes_: Any
     _rows: Any
 
+    @alone
     def explain(self, x: Any) -> list[Contribution]:
         """What each column of one row does to the log-odds of each class, the most first.
 
@@ -51,6 +53,7 @@ class Explains:
             return explained(learner, row, without_each_key(row, self._names()), labels)
         return explained(learner, row[0], without_each_entry(row[0], self._names()), labels)
 
+    @alone
     def important(self, n: int = 20) -> dict[Any, float]:
         """The n columns that matter most, and how far each usually moves a log-odds."""
         check_is_fitted(self, "learner_")

@@ -32,9 +32,8 @@ def summary(model: Any) -> dict[str, str]:
     """The same as text."""
     learner: Learner = model.learner_
     out = {"learned": f"{learner.forecaster.steps:,} rows of {model.n_features_in_:,} columns"}
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        out["columns"] = _listed(list(names))
+    if getattr(model, "feature_names_in_", None) is not None:
+        out["columns"] = columns(model)
     if learner.has_labels:
         out["classes"] = _listed(list(model.classes_))
     out["trusted"] = "; ".join(
@@ -48,6 +47,14 @@ def summary(model: Any) -> dict[str, str]:
             f"{math.sqrt(loss / n):.4g} root mean square, each forecast before its target"
         )
     return out
+
+
+def columns(model: Any) -> str:
+    """What each column is taken for; of a table of numbers, the names alone."""
+    taken = model.columns_ if hasattr(model, "columns_") else {}
+    if set(taken.values()) <= {"number"}:
+        return _listed(list(model.feature_names_in_))
+    return _listed([f"{_short(str(name))} ({what})" for name, what in taken.items()])
 
 
 def trusted(forecaster: Any) -> list[tuple[str, float]]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mixable._alone import alone
 from mixable._types import Array
 from mixable.estimators.base import StreamEstimator
 from mixable.learner.coefficients import coefficients, deviations
@@ -19,16 +20,19 @@ class LinearByClass(StreamEstimator):
         return np.argsort(np.array(self.learner_.labels), kind="stable")
 
     @property
+    @alone
     def coef_(self) -> Array:
         """Weights (n_classes, n_features); with two classes (1, n_features), of the log-odds."""
         return self._by_class(self._coefficients()[0])
 
     @property
+    @alone
     def intercept_(self) -> Array:
         """Intercepts (n_classes,), or (1,) if there are two classes."""
         return self._by_class(self._coefficients()[1])
 
     @property
+    @alone
     def coef_std_(self) -> Array:
         """Posterior standard deviations of `coef_`."""
         check_is_fitted(self, "learner_")

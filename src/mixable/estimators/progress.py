@@ -39,6 +39,12 @@ def shown(model: Any, n: int) -> Iterator[Advance]:
             yield lambda rows: bar.advance(task, rows)
 
 
+def say(model: Any, n: int, text: str) -> None:
+    """Say something of a table of n rows, if somebody wants to know."""
+    if _is_wanted(model.verbose) and n > 1:
+        print(f"{type(model).__name__}: {text}", file=sys.stderr, flush=True)
+
+
 def _is_wanted(verbose: Any) -> bool:
     if not isinstance(verbose, bool | np.bool_ | int | np.integer) or verbose < 0:
         raise ValueError(f"verbose must be 0 (nothing) or 1 (progress), got {verbose!r:.80}")

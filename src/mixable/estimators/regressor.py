@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable import _validate
+from mixable._alone import alone
 from mixable._spelling import names_its_parameters
 from mixable._types import Array
 from mixable.estimators import advice
@@ -57,6 +58,9 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         is linear).
     coef_std_
         Posterior standard deviations of the weights. These three are for kernel=None only.
+    columns_
+        What each column is taken for, by name: "number", "number, decimal comma", "category",
+        "text", "tags", "time", "time, day first", "time, month first", "ignored".
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
     forecaster_
@@ -103,6 +107,7 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         self.columns = columns
         self.verbose = verbose
 
+    @alone
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Forget everything, then learn the rows in turn; in random order if sorted by target."""
         self._forget()
@@ -111,11 +116,13 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         self._fit_rows(X, examples, is_sorted=bool((steps >= 0).all() or (steps <= 0).all()))
         return self
 
+    @alone
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
         """Learn more rows."""
         self._teach(Learner.learn, self._prepare(X, y, sample_weight))
         return self
 
+    @alone
     def prequential(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, return_std: bool = False
     ) -> Array | tuple[Array, Array]:
@@ -163,6 +170,7 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
             fixed, kernel=self.kernel, features=self._features, **self._options()
         )
 
+    @alone
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """The mean (n,) of each row's forecast; with `return_std`, also its deviation.
 
@@ -173,24 +181,28 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         mean = self.learner_.predict(rows)
         return (mean, self.learner_.deviation(rows)) if return_std else mean
 
+    @alone
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:
         """The ends (n, 2) of the interval that holds each target with probability `level`."""
         check_is_fitted(self, "learner_")
         return np.column_stack(self.learner_.interval(self._checked_rows(X), level))
 
     @property
+    @alone
     def coef_(self) -> Array:
         """Weights (n_features,)."""
         check_is_fitted(self, "learner_")
         return np.asarray(coefficients(self.learner_)[0][0])
 
     @property
+    @alone
     def intercept_(self) -> float:
         """The intercept."""
         check_is_fitted(self, "learner_")
         return float(coefficients(self.learner_)[1][0])
 
     @property
+    @alone
     def coef_std_(self) -> Array:
         """Posterior standard deviations of `coef_`."""
         check_is_fitted(self, "learner_")

@@ -8,6 +8,7 @@ import numpy as np
 
 from mixable._types import Array
 from mixable.records import Rows
+from mixable.records.tables import refuse_twice
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -20,6 +21,7 @@ def column_names(X: Any) -> list[str] | None:
     if names is None or callable(names):
         return None
     names = list(names)
+    refuse_twice(names)
     return names if names and all(isinstance(name, str) for name in names) else None
 
 

@@ -74,7 +74,7 @@ def numbers(column: Any) -> tuple[Array, NDArray[np.int8]]:
     import polars as pl
 
     if column.dtype == pl.String:
-        values, cells = _core.read_numbers(column.to_list())
+        values, cells, _ = _core.read_numbers(column.to_list(), "plain")
     elif column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         values = column.cast(pl.Float64).to_numpy()
         cells = np.where(np.isinf(values), INFINITE, NUMBER).astype(np.int8)

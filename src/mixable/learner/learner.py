@@ -154,6 +154,7 @@ class Learner:
             self.outcomes.learn(self.forecaster, Z, y, weight)
         finally:  # also Ctrl-C, which may come when the row has been learned
             self.inputs.commit(pending, self.forecaster.steps - steps)
+        inputs.encoder.ask()
 
     def _rows(self) -> ScaledRows | Blend | None:
         """What predicts and learns single raw rows, compiled; None where it takes Python."""
@@ -200,6 +201,8 @@ class Learner:
             pieces.append(piece)
             if advance is not None:
                 advance(part.stop - part.start)
+        if isinstance(self.inputs, RecordInputs):
+            self.inputs.encoder.ask()
         return self.outcomes.stacked(pieces)
 
     def follow(
@@ -308,6 +311,7 @@ class Learner:
             made.append((done, both, room))
             pieces.append(P[:count])
             done, most = done + count, len(codes)
+        self.inputs.encoder.ask()
         none = np.empty((0, self.forecaster.n_classes))
         P = np.concatenate([none, *pieces])
         return Followed(self.outcomes.forecast(P), done, reason, of_row)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixable import _validate, records
+from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
 from mixable._types import Array
 from mixable.learner import class_weights
@@ -23,6 +24,7 @@ from mixable.learner.pooled import design_of_records, takes_records
 from mixable.learner.record_inputs import RecordInputs, records_encoder
 from mixable.learner.saved import with_defaults
 from mixable.records.registry import EARLY, FEW
+from mixable.records.tables import refuse_twice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 _LEARNED = ("_columns", "_learner")
 
 
-class NamedLearner(Mergeable):
+class NamedLearner(Alone, Mergeable):
     """Columns and a learner. The learner is made when the first features come.
 
     If the first record has text, categories, lists or times, or columns are declared, records go
@@ -116,6 +118,7 @@ class NamedLearner(Mergeable):
         """A table of records as the learner takes it."""
         return self._columns.table(X) if self.encoder is None else X
 
+    @alone
     def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
         """What each column of a record does to the log-odds of each class, the most first."""
         if self._labels() is None:
@@ -136,6 +139,7 @@ class NamedLearner(Mergeable):
             learner, columns.row(x), ((name, v, columns.row(rest)) for name, v, rest in parts)
         )
 
+    @alone
     def important(self, n: int = 20) -> dict[Hashable, float]:
         """The n columns that matter most, and how far each usually moves a log-odds."""
         n = _validate.count(n, "n")
@@ -248,8 +252,7 @@ class NamedLearner(Mergeable):
     def _learn_many(self, X: pd.DataFrame, y: Any, class_weight: ClassWeight = None) -> None:
         if not len(X):
             return
-        if len(set(X.columns)) < X.shape[1]:
-            raise ValueError("X has two columns of the same name")
+        refuse_twice(list(X.columns))
         if len(y) != len(X):
             raise ValueError(f"y must have {len(X)} entries to go with X, got {len(y)}")
         with class_weights.weighing(class_weight, y, None, self._known) as weight:
@@ -257,7 +260,10 @@ class NamedLearner(Mergeable):
 
     def _learn_table(self, X: pd.DataFrame, y: Any, weight: Array | None) -> None:
         has_others = any(kind.kind not in "biuf" for kind in X.dtypes)
-        if self._is_new and (self._declared() is not None or has_others):
+        declared = self._declared()
+        if self._is_new and (declared is not None or has_others):
+            if declared is not None:
+                declared.refuse_unknown(X.columns, "X")
             self.begin_records(X.iloc[:1])
         if self.encoder is not None and self._learner is not None:
             self._learner.learn(X, y, weight)

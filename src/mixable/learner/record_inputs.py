@@ -10,10 +10,10 @@ import numpy as np
 from mixable._types import Array
 from mixable.learner.inputs import Pending, RawInputs
 from mixable.records import Encoder, Row
+from mixable.records.column import RECONSIDERED
 from mixable.records.cutting import alike
 from mixable.records.grid import Grid
 from mixable.records.kinds import values
-from mixable.records.registry import RECONSIDERED
 from mixable.records.tables import frame_columns
 from mixable.records.time import Time
 
@@ -93,7 +93,7 @@ class RecordInputs(RawInputs):
         rows_before = np.cumsum(np.concatenate([[0], counts]))  # that count
         while at < n:
             end = min([n, *(row for name, row in first.items() if row > at)])
-            known = [c.n for c in registry.columns.values() if c.guessed]
+            known = [c.n for c in registry.columns.values() if c.may_change]
             if at in first.values():
                 known.append(0)
             for records in known:

@@ -9,10 +9,11 @@ import numpy as np
 from mixable.records import Encoder
 from mixable.records.category import Category
 from mixable.records.column import Column
+from mixable.records.formats import Formatted
 from mixable.records.sketch import Sketch
 from mixable.records.time import Time
 
-COUNTS = ("n", "missing", "words", "cut")
+COUNTS = ("n", "missing", "words", "unclear", "cut")
 
 
 def combine(onto: Encoder | None, terms: list[Encoder], base: Encoder | None) -> Encoder:
@@ -90,12 +91,30 @@ def _column(
             )
     out["guessed"] = all(each.guessed for each in own) if start is None else start.guessed
     out["was"] = next((each.was for each in own if each.was is not None), None)
+    if isinstance(first, Formatted):
+        out.update(_format(start, own, before))
     if isinstance(first, Time):
         latest = [each.latest for each in own if isinstance(each, Time) and each.latest is not None]
         out["latest"] = max(latest, default=None)
     if isinstance(first, Category):
         out.update(_values(start, own, before, terms[0].limits.values))
     return out
+
+
+def _format(start: Column | None, own: list[Any], before: Column | None) -> dict[str, Any]:
+    """How texts are read, and the votes for it."""
+    known = {each.format for each in own} - {""}
+    if len(known) > 1:
+        raise ValueError(
+            f"models read column {own[0].name!r:.80} in two ways ({' and '.join(sorted(known))}): "
+            "declare how"
+        )
+    begin, old = (
+        each.votes if isinstance(each, Formatted) and each.kind == own[0].kind else (0, 0)
+        for each in (start, before)
+    )
+    votes = [_sum(begin[i], [each.votes[i] for each in own], old[i]) for i in (0, 1)]
+    return {"format": "".join(known), "votes": votes}
 
 
 def _count(column: Column | None, like: Column, name: str) -> int:

@@ -2,7 +2,8 @@
 
 Interface
 ---------
-`Columns(category=..., text=..., tags=..., time=..., number=..., ignore=..., cross=[(a, b), ...])`
+`Columns(category=..., text=..., tags=..., time=..., number=..., ignore=..., cross=[(a, b), ...],
+decimal_comma=..., day_first=..., month_first=...)`
     What the user declares. The kinds of all other columns are guessed.
 `Encoder(columns=None, max_values=..., max_indicators=..., max_places=..., max_numbers=...,
 max_columns=...)`
@@ -11,6 +12,7 @@ max_columns=...)`
       `encode_table(table)` is the first half alone; `guess(table)` decides on kinds only.
     - `n_dense`, `dense_names`: the dense part. It grows at its end, by `commit` only.
     - `explain(record) -> (Row, [Piece])`: which keys and places come from which column.
+    - `ask()`: warns of columns that can be read in two ways. `taken_for` says how each is read.
     - `describe()`, `kinds`, `name(key)`, `collisions`, `bytes`, `n`.
 `Row`: `dense` (d,) float64, `keys` uint64 and `values` float32, `cross_keys` and `cross_values`;
 `Rows`: the same with `indptr` and `cross_indptr`, as in CSR matrices.

@@ -23,7 +23,7 @@ class Nothing(Enum):
 
 ABSENT: Final = Nothing.ABSENT
 
-NUMBER, MISSING, WORD, INFINITE = 0, 1, 2, 3  # as _core.read_number has them
+NUMBER, MISSING, WORD, INFINITE, UNCLEAR = 0, 1, 2, 3, 5  # as _core.read_number has them
 LONGEST_LIST = 1000
 
 
@@ -112,17 +112,31 @@ def as_text(cell: Any) -> str | None:
     return str(cell)
 
 
-def number(cell: Any, name: Name) -> float | str | None:
-    """A number; None if it is missing; a text that is not a number, as it is."""
+class Voted(float):
+    """A number whose text shows which decimal mark it has: +1 the point, -1 the comma."""
+
+    __slots__ = ("vote",)
+    vote: int
+
+
+def number(cell: Any, name: Name, mark: str = "") -> float | str | None:
+    """A number; None if it is missing; a text that is not a number, as it is.
+
+    The mark, "." or ",", says what 1,234 is; "" if it is unknown.
+    """
     kind = type(cell)
     if kind is float and cell - cell == 0.0:
         return float(cell)
-    value, what = _core.read_number(cell)
+    value, what, vote = _core.read_number(cell, mark)
+    if what == NUMBER and vote:
+        voted = Voted(value)
+        voted.vote = vote
+        return voted
     if what == NUMBER:
         return value
     if what == MISSING:
         return None
-    if what == WORD:
+    if what in (WORD, UNCLEAR):
         return str(cell)
     if what == INFINITE:
         raise ValueError(f"column {name!r:.80} is {cell!r:.80}; numbers must be finite")
@@ -132,23 +146,26 @@ def number(cell: Any, name: Name) -> float | str | None:
     if isinstance(cell, (datetime, date)):
         moment = instant(cell, name)
         return None if moment is None or isinstance(moment, str) else moment[1]
-    return number(cell, name)
+    return number(cell, name, mark)
 
 
 # Seconds, milliseconds, microseconds, nanoseconds since 1970: up to the year 5138 in each.
 _UNITS = ((1e11, 1.0), (1e14, 1e-3), (1e17, 1e-6), (math.inf, 1e-9))
 
 
-def instant(cell: Any, name: Name) -> tuple[float, float] | str | None:
+def instant(cell: Any, name: Name, order: str = "") -> tuple[float, float, int] | str | None:
     """Seconds since 1970, on the wall and in UTC; None if missing; text that is no time, as it is.
+
+    The third number is +1 (-1) if a text shows that the day (the month) comes first. The order,
+    "day" or "month", says what 01/02/2024 is; "" if it is unknown.
 
     A number is seconds since 1970, or milli-, micro- or nanoseconds if it is beyond 1e11, 1e14 or
     1e17. A time without a zone counts as UTC.
     """
     if type(cell) is str:
-        moment = _core.read_time(cell)
+        moment = _core.read_time(cell, order)
         if moment is not None:
-            return moment
+            return moment if moment[0] == moment[0] else cell
         value = number(cell, name)
         if not isinstance(value, float):
             return value
@@ -161,17 +178,17 @@ def instant(cell: Any, name: Name) -> tuple[float, float] | str | None:
     if isinstance(cell, datetime):
         wall = cell.replace(tzinfo=timezone.utc).timestamp()
         offset = cell.utcoffset()
-        return wall, wall if offset is None else wall - offset.total_seconds()
+        return wall, wall if offset is None else wall - offset.total_seconds(), 0
     if isinstance(cell, date):
         wall = 86400.0 * (cell.toordinal() - 719163)
-        return wall, wall
+        return wall, wall, 0
     if isinstance(cell, str):
         return cell
     value = number(cell, name)
     if not isinstance(value, float):
         return value
     value *= next(unit for most, unit in _UNITS if abs(value) < most)
-    return value, value
+    return value, value, 0
 
 
 def saved_count(value: Any, most: int) -> int:

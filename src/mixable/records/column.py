@@ -18,6 +18,9 @@ Keys = NDArray[np.uint64]
 Values = NDArray[np.float32]
 Ends = NDArray[np.int64]
 
+RECONSIDERED = (16, 128, 1024)
+"""Records after which a kind that was guessed is guessed again."""
+
 ALL, WITHOUT_BINS, NOTHING = 0, 1, 2
 """What experts on keys see of a place in the dense part: Shown of core/shapes.hpp."""
 
@@ -71,6 +74,7 @@ class Cells:
         self.numbers: NDArray[Any] | None = numbers  # of integers or floats; NaN is missing
         self.times: tuple[Array, Array] | None = times  # seconds on the wall and in UTC
         # Text that was read as numbers: what each is (_core.read_numbers), those that are none.
+        # It tells no formats: those are settled by then.
         self.read = read
         self.factors = factors  # text as codes, and the text of each code, by first appearance
 
@@ -112,6 +116,11 @@ class Column:
         self.key = _core.hash_string(name_text(self.name), 0)
         self.missing_key = _core.join_keys(self.key, 1)
 
+    @property
+    def may_change(self) -> bool:
+        """Whether its kind, or how its values are read, is guessed again."""
+        return self.guessed
+
     def plain(self, cell: Any) -> Any:
         """A cell of this kind, checked."""
         raise NotImplementedError
@@ -149,8 +158,13 @@ class Column:
         """The plain cell of one row of what was staged."""
         raise NotImplementedError
 
+    @property
+    def taken_for(self) -> str:
+        """Its kind, and how its values are read."""
+        return self.kind
+
     def describe(self) -> str:
-        """What there is to say of the column beyond its kind."""
+        """What there is to say of the column beyond its kind and how values are read."""
         return ""
 
     def labels(self, cell: Any) -> dict[int, str]:

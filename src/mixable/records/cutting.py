@@ -7,9 +7,10 @@ from typing import Any
 
 from mixable import _core
 from mixable.records.cells import is_missing
+from mixable.records.column import RECONSIDERED
 from mixable.records.declaration import Name
 from mixable.records.number import Number
-from mixable.records.registry import RECONSIDERED, Registry
+from mixable.records.registry import Registry
 
 
 def alike(registry: Registry, records: list[Any], learned: Sequence[Any]) -> int:
@@ -28,7 +29,7 @@ def alike(registry: Registry, records: list[Any], learned: Sequence[Any]) -> int
                 end = max(row, 1)
                 break
     for name, column in registry.columns.items():
-        if column.guessed and column.n < RECONSIDERED[-1]:
+        if column.may_change and column.n < RECONSIDERED[-1]:
             left = next(n for n in RECONSIDERED if n > column.n) - column.n
             is_number = isinstance(column, Number)  # which counts records that lack it
             for row in range(end if left <= end else 0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from array import array
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from mixable import _validate
+from mixable._spelling import did_you_mean
 from mixable.records import staging
 from mixable.records.category import Category
 from mixable.records.cells import ABSENT
-from mixable.records.column import Draft, Keys, Limits
+from mixable.records.column import RECONSIDERED, Draft, Keys, Limits
 from mixable.records.crosses import crossed
 from mixable.records.declaration import Columns, Name
 from mixable.records.explaining import Piece, pieces
 from mixable.records.loose import loose_keys
-from mixable.records.registry import RECONSIDERED, with_shown
+from mixable.records.registry import with_shown
 from mixable.records.rows import Row, Rows
 from mixable.records.saved import restore, saved
 from mixable.records.staging import Pending
@@ -79,6 +81,7 @@ class Encoder(State):
         )
         super().__init__(Columns() if columns is None else columns, limits)
         self._crossed = {name for pair in self.declared.cross for name in pair}
+        self._asked: tuple[int, set[Name]] = (0, set())  # after how many records, and of what
 
     @property
     def n_dense(self) -> int:
@@ -203,7 +206,7 @@ class Encoder(State):
                         registry.claim(column, value)
                 if isinstance(cell, str) and not isinstance(column, Category) and self.has_room:
                     self.remember(column.labels(cell))
-            if column.guessed and column.n in RECONSIDERED:
+            if column.may_change and column.n in RECONSIDERED:
                 registry.reconsider(column, before)
         if self.crosses and self.has_room:
             self._remember_crosses(cells)
@@ -237,11 +240,40 @@ class Encoder(State):
         """The rows of a table, each as if the rows above it were learned. Changes nothing."""
         return self.stage(table)[0]
 
+    @property
+    def taken_for(self) -> dict[Name, str]:
+        """What each column that is known is taken for: its kind, and how its values are read."""
+        return {name: column.taken_for for name, column in self.registry.columns.items()}
+
+    def ask(self, least: int = RECONSIDERED[0]) -> None:
+        """Warn, once, of columns that can be read in two ways, or are declared and never came.
+
+        Columns are looked at when kinds are guessed again, and then only if they have had `least`
+        records; if that is 0, now.
+        """
+        before, known = self._asked
+        if least and not any(before < n <= self.n for n in RECONSIDERED):
+            return
+        doubts = self.registry.doubts(least)
+        columns = self.registry.columns
+        if self.n >= RECONSIDERED[1] and len(columns) < self.limits.columns:
+            there = [name for name in columns if isinstance(name, str)]
+            for name in self.declared.names:
+                if name not in columns:
+                    doubts[name] = (
+                        f"column {name!r:.80} is declared, and none of {self.n:,} records had it"
+                        f"{did_you_mean(name, there)}"
+                    )
+        self._asked = self.n, known | doubts.keys()
+        for name, doubt in doubts.items():
+            if name not in known:
+                warnings.warn(doubt, stacklevel=2)
+
     def describe(self) -> list[str]:
         """A line for each column: its kind, and what was learned of it."""
         lines = []
         for column in self.registry.columns.values():
-            parts = [f"{column.name}: {_SHOWN.get(column.kind, column.kind)}", column.describe()]
+            parts = [f"{column.name}: {column.taken_for}", column.describe()]
             if column.was is not None:
                 parts.append(f"{column.was[0]} until record {column.was[1]:,}")
             lines.append(", ".join(part for part in parts if part))
@@ -277,7 +309,6 @@ class Encoder(State):
 
 
 _NO_KEYS, _NO_VALUES = np.empty(0, np.uint64), np.empty(0, np.float32)
-_SHOWN = {"ignore": "ignored"}
 
 
 def _as_keys(keys: list[int]) -> Keys:

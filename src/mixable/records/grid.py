@@ -9,24 +9,27 @@ from typing import Any, overload
 import numpy as np
 
 from mixable.records.cells import MISSING
-from mixable.records.column import Cells
+from mixable.records.column import RECONSIDERED, Cells, Column
 from mixable.records.declaration import Name
-from mixable.records.registry import RECONSIDERED, Registry
+from mixable.records.number import Number
+from mixable.records.registry import Registry
 
-_ROLES = {"number": "n", "category": "c", "tags": "c", "text": "t", "time": "t", "ignore": "-"}
+_ROLES = {"category": "c", "tags": "c", "text": "t", "time": "t", "ignore": "-"}
 
 Record = dict[Name, Any]
 
 
-def role_of(kind: str) -> str:
-    """How `_core.read_grid` reads a column of a kind."""
-    return _ROLES[kind]
+def role_of(column: Column) -> str:
+    """How `_core.read_grid` reads a column."""
+    if isinstance(column, Number):
+        return {"": "n", ".": "p", ",": "d"}[column.format]
+    return _ROLES[column.kind]
 
 
 def is_settled(registry: Registry) -> bool:
-    """Whether no kind will be guessed again, so that columns can be read by their kinds."""
+    """Whether no kind or format will be guessed again, so that columns can be read by them."""
     columns = registry.columns.values()
-    return all(not each.guessed or each.n >= RECONSIDERED[-1] for each in columns)
+    return all(not each.may_change or each.n >= RECONSIDERED[-1] for each in columns)
 
 
 class Grid:

@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Any
 
 from mixable import _core
-from mixable.records.cells import INFINITE, NUMBER, as_text, plain
+from mixable.records.cells import INFINITE, NUMBER, UNCLEAR, as_text, plain
 from mixable.records.declaration import Name
+from mixable.records.formats import elected, votes_of
 
 SAMPLE = 100
 """Values that a kind is guessed from."""
@@ -29,14 +30,21 @@ def guess(name: Name, cells: Iterable[Any]) -> str | None:
     ('number', 'category')
     >>> guess("query", ["red shoes for men"]), guess("at", ["2024-02-29T13:05"])
     ('text', 'time')
+    >>> guess("cost", ["$9.99", "$1,200"]), guess("born", ["1/2/1990", "31/12/1988"])
+    ('number', 'time')
     """
     sample = [value for _, value in islice(values(name, cells), SAMPLE)]
     if not sample:
         return None
     sample = [cell for cell in sample if cell not in MARKS] or sample
-    found = [_kind(cell) for cell in sample]
+    formats = formats_of([cell for cell in sample if isinstance(cell, str)])
+    found = [_kind(cell, *formats) for cell in sample]
     kind = max(dict.fromkeys(found), key=found.count)  # the first of those that are most frequent
-    if kind == "number" and is_identifier(name) and all(map(_is_whole, sample)):
+    if (
+        kind == "number"
+        and is_identifier(name)
+        and all(_is_whole(cell, formats[0]) for cell in sample)
+    ):
         return "category"
     if kind != "word":
         return kind
@@ -55,23 +63,41 @@ def values(name: Name, cells: Iterable[Any]) -> Iterator[tuple[int, Any]]:
             yield row, value
 
 
-def _kind(cell: Any) -> str:
+def formats_of(texts: Sequence[str], counts: Sequence[int] | None = None) -> tuple[str, str]:
+    """The decimal mark and the order of dates that some texts tell; "" for what they do not."""
+    votes = votes_of(texts, counts)
+    return elected(votes["number"], (".", ",")), elected(votes["time"], ("day", "month"))
+
+
+def _kind(cell: Any, mark: str, order: str) -> str:
     if isinstance(cell, list):
         return "tags"
     if isinstance(cell, bool):
         return "category"
     if isinstance(cell, date):
         return "time"
-    return kind_of_text(cell) if isinstance(cell, str) else "number"
+    if not isinstance(cell, str):
+        return "number"
+    kind = kind_of_text(cell, mark, order)
+    return "word" if kind.startswith("unclear") else kind
 
 
-def kind_of_text(text: str) -> str:
-    """What a text looks like: "number", "time" or "word"."""
+def kind_of_text(text: str, mark: str = "", order: str = "") -> str:
+    """What a text looks like: "number", "time" or "word"; if only its column's format can tell
+    which number or time it is, "unclear number" or "unclear time".
+
+    >>> [kind_of_text(text) for text in ("15%", "31.12.2024", "1,234", "01/02/2024")]
+    ['number', 'time', 'unclear number', 'unclear time']
+    """
     if len(text) <= LONG_TEXT:
-        if _core.read_number(text)[1] in (NUMBER, INFINITE) and not is_code(text):
+        what = _core.read_number(text, mark)[1]
+        if what in (NUMBER, INFINITE) and not is_code(text):
             return "number"
-        if _core.read_time(text) is not None:
-            return "time"
+        if what == UNCLEAR:
+            return "unclear number"
+        moment = _core.read_time(text, order)
+        if moment is not None:
+            return "time" if moment[0] == moment[0] else "unclear time"
     return "word"
 
 
@@ -91,9 +117,9 @@ def is_identifier(name: Name) -> bool:
     return name.lower() == "id" or name.endswith(("_id", "-id", " id", "Id", "_ID", ".id"))
 
 
-def _is_whole(cell: Any) -> bool:
+def _is_whole(cell: Any, mark: str) -> bool:
     if isinstance(cell, str):
-        value, what = _core.read_number(cell)
+        value, what, _ = _core.read_number(cell, mark)
         return what == NUMBER and value.is_integer()
     return isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer())
 

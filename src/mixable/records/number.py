@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,29 +11,33 @@ from mixable import _core
 from mixable._types import Array, Truths
 from mixable.records import cells as read
 from mixable.records.cells import ABSENT
-from mixable.records.column import Cells, Column, Draft, Keys, Limits, Part
+from mixable.records.column import Cells, Draft, Keys, Limits, Part
+from mixable.records.formats import Formatted, Votes, is_unclear_number
 
 
-class Number(Column):
+class Number(Formatted):
     """A number is dense, NaN if it is missing, with a key that says so.
 
     A text that is not a number, such as "unknown", is missing in the dense part and has a key of
-    its own.
+    its own. Currencies are left out, and 15% is 0.15.
     """
 
     kind = "number"
     plain_types = (float, str, type(None))
     dense_parts = ("",)
-
-    def __init__(self, name: Any, *, guessed: bool = False) -> None:
-        super().__init__(name, guessed=guessed)
-        self.words = 0  # cells learned that were no numbers
+    formats = (".", ",")
+    in_words: ClassVar[dict[str, str]] = {",": "decimal comma"}
+    either = "thousands in groups or a decimal mark"
+    remedy = "number=[{name}] for groups, decimal_comma=[{name}], or category=[{name}]"
 
     def plain(self, cell: Any) -> float | str | None:
-        return read.number(cell, self.name)
+        return read.number(cell, self.name, self.format)
+
+    def is_unclear(self, word: str) -> bool:
+        return not self.format and is_unclear_number(word)
 
     def put(self, cell: float | str | None, draft: Draft) -> None:
-        if type(cell) is float:
+        if isinstance(cell, float):
             draft.dense[self.places[0]] = cell
             return
         key = self.missing_key
@@ -48,7 +52,9 @@ class Number(Column):
     def learn(self, cell: Any, limits: Limits) -> list[Any]:
         super().learn(cell, limits)
         if isinstance(cell, str):
-            self.words += 1
+            self.learn_word(cell)
+        elif type(cell) is read.Voted:
+            self.vote_one(cell.vote)
         return []
 
     def learn_absent(self) -> None:
@@ -75,17 +81,18 @@ class Number(Column):
         found = {float(value): self.cross_key(float(value)) for value in unique}
         return np.array(list(found.values()), np.uint64)[place]
 
-    def _read(self, cells: Cells) -> tuple[Array, dict[int, str]]:
-        """Numbers with NaN, and the words among them by row."""
+    def _read(self, cells: Cells) -> tuple[Array, dict[int, str], Votes]:
+        """Numbers with NaN, the words among them by row, and the votes for a decimal mark."""
+        votes: Votes = np.empty(0)
         if cells.numbers is not None:
             values = cells.numbers.astype(np.float64)
             kinds = np.where(np.isinf(values), read.INFINITE, read.NUMBER)
         elif cells.times is not None:
-            return cells.times[1], {}
+            return cells.times[1], {}, votes
         elif cells.read is not None:
             values, kinds, _ = cells.read
         else:
-            values, kinds = _core.read_numbers(cells.items)
+            values, kinds, votes = _core.read_numbers(cells.items, self.format)
         words = {}
         for row in np.flatnonzero(kinds > read.MISSING).tolist():
             cell = cells.items[row] if cells.read is None else cells.read[2][row]
@@ -93,10 +100,10 @@ class Number(Column):
             if isinstance(value, str):
                 words[row] = value
             values[row] = value if isinstance(value, float) else math.nan
-        return values, words
+        return values, words, votes
 
     def stage(self, cells: Cells) -> Part:
-        values, words = self._read(cells)
+        values, words, votes = self._read(cells)
         absent = np.isnan(values)
         keys = np.full(np.count_nonzero(absent), self.missing_key, np.uint64)
         if words:
@@ -107,7 +114,12 @@ class Number(Column):
             counts=absent.astype(np.int64),
             keys=keys,
             dense=values[:, None],
-            cells={"words": words, "missing": absent, "absent": self._absent(cells, len(values))},
+            cells={
+                "words": words,
+                "votes": votes,
+                "missing": absent,
+                "absent": self._absent(cells, len(values)),
+            },
         )
 
     def _absent(self, cells: Cells, n: int) -> Truths:
@@ -127,10 +139,12 @@ class Number(Column):
 
     def commit(self, part: Part, rows: int, limits: Limits) -> None:
         missing: Truths = part.cells["missing"]
-        words = len([row for row in part.cells["words"] if row < rows])
+        words = [word for row, word in part.cells["words"].items() if row < rows]
+        self.vote(part.cells["votes"][:rows])
         self.n += rows
-        self.words += words
-        self.missing += int(np.count_nonzero(missing[:rows])) - words
+        self.missing += int(np.count_nonzero(missing[:rows])) - len(words)
+        for word in words:
+            self.learn_word(word)
 
     def describe(self) -> str:
         parts = []
@@ -139,13 +153,6 @@ class Number(Column):
         if self.words:
             parts.append(f"no number in {self.words:,}")
         return ", ".join(parts)
-
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "words": self.words}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        self.words = read.saved_count(state["words"], self.n - self.missing)
 
 
 def bucket(value: float) -> int:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mixable.records.category import Category, Tags
-from mixable.records.column import ALL, Cells, Column, Draft, Limits, Part
+from mixable.records.column import ALL, RECONSIDERED, Cells, Column, Draft, Limits, Part
 from mixable.records.declaration import Columns, Name, checked_name
-from mixable.records.kinds import MARKS, guess, is_identifier, kind_of_text, looks_like_text
+from mixable.records.formats import Formatted, votes_of
+from mixable.records.kinds import (
+    MARKS,
+    formats_of,
+    guess,
+    is_identifier,
+    kind_of_text,
+    looks_like_text,
+)
 from mixable.records.number import Number
 from mixable.records.text import Text
 from mixable.records.time import Time
-
-RECONSIDERED = (16, 128, 1024)
-"""Records after which a kind that was guessed is guessed again."""
 
 FEW = 6  # names of numbers: with fewer, dictionaries of numbers are not taken for bags of counts
 
@@ -26,6 +32,10 @@ class Ignored(Column):
     """A column that is left out."""
 
     kind = "ignore"
+
+    @property
+    def taken_for(self) -> str:
+        return "ignored"
 
     def plain(self, cell: Any) -> None:
         return None
@@ -59,6 +69,7 @@ class Registry:
         self.shown = b""  # what experts on keys see of each place; those at the end may lack
         self.indicators = 0  # places of categories
         self.bag = False  # numbers under new names are counts
+        self.unclear: dict[Name, str] = {}  # questions about categories; not saved
 
     def copy(self) -> Registry:
         """The same columns, to which others can be added."""
@@ -124,6 +135,12 @@ class Registry:
         out, width = [], len(self.places)
         for name, kind in kinds.items():
             column = CLASSES[kind](name, guessed=self.is_guessed(name))
+            if isinstance(column, Formatted):
+                given = self.declared.format(name)
+                column.is_given = given is not None
+                # Who says that it is a number says that 1,234 is one.
+                is_number = not column.guessed and kind == "number"
+                column.format = given or ("." if is_number else "")
             column.places = list(range(width, width + len(column.dense_parts)))
             width += len(column.dense_parts)
             out.append(column)
@@ -170,17 +187,42 @@ class Registry:
                 del self.columns[name]
 
     def reconsider(self, column: Column, before: int) -> None:
-        """Guess a kind that was guessed again, if it is time to."""
+        """Guess a kind, or a format, that was guessed again, if it is time to."""
         if not any(before < n <= column.n for n in RECONSIDERED):
+            return
+        if isinstance(column, Formatted):
+            column.settle()
+        if not column.guessed:
             return
         kind = second_guess(column)
         if kind != column.kind and self._has_place(kind):
             new = CLASSES[kind](column.name, guessed=True)
             new.n, new.missing, new.was = column.n, column.missing, (column.kind, column.n)
+            if isinstance(new, Formatted):
+                new.votes = votes_of(*_seen(column))[kind]
+                new.settle()
             self._place(new)
             self.columns[column.name] = new
+            if isinstance(column, Formatted) and column.unclear:
+                self.unclear[column.name] = _doubt(column.name, column.kind, column.example)
             for place in column.places:
                 self.blank[place] = math.nan
+        elif type(column) is Category:
+            self.unclear[column.name] = _unclear(column)
+
+    def doubts(self, least: int) -> dict[Name, str]:
+        """What to ask the user of columns that have had `least` records, by name."""
+        out = {}
+        for name, column in self.columns.items():
+            doubt = ""
+            if isinstance(column, Formatted) and column.unclear and not column.format:
+                doubt = _doubt(name, column.kind, column.example)
+            elif type(column) is Category and column.guessed:
+                is_new = column.n < RECONSIDERED[0]
+                doubt = _unclear(column) if is_new else self.unclear.get(name, "")
+            if doubt and column.n >= least:
+                out[name] = doubt
+        return out
 
     def _has_place(self, kind: str) -> bool:
         """Whether there is room for another column of a kind in the dense part."""
@@ -200,21 +242,54 @@ def with_shown(shown: bytes, column: Column) -> bytes:
 
 def second_guess(column: Column) -> str:
     """The kind of a column by what it has learned."""
-    if isinstance(column, (Number, Time)):
-        values = column.n - column.missing
-        return "category" if 2 * column.words > values else column.kind
+    if isinstance(column, Formatted):
+        return "category" if 2 * column.unreadable > column.n - column.missing else column.kind
     if type(column) is not Category:
         return column.kind
-    seen = [
-        (value, count)
+    values, counts = _seen(column)
+    kind = _most(column)
+    if kind in ("number", "time"):
+        return kind
+    return "text" if values and looks_like_text(values, counts) else "category"
+
+
+def _seen(column: Column) -> tuple[list[str], list[int]]:
+    """The values of a category, and how often each came; not what is missing."""
+    assert isinstance(column, Category)
+    found = {
+        value: count
         for value, count in zip(column.known, column.counts, strict=True)
         if value is not None and value not in MARKS
-    ]
-    n = sum(count for _, count in seen)
-    for kind in ("number", "time"):
-        like = sum(count for value, count in seen if kind_of_text(value) == kind)
-        if 2 * like > n and not (kind == "number" and is_identifier(column.name)):
-            return kind
-    if seen and looks_like_text(*zip(*seen, strict=True)):
-        return "text"
-    return "category"
+    }
+    return list(found), list(found.values())
+
+
+def _most(column: Column) -> str:
+    """What more than half of the values of a category look like; "" if nothing."""
+    values, counts = _seen(column)
+    formats = formats_of(values, counts)
+    found: Counter[str] = Counter()
+    for value, count in zip(values, counts, strict=True):
+        found[kind_of_text(value, *formats)] += count
+    kind, count = (found.most_common(1) or [("", 0)])[0]
+    if 2 * count <= sum(counts) or (kind == "number" and is_identifier(column.name)):
+        return ""
+    return kind
+
+
+def _unclear(column: Category) -> str:
+    """The question about a category most of whose values can be read in two ways."""
+    unclear, _, kind = _most(column).partition(" ")
+    if unclear != "unclear":
+        return ""
+    return _doubt(column.name, kind, next(v for v in _seen(column)[0] if kind in kind_of_text(v)))
+
+
+def _doubt(name: Name, kind: str, example: str) -> str:
+    shown, cls = f"{name!r:.80}", CLASSES[kind]
+    assert issubclass(cls, Formatted)
+    return (
+        f"column {shown} has values such as {example!r:.40}, which may be {cls.either}; they are "
+        f"taken as words. Declare {cls.remedy.format(name=shown)} (records.Columns, or the options "
+        "of mixable stream)"
+    )

@@ -248,7 +248,7 @@ def commit(state: State, pending: Pending, rows: int) -> None:
     _remember(state, pending, rows)
     state.n += rows
     for name, n in before.items():
-        if registry.columns[name].guessed:
+        if registry.columns[name].may_change:
             registry.reconsider(registry.columns[name], n)
 
 

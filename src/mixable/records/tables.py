@@ -4,6 +4,7 @@ importing any of those libraries.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -60,10 +61,16 @@ def frame_columns(table: Any) -> dict[Name, Cells]:
             f"dictionary of lists, got {kind.__name__}"
         )
     names = [checked_name(_plain_name(name)) for name in names]
-    if len(set(names)) < len(names):
-        raise ValueError("two columns of the table have the same name")
+    refuse_twice(names)
     read = readers[library]
     return {name: read(_series(table, place)) for place, name in enumerate(names)}
+
+
+def refuse_twice(names: Sequence[Any]) -> None:
+    """Refuse names of which two are the same."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"two columns of the table are called {name!r:.80}")
 
 
 def _plain_name(name: Hashable) -> Any:

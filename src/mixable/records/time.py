@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mixable import _core, _validate
 from mixable._types import Array
-from mixable.records.cells import ABSENT, instant, saved_count
-from mixable.records.column import (
-    ALL,
-    NOTHING,
-    WITHOUT_BINS,
-    Cells,
-    Column,
-    Draft,
-    Keys,
-    Limits,
-    Part,
-)
+from mixable.records.cells import ABSENT, instant
+from mixable.records.column import ALL, NOTHING, WITHOUT_BINS, Cells, Draft, Keys, Limits, Part
+from mixable.records.formats import Formatted, Votes, is_unclear_time
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 FARTHEST = 1e15  # seconds: beyond, a double does not know the hour
 
 
-class Time(Column):
+class Time(Formatted):
     """Cycles and the time since the latest record that was learned, dense; indicators, sparse.
 
     The hour and the day are those on the wall, as the record has them; the time since is in UTC, as
@@ -37,10 +28,13 @@ class Time(Column):
     kind = "time"
     plain_types = (tuple, str, type(None))
     dense_parts = ("hour sin", "hour cos", "week sin", "week cos", "since")
+    formats = ("day", "month")
+    in_words: ClassVar[dict[str, str]] = {"day": "day first", "month": "month first"}
+    either = "dates with the day first or the month first"
+    remedy = "day_first=[{name}], month_first=[{name}], or category=[{name}]"
 
     def __init__(self, name: Any, *, guessed: bool = False) -> None:
         super().__init__(name, guessed=guessed)
-        self.words = 0  # cells learned that were no times
         self.latest: float | None = None
         self.shown = (WITHOUT_BINS, WITHOUT_BINS, NOTHING, NOTHING, WITHOUT_BINS)
 
@@ -49,19 +43,22 @@ class Time(Column):
         self.hours = [_core.join_keys(self.key, 100 + hour) for hour in range(24)]
         self.days = [_core.join_keys(self.key, 200 + day) for day in range(7)]
 
-    def plain(self, cell: Any) -> tuple[float, float] | str | None:
-        moment = instant(cell, self.name)
+    def is_unclear(self, word: str) -> bool:
+        return not self.format and is_unclear_time(word)
+
+    def plain(self, cell: Any) -> tuple[float, float, int] | str | None:
+        moment = instant(cell, self.name, self.format)
         if isinstance(moment, tuple) and not abs(moment[0]) < FARTHEST:
             raise ValueError(f"column {self.name!r:.80} is {cell!r:.80}: no time of any calendar")
         return moment
 
-    def put(self, cell: tuple[float, float] | str | None, draft: Draft) -> None:
+    def put(self, cell: tuple[float, float, int] | str | None, draft: Draft) -> None:
         if not isinstance(cell, tuple):
             key = self.missing_key if cell is None else _core.hash_string(cell, self.key)
             draft.keys.append(key)
             draft.values.append(1.0)
             return
-        wall, utc = cell
+        wall, utc, _ = cell
         since = math.nan if self.latest is None else utc - self.latest
         dense = _dense(np.array([wall]), np.array([since]))  # the bits of a table
         for place, value in zip(self.places, dense[0].tolist(), strict=True):
@@ -72,21 +69,23 @@ class Time(Column):
     def learn(self, cell: Any, limits: Limits) -> list[Any]:
         super().learn(cell, limits)
         if isinstance(cell, str):
-            self.words += 1
+            self.learn_word(cell)
         elif cell is not None:
+            self.vote_one(cell[2])
             self.latest = cell[1] if self.latest is None else max(self.latest, cell[1])
         return []
 
-    def _read(self, cells: Cells) -> tuple[Array, Array, dict[int, str | None]]:
-        """Seconds on the wall and in UTC; what has none is in the dictionary, unless absent."""
+    def _read(self, cells: Cells) -> tuple[Array, Array, Votes, dict[int, str | None]]:
+        """Seconds on the wall and in UTC; votes; what has no time, unless absent, by row."""
         if cells.times is not None:
             wall, utc = cells.times
-            return wall, utc, dict.fromkeys(np.flatnonzero(np.isnan(wall)).tolist())
+            missing = np.flatnonzero(np.isnan(wall)).tolist()
+            return wall, utc, np.empty(0), dict.fromkeys(missing)
         items = cells.items
         if all(type(cell) is str for cell in items):
-            moments = _core.read_times(items)
+            moments = _core.read_times(items, self.format)
         else:
-            moments = np.full((len(items), 2), math.nan)
+            moments = np.full((len(items), 3), math.nan)
         others: dict[int, str | None] = {}
         for row in np.flatnonzero(np.isnan(moments[:, 0])).tolist():
             cell = items[row]
@@ -98,10 +97,11 @@ class Time(Column):
                 moments[row] = moment
             elif moment is not ABSENT:
                 others[row] = moment
-        return moments[:, 0].copy(), moments[:, 1].copy(), others
+        wall, utc, votes = moments.T.copy()
+        return wall, utc, votes, others
 
     def stage(self, cells: Cells) -> Part:
-        wall, utc, others = self._read(cells)
+        wall, utc, votes, others = self._read(cells)
         n, known = len(wall), ~np.isnan(wall)
         first = -math.inf if self.latest is None else self.latest
         latest = np.maximum.accumulate(np.where(known, utc, -math.inf))
@@ -121,7 +121,7 @@ class Time(Column):
         for row, word in others.items():
             key = self.missing_key if word is None else _core.hash_string(word, self.key)
             keys[begins[row]] = key
-        learned = {"wall": wall, "utc": utc, "others": others, "counts": counts}
+        learned = {"wall": wall, "utc": utc, "votes": votes, "others": others, "counts": counts}
         return Part(counts=counts, keys=keys, dense=dense, cells=learned)
 
     def correct(self, dense: Array, part: Part, learned: Part | None, before: Array) -> None:
@@ -138,9 +138,13 @@ class Time(Column):
 
     def commit(self, part: Part, rows: int, limits: Limits) -> None:
         others = [word for row, word in part.cells["others"].items() if row < rows]
+        if len(part.cells["votes"]):
+            self.vote(part.cells["votes"][:rows][part.counts[:rows] > 0])
         self.n += int(np.count_nonzero(part.counts[:rows]))
         self.missing += others.count(None)
-        self.words += len(others) - others.count(None)
+        for word in others:
+            if word is not None:
+                self.learn_word(word)
         moments = part.cells["utc"][:rows]
         if not np.isnan(moments).all():
             latest = float(np.nanmax(moments))
@@ -150,13 +154,13 @@ class Time(Column):
         others = part.cells["others"].items()
         return [(row, word) for row, word in others if row < rows and word is not None]
 
-    def cell_at(self, part: Part, row: int) -> tuple[float, float] | str | None:
+    def cell_at(self, part: Part, row: int) -> tuple[float, float, int] | str | None:
         if row in part.cells["others"]:
             word: str | None = part.cells["others"][row]
             return word
-        return float(part.cells["wall"][row]), float(part.cells["utc"][row])
+        return float(part.cells["wall"][row]), float(part.cells["utc"][row]), 0
 
-    def labels(self, cell: tuple[float, float] | str | None) -> dict[int, str]:
+    def labels(self, cell: tuple[float, float, int] | str | None) -> dict[int, str]:
         if cell is None:
             return super().labels(cell)
         if isinstance(cell, str):
@@ -177,12 +181,10 @@ class Time(Column):
         return f"no time in {self.words:,}" if self.words else ""
 
     def state(self) -> dict[str, Any]:
-        own = {"words": self.words, "latest": self.latest, "shown": list(self.shown)}
-        return {**super().state(), **own}
+        return {**super().state(), "latest": self.latest, "shown": list(self.shown)}
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        self.words = saved_count(state["words"], self.n - self.missing)
         latest = state["latest"]
         if latest is not None:
             latest = _validate.real(latest, "latest", least=-2 * FARTHEST, most=2 * FARTHEST)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core
+from mixable._spelling import did_you_mean
 from mixable.learner.columns import number
 from mixable.streaming.errors import StreamError
 from mixable.streaming.model import Identifier, StreamModel, as_text
@@ -46,8 +47,13 @@ class CsvEvents:
         names, target, identifier = _header(header), options.target, options.identifier
         for wanted in (target, identifier):
             if wanted is not None and wanted not in names:
-                found = f"{', '.join(names):.300}"
-                raise StreamError(f"the header has no column {wanted!r}; it has {found}")
+                found = f"{did_you_mean(wanted, names)} (it has {', '.join(names):.300})"
+                raise StreamError(f"the header has no column {wanted!r}{found}")
+        if model.declared is not None and (model.encoder is None or not model.encoder.n):
+            try:
+                model.declared.refuse_unknown(names, "the header")
+            except ValueError as error:
+                raise StreamError(str(error)) from None
         self._model, self._options = model, options
         features = [name for name in names if name not in (target, identifier)]
         is_open = options.learns and not model.closed_features

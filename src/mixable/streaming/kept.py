@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 from mixable import _validate, records
+from mixable._alone import alone
 from mixable.learner import Design, Learner, NamedLearner, label
 from mixable.learner.columns import Columns, has_words, is_record
 from mixable.learner.explaining import Contribution
@@ -102,6 +103,7 @@ class KeptModel(NamedLearner):
         """The features and their places in a row."""
         return self._columns
 
+    @alone
     def learn_one(self, x: dict[Hashable, Any], y: Identifier) -> None:
         """Learn one example; labels are text here, so that 1 is the class "1"."""
         # What JSON cannot write is refused there.
@@ -110,6 +112,7 @@ class KeptModel(NamedLearner):
             raise ValueError(f"no class is called {name!r:.80}")
         self._learn_one(self.restricted(x), name, 1.0)
 
+    @alone
     def learn_kept(self, kept: Kept, y: Identifier) -> None:
         """Learn a label that comes late, with the inputs of its forecast."""
         name = as_text(label(y))  # type: ignore[arg-type]
@@ -145,10 +148,12 @@ class KeptModel(NamedLearner):
         elif not self.closed_features:
             self._add_features(sorted(x, key=repr))
 
+    @alone
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         """The probability of each class."""
         return self._probabilities(x)
 
+    @alone
     def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
         """What each column of a record does to the log-odds of each class, the most first."""
         return super().explain(self.restricted(x))

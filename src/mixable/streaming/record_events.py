@@ -28,7 +28,8 @@ class CsvRecords(CsvEvents):
     @staticmethod
     def has_words(record: Record) -> bool:
         """Whether a record has other things than numbers, or may: an empty cell says nothing."""
-        return any(not cell or _core.read_number(cell)[1] == WORD for cell in record.values())
+        cells = record.values()
+        return any(not cell or _core.read_number(cell, "plain")[1] == WORD for cell in cells)
 
     def _used(self, features: list[str]) -> list[str]:
         return [str(name) for name in self._model.restricted(dict.fromkeys(features))]
@@ -94,8 +95,8 @@ class CsvRecords(CsvEvents):
 
     def _parse_grid(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         assert self._model.encoder is not None
-        kinds, used = self._model.encoder.kinds, set(self._names)
-        roles = [role_of(kinds[name]) if name in used else "-" for name in self._all]
+        known, used = self._model.encoder.registry.columns, set(self._names)
+        roles = [role_of(known[name]) if name in used else "-" for name in self._all]
         for place, role in ((self._label, "l"), (self._key, "i")):
             if place is not None:
                 roles[place] = role
