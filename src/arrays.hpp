@@ -51,8 +51,8 @@ inline const double* checked(nb::handle x, int ndim) {
 }
 
 /// The row of each step of a stream, or -1 - row for a label that comes late.
-struct Order {
-    Order(nb::handle order, long of_rows) : rows(nullptr), n(0) {
+struct Steps {
+    Steps(nb::handle order, long of_rows) : rows(nullptr), n(0) {
         if (!is_plain(order, NPY_LONG, 1)) throw nb::type_error("expected an array of rows");
         rows = data<long>(order);
         n = length(order);

@@ -113,7 +113,7 @@ class Model : public OneUser {
                                        nb::handle y_, nb::handle Z_) {
         Use use(*this);
         const double* X = checked(X_, 2);
-        const Order order(order_, length(X_));
+        const Steps order(order_, length(X_));
         if (!is_plain(y_, NPY_LONG, 1))
             throw nb::type_error("expected a C-contiguous array of labels");
         const long* y = data<long>(y_);

@@ -101,7 +101,7 @@ class PooledModel {
     nb::tuple follow(nb::handle X, const nb::object& features, nb::handle order_, nb::handle y_,
                      nb::handle kept_) {
         const Records records(*this, X, features);
-        const Order order(order_, records.n);
+        const Steps order(order_, records.n);
         const long n = order.n, K = pooled_->outputs();
         const long* y = checked_labels(y_, n, -1);
         double* kept = kept_.is_none() ? nullptr : kept_rows(kept_, records.n);

@@ -67,7 +67,7 @@ def test_a_grid_has_the_rows_of_its_records_and_teaches_the_same():
 
 def as_number(text):
     """A number, None if it is missing, or a word as it stands."""
-    value, what = _core.read_number(text)
+    value, what, _ = _core.read_number(text, "plain")
     return {NUMBER: value, MISSING: None}.get(what, text)
 
 
@@ -193,7 +193,7 @@ def test_a_grid_reads_numbers_by_the_decimal_mark_of_their_column():
 
     columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 9, roles, 9, slowly)
     records = [dict.fromkeys(names, row[0].strip('"')) for row in rows]
-    grid = Grid.read(names, columns, empty.tolist(), records.__getitem__)
+    grid = Grid.read(names, columns, empty.tolist())
     dense = made.encode_table(grid).dense
     expected = [
         [1.234, 1.234, 1234.0],

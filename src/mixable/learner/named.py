@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_LEARNED = ("_columns", "_learner")
+_LEARNED = ("_columns", "_learner", "_forecasts")
 
 
 class NamedLearner(Alone, Mergeable):
