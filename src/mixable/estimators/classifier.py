@@ -78,6 +78,12 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         whole table. `partial_fit` and `prequential` count the examples so far, the present one
         included: no weight depends on a later label. Probabilities are then those of classes that
         come as often as their weights say, no longer those of the stream.
+    shuffle
+        Whether `fit` learns the rows in a random order; so it does not matter how a table is
+        sorted. A frame with a column of times keeps its order. `partial_fit` and `prequential`
+        always do.
+    random_state
+        Of that order: the same for each fit if it is a number, as everywhere in scikit-learn.
     verbose
         1 shows the progress of tables of more than one row, on standard error; 0 shows nothing.
 
@@ -126,6 +132,8 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         method: str = "fourier",
         columns: Columns | None = None,
         class_weight: ClassWeight = None,
+        shuffle: bool = True,
+        random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
         self.lam = lam
@@ -144,11 +152,13 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self.method = method
         self.columns = columns
         self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
-        """Forget everything, then learn the rows in turn; in random order if sorted by label."""
-        self._forget()
+        """Forget everything, then learn the rows, in a random order if `shuffle`."""
+        self._begin_fit()
         try:
             rows = self._checked_rows(X, reset=True)
             with advice.about_outcomes(y, len(rows)):

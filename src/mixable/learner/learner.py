@@ -21,7 +21,7 @@ from mixable.learner.blend import Blend
 from mixable.learner.design import Design
 from mixable.learner.inputs import Inputs, Pending, ScaledInputs, ScaledRows
 from mixable.learner.outcomes import Labels, Outcomes, Targets
-from mixable.learner.parts import Advance, largest_row, parts_of, small
+from mixable.learner.parts import Advance, InOrder, largest_row, parts_of, small
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
 from mixable.records import Encoder, Rows
@@ -176,7 +176,9 @@ class Learner:
         """
         parts = self._parts(X) if advance is None else small(self._parts(X))
         self._staged = None
-        if len(parts) > 1:
+        if isinstance(X, InOrder):  # a row that is refused has its place in the caller's table
+            self._refuse_too_large(X.rows)
+        elif len(parts) > 1:
             self._refuse_too_large(X)
         pieces = []
         for part in parts:
