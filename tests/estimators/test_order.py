@@ -15,7 +15,7 @@ def table(kind, n=240):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
     X = X[np.argsort(X[:, 2])]
-    f = X[:, 0] + (X[:, 2] > 0.5) * X[:, 1]
+    f = X[:, 0] + np.where(X[:, 2] > 0.5, X[:, 1], 0.0)
     return X, (f + 0.3 * rng.normal(size=n) > 0).astype(int) if kind is mx.GAFClassifier else f
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable._types import Array
+from mixable._types import Array, Truths
 from mixable.learner.inputs import ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.shapes import ShapedInputs
@@ -110,7 +110,7 @@ def _statistics(onto: State | None, terms: list[State], base: State | None) -> S
     return {**out, "early": _early(terms, count[0], is_new=onto is None and base is None)}
 
 
-def _has_new_unit(terms: list[State], base: State | None) -> NDArray[np.bool_]:
+def _has_new_unit(terms: list[State], base: State | None) -> Truths:
     """Whether the statistics of a feature have begun anew in one of the models, since the base.
 
     Then the others know the feature in another unit: nothing can be added up. Rows are the same in
@@ -144,9 +144,7 @@ def _deviations(state: State) -> Array:
     return np.asarray(np.sqrt(state["square"] / np.maximum(state["count"], 1.0))[0])
 
 
-def _change(
-    own: State, merged: State, is_new: NDArray[np.bool_], *, intercept: bool
-) -> Array | None:
+def _change(own: State, merged: State, is_new: Truths, *, intercept: bool) -> Array | None:
     """The matrix that makes rows scaled by `own` those scaled by `merged`; not if the unit is."""
     mine, theirs = _deviations(own), _deviations(merged)
     varies, met = theirs > 0, own["count"][0] > 0
