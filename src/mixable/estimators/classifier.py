@@ -37,9 +37,10 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
     Parameters
     ----------
     lam, beta, alpha, drift
-        As in `mixable.GAF`; with all four given it is GAF, else the mixture over the rest.
+        Of the linear part, as in `mixable.GAF`: it mixes over the rest. With kernel=None and all
+        four given it is GAF.
     structure
-        What posteriors keep, as in `mixable.GAF`. None chooses by size; see docs/no-tuning.md.
+        What its posteriors keep, as in `mixable.GAF`. None chooses by size; see docs/no-tuning.md.
     effort
         How much time a forecast may take: "low" is one posterior with a shared block, "high" is the
         whole mixture with full posteriors, all awake; see docs/performance.md.
@@ -58,9 +59,9 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         up to four. Forecasts do not depend on it.
     kernel
         "auto" pools a linear forecaster with curved ones (three with kernel features, one with
-        bins, one with leaves of random trees), unless a parameter above is given or the effort is
-        low: then, and with None, it is linear. "rbf" mixes linear posteriors and posteriors with
-        features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs.
+        bins, one with leaves of random trees), unless the effort is low or there is another
+        `forecaster`: then, and with None, it is linear. "rbf" mixes linear posteriors and
+        posteriors with features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs.
     n_components
         Number of kernel features. The cost grows as its square; see docs/guides/kernels.md.
     gamma

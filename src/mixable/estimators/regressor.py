@@ -36,12 +36,13 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
     Parameters
     ----------
     lam, drift
-        Regularisation and process noise, as in `mixable.AutoRidge`; for tables of numbers only.
+        Regularisation and process noise of the linear posteriors, as in `mixable.AutoRidge`; for
+        tables of numbers only.
     effort
         How much time a forecast may take: "low" is one posterior, "high" keeps all awake.
     kernel
-        "auto" mixes linear and curved posteriors; it is linear where `lam` or `drift` is given or
-        effort is "low". None is linear, with `coef_`. "rbf" is as in `GAFClassifier`.
+        "auto" mixes linear and curved posteriors; it is linear where effort is "low". None is
+        linear, with `coef_`. "rbf" is as in `GAFClassifier`.
     n_components
         Kernel features of each width, at most.
     columns
