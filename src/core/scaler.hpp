@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "visitor.hpp"
@@ -46,23 +47,21 @@ class Scaler {
     /// z (views x width) of the row x, as if it were the next to be learned.
     void transform(const double* x, double* z) const {
         put_intercept(z);
-        for (long i = 0; i < d; ++i) put(i, x[i], with(i, x[i]).scale, z);
+        for (long i = 0; i < d; ++i)
+            put(i, x[i], is_usual(i, x[i]) ? with_usual(i, x[i]) : with(i, x[i]).scale, z);
     }
     /// The same, and x is learned.
     void learn(const double* x, double* z) {
         put_intercept(z);
         if (!holds()) held_ = Buffer();
         for (long i = 0; i < d; ++i) {
-            const Next next = with(i, x[i]);
-            put(i, x[i], next.scale, z);
-            const Feature& feature = next.known.feature;
-            if (feature.count > count_[i] && are_kept(i))
-                early_[i * kept + long(count_[i])] = within_squares(x[i]);
-            count_[i] = feature.count;
-            mean_[i] = feature.mean;
-            square_[i] = feature.square;
-            std::memcpy(sizes_ + i * 3, &next.known.sizes, sizeof(Sizes));
-            if (next.units) write(i, *next.units);
+            if (is_usual(i, x[i])) {
+                const Feature feature = with_usual(i, x[i]);
+                put(i, x[i], feature, z);
+                write(i, feature);
+                sizes_at(i).add(x[i]);
+            } else
+                learn_unusual(i, x[i], z);
         }
     }
 
@@ -262,9 +261,15 @@ class Scaler {
     };
     static constexpr long in_units = sizeof(Units) / sizeof(double);
 
-    Known known(long i) const {
-        const double* sizes = sizes_ + i * 3;
-        return {{count_[i], mean_[i], square_[i]}, {sizes[0], sizes[1], sizes[2]}};
+    const Sizes& sizes_at(long i) const {
+        return *reinterpret_cast<const Sizes*>(static_cast<const double*>(sizes_) + i * 3);
+    }
+    Sizes& sizes_at(long i) { return const_cast<Sizes&>(std::as_const(*this).sizes_at(i)); }
+    Known known(long i) const { return {{count_[i], mean_[i], square_[i]}, sizes_at(i)}; }
+    void write(long i, const Feature& feature) {
+        count_[i] = feature.count;
+        mean_[i] = feature.mean;
+        square_[i] = feature.square;
     }
     Units units_at(long i) const {
         Units units{};
@@ -292,31 +297,48 @@ class Scaler {
                (count_[i] == 0 || !std::isnan(early_[i * kept + long(count_[i]) - 1]));
     }
 
-    Next with(long i, double x) const {
+    [[gnu::noinline]] Next with(long i, double x) const {
         const Known now = known(i);
         Next next{now, now.feature, std::nullopt};
         if (std::isnan(x)) return next;
-        Feature& feature = next.known.feature;
         x = within_squares(x);
-        if (are_kept(i))
-            feature = judged_together(early_ + i * kept, long(feature.count), x);
-        else if (feature.square > 0)
-            feature.add_within(x, feature.mean, reach * feature.sd());
-        else
-            feature.add(x);
-        const bool is_usual = units_.size() == 0 || units_[(i + 1) * in_units - 2] == 0;
-        if (is_usual && !now.sizes.is_foreign(x))
+        if (are_kept(i)) {
+            next.scale = judged_together(early_ + i * kept, long(now.feature.count), x);
+            next.known.feature = next.scale;
             next.known.sizes.add(x);
-        else {
-            next.units = units_at(i);
-            next.units->note(x, now, next.known);
-            if (next.units->is_shown()) {
-                next.scale = next.units->strange.feature;
-                return next;
-            }
+            return next;
         }
-        next.scale = feature;
+        next.known.feature = with_usual(i, x);
+        next.units = units_at(i);
+        next.units->note(x, now, next.known);
+        const bool is_strange = next.units->is_shown();
+        next.scale = is_strange ? next.units->strange.feature : next.known.feature;
         return next;
+    }
+    [[gnu::noinline]] void learn_unusual(long i, double x, double* z) {
+        const Next next = with(i, x);
+        put(i, x, next.scale, z);
+        if (next.known.feature.count > count_[i] && are_kept(i))
+            early_[i * kept + long(count_[i])] = within_squares(x);
+        write(i, next.known.feature);
+        sizes_at(i) = next.known.sizes;
+        if (next.units) write(i, *next.units);
+    }
+
+    /// Whether x is there, is not one of the first few, and neither is nor was the unit in
+    /// question.
+    bool is_usual(long i, double x) const {
+        return !std::isnan(x) && !are_kept(i) && !sizes_at(i).is_foreign(x) &&
+               (units_.size() == 0 || units_[(i + 1) * in_units - 2] == 0);
+    }
+    /// The statistics with such an entry.
+    Feature with_usual(long i, double x) const {
+        Feature feature{count_[i], mean_[i], square_[i]};
+        if (feature.square > 0)
+            feature.add_within(within_squares(x), feature.mean, reach * feature.sd());
+        else
+            feature.add(within_squares(x));
+        return feature;
     }
 
     /// The statistics of n early entries and x, each brought to within `reach` robust deviations of
