@@ -209,9 +209,12 @@ void bind_scaler(nb::module_& m) {
                     {self.d,
                      Scaler::kept});  // the first models that were saved did not keep early entries
                 std::fill_n(data(whole["early"]), self.d * Scaler::kept, std::nan(""));
+                whole["sizes"] = new_array({self.d, 3L});  // nor sizes
+                std::fill_n(data(whole["sizes"]), self.d * 3, 0.0);
                 whole.update(state);
                 Scaler saved = self.empty();
                 if (whole.contains("held")) saved.expect_held();
+                if (whole.contains("units")) saved.expect_units();
                 LoadingArrays loading(whole, true, true);
                 saved.visit(loading);
                 if (!saved.sound())

@@ -244,7 +244,7 @@ def test_any_sequence_of_calls(data, tmp_path_factory):
 
 
 def test_a_new_label_whose_example_is_refused_leaves_no_trace():
-    model = mx.river.GAFClassifier(lam=1.0, beta=1e299, alpha=1.0, drift=0.0)
+    model = mx.river.GAFClassifier(kernel=None, lam=1.0, beta=1e299, alpha=1.0, drift=0.0)
     for label in ("a", "b", "c"):
         model.learn_one({"x": 0.0}, label, w=1e-290)
     before = model.predict_proba_one({"x": 0.5})

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "visitor.hpp"
@@ -16,6 +20,11 @@ namespace MIXABLE_ISA {
 /// tails. A missing entry (NaN) is taken to be the mean. No outlier spoils the statistics: an entry
 /// more than 10 standard deviations away counts as 10, where the first 16 entries, which are kept,
 /// are judged all together by their median, and later ones by those before them.
+///
+/// The unit of a feature may change, for a time or for good: entries are larger or smaller than
+/// those before by a factor of 32 or more, unless these are spread as widely. Then its statistics
+/// begin anew, and the old ones are kept for entries in the old unit. So a forecaster sees the same
+/// whatever the unit is, but for the first few rows after a change.
 class Scaler {
    public:
     Scaler(long features, bool intercept, bool standardize, long views)
@@ -27,6 +36,7 @@ class Scaler {
           count_(d),
           mean_(d),
           square_(d),
+          sizes_(d * 3),
           early_(d * kept) {
         std::fill_n(static_cast<double*>(early_), d * kept, std::nan(""));
     }
@@ -37,12 +47,12 @@ class Scaler {
     /// z (views x width) of the row x, as if it were the next to be learned.
     void transform(const double* x, double* z) const {
         put_intercept(z);
-        for (long i = 0; i < d; ++i) put(i, scaled(i, x[i], with(i, x[i])), z);
+        for (long i = 0; i < d; ++i) put(i, scaled(i, x[i]), z);
     }
     /// The same in two steps: s (d) is the row scaled, z its views. So a row whose label comes late
     /// is learned as it was scaled for its forecast.
     void scale(const double* x, double* s) const {
-        for (long i = 0; i < d; ++i) s[i] = scaled(i, x[i], with(i, x[i]));
+        for (long i = 0; i < d; ++i) s[i] = scaled(i, x[i]);
     }
     void spread(const double* s, double* z) const {
         put_intercept(z);
@@ -53,13 +63,13 @@ class Scaler {
         put_intercept(z);
         if (!holds()) held_ = Buffer();
         for (long i = 0; i < d; ++i) {
-            const Feature feature = with(i, x[i]);
-            put(i, scaled(i, x[i], feature), z);
-            if (feature.count > count_[i] && are_kept(i))
-                early_[i * kept + long(count_[i])] = within_squares(x[i]);
-            count_[i] = feature.count;
-            mean_[i] = feature.mean;
-            square_[i] = feature.square;
+            if (is_usual(i, x[i])) {
+                const Feature feature = with_usual(i, x[i]);
+                put(i, scaled(i, x[i], feature), z);
+                write(i, feature);
+                sizes_at(i).add(x[i]);
+            } else
+                learn_unusual(i, x[i], z);
         }
     }
 
@@ -94,7 +104,8 @@ class Scaler {
     /// Whether it makes the same of all rows to come.
     bool knows_the_same(const Scaler& other) const {
         return is_like(other) && count_ == other.count_ && mean_ == other.mean_ &&
-               square_ == other.square_ && early_ == other.early_ && held_ == other.held_;
+               square_ == other.square_ && sizes_ == other.sizes_ && early_ == other.early_ &&
+               held_ == other.held_ && units_ == other.units_;
     }
 
     void adopt(const Scaler& other) {
@@ -102,7 +113,11 @@ class Scaler {
                                     {&mean_, &other.mean_},
                                     {&square_, &other.square_}})
             copy(*theirs, other.d, *mine);
+        copy(other.sizes_, other.d * 3, sizes_);
         copy(other.early_, other.d * kept, early_);
+        units_ = Buffer();
+        if (other.units_.size() > 0) expect_units();
+        copy(other.units_, other.units_.size(), units_);
         held_ = Buffer();
         if (other.held_.size() == 0) return;
         held_ = Buffer(3 * d);
@@ -112,21 +127,23 @@ class Scaler {
     }
     /// Makes room for a scale that was held, before `visit` reads it.
     void expect_held() { held_ = Buffer(3 * d); }
+    /// The same for what is known of other units.
+    void expect_units() { units_ = Buffer(d * in_units); }
 
     void visit(Visitor& visitor) {
         visitor("count", count_, 1L, d, d);
         visitor("mean", mean_, 1L, d, d);
         visitor("square", square_, 1L, d, d);
+        visitor("sizes", sizes_, d, 3L, 3L);
         visitor("early", early_, d, kept, kept);
         if (held_.size() > 0) visitor("held", held_, 3L, d, d);
+        if (units_.size() > 0) visitor("units", units_, d, in_units, in_units);
     }
 
     /// Whether the statistics can be some that `learn` made; after `visit` has written them.
     bool sound() const {
         for (long i = 0; i < d; ++i) {
-            if (!(count_[i] >= 0 && count_[i] < 1e15 && count_[i] == std::floor(count_[i]) &&
-                  std::fabs(mean_[i]) <= largest && square_[i] >= 0))
-                return false;
+            if (!known(i).sound() || !units_at(i).sound()) return false;
             const double *begin = early_ + i * kept, *end = begin + std::min(long(count_[i]), kept);
             const long missing = std::count_if(begin, end, [](double x) { return std::isnan(x); });
             if (missing != 0 && missing != end - begin) return false;
@@ -145,6 +162,9 @@ class Scaler {
     // Standard deviations that count, in the statistics and in the linear view.
     static constexpr double reach = 10;
     static constexpr double bend = 1;  // where the second view ceases to be linear
+    // Doublings that make a size foreign at least, and at most, where sizes are spread widely.
+    static constexpr double least_foreign = 5, most_foreign = 16;
+    static constexpr double few = 4;  // foreign entries from which on rows are scaled by them
 
     struct Feature {
         double count, mean,
@@ -161,6 +181,119 @@ class Scaler {
         void add_within(double x, double centre, double distance) {
             add(std::min(std::max(x, centre - distance), centre + distance));
         }
+        bool sound() const { return is_count(count) && std::fabs(mean) <= largest && square >= 0; }
+    };
+
+    static bool is_count(double n) { return n >= 0 && n < 1e15 && n == std::floor(n); }
+
+    /// Of the sizes of entries, as powers of 2: how many, their sum, their sum of squares. Zeros
+    /// have none: they are the same in each unit.
+    struct Sizes {
+        double count, sum, squares;
+
+        static double of(double x) {
+            std::uint64_t bits;
+            std::memcpy(&bits, &x, sizeof x);
+            return double(bits >> 52 & 0x7ff) - 1023;
+        }
+        void add(double x) {
+            if (x == 0) return;
+            const double size = of(x);
+            count += 1;
+            sum += size;
+            squares += size * size;
+        }
+        /// Whether x may be in another unit.
+        bool is_foreign(double x) const {
+            if (x == 0 || count < kept) return false;
+            const double step = std::fabs(of(x) * count - sum);  // times count, as is what follows
+            if (step <= least_foreign * count) return false;
+            const double spread = std::sqrt(std::max(squares * count - sum * sum, 0.0));
+            return step > std::min(3 * spread, most_foreign * count);
+        }
+        bool sound() const {
+            return is_count(count) && std::fabs(sum) <= 1100 * count && squares >= 0 &&
+                   squares <= 1100 * 1100 * count;
+        }
+    };
+
+    struct Known {
+        Feature feature;
+        Sizes sizes;
+
+        void add(double x) {
+            feature.add(x);
+            sizes.add(x);
+        }
+        bool sound() const { return feature.sound() && sizes.sound(); }
+    };
+
+    /// What is known of a feature whose unit may change, or has changed.
+    struct Units {
+        Known before, strange, old;  // before the present run, in it, and in the unit before
+        double run = 0;              // foreign entries, less 3 for each other one; 0 ends the run
+        double familiar = 0;         // how many of the last ones were of the old unit
+
+        /// Takes x, where `now` is known, and `later` if the unit has not changed.
+        void note(double x, const Known& now, Known& later) {
+            const Known& judge = run > 0 ? before : now;
+            if (!judge.sizes.is_foreign(x)) {
+                later.sizes.add(x);
+                if (run == 0) return;
+                strange.add(x);
+                if (x != 0) familiar = 0, run = std::max(run - 3, 0.0);
+                return;
+            }
+            if (run == 0) before = now, strange = Known{};
+            strange.add(x);
+            run += 1;
+            familiar = old.sizes.count > 0 && !old.sizes.is_foreign(x) ? familiar + 1 : 0;
+            if (familiar == few) {
+                later = old;
+                later.add(x);
+            } else if (run >= kept && strange.feature.square > 0)
+                later = strange;
+            else
+                return;
+            old = before;
+            run = familiar = 0;
+        }
+        bool is_shown() const { return run >= few && strange.feature.square > 0; }
+
+        bool sound() const {
+            const bool is_run = is_count(run) && is_count(familiar) && familiar < few &&
+                                (run == 0 || before.sizes.count >= kept);
+            return is_run && before.sound() && strange.sound() && old.sound() &&
+                   (old.sizes.count == 0 || old.feature.count >= kept);
+        }
+    };
+    static constexpr long in_units = sizeof(Units) / sizeof(double);
+
+    const Sizes& sizes_at(long i) const {
+        return *reinterpret_cast<const Sizes*>(static_cast<const double*>(sizes_) + i * 3);
+    }
+    Sizes& sizes_at(long i) { return const_cast<Sizes&>(std::as_const(*this).sizes_at(i)); }
+    Known known(long i) const { return {{count_[i], mean_[i], square_[i]}, sizes_at(i)}; }
+    void write(long i, const Feature& feature) {
+        count_[i] = feature.count;
+        mean_[i] = feature.mean;
+        square_[i] = feature.square;
+    }
+    Units units_at(long i) const {
+        Units units{};
+        if (units_.size() > 0) std::memcpy(&units, units_ + i * in_units, sizeof units);
+        return units;
+    }
+    void write(long i, const Units& units) {
+        if (units_.size() == 0) expect_units();
+        std::memcpy(units_ + i * in_units, &units, sizeof units);
+    }
+
+    /// What is known of a feature with one more entry, and what scales that.
+    struct Next {
+        Known known;
+        Feature scale;
+        std::optional<Units> units;
     };
 
     static double within_squares(double x) { return std::min(std::max(x, -largest), largest); }
@@ -172,12 +305,43 @@ class Scaler {
                (count_[i] == 0 || !std::isnan(early_[i * kept + long(count_[i]) - 1]));
     }
 
-    /// The statistics of feature i with one more entry.
-    Feature with(long i, double x) const {
+    [[gnu::noinline]] Next with(long i, double x) const {
+        const Known now = known(i);
+        Next next{now, now.feature, std::nullopt};
+        if (std::isnan(x)) return next;
+        x = within_squares(x);
+        if (are_kept(i)) {
+            next.scale = judged_together(early_ + i * kept, long(now.feature.count), x);
+            next.known.feature = next.scale;
+            next.known.sizes.add(x);
+            return next;
+        }
+        next.known.feature = with_usual(i, x);
+        next.units = units_at(i);
+        next.units->note(x, now, next.known);
+        const bool is_strange = next.units->is_shown();
+        next.scale = is_strange ? next.units->strange.feature : next.known.feature;
+        return next;
+    }
+    [[gnu::noinline]] void learn_unusual(long i, double x, double* z) {
+        const Next next = with(i, x);
+        put(i, scaled(i, x, next.scale), z);
+        if (next.known.feature.count > count_[i] && are_kept(i))
+            early_[i * kept + long(count_[i])] = within_squares(x);
+        write(i, next.known.feature);
+        sizes_at(i) = next.known.sizes;
+        if (next.units) write(i, *next.units);
+    }
+
+    /// Whether x is there, is not one of the first few, and neither is nor was the unit in
+    /// question.
+    bool is_usual(long i, double x) const {
+        return !std::isnan(x) && !are_kept(i) && !sizes_at(i).is_foreign(x) &&
+               (units_.size() == 0 || units_[(i + 1) * in_units - 2] == 0);
+    }
+    /// The statistics with such an entry.
+    Feature with_usual(long i, double x) const {
         Feature feature{count_[i], mean_[i], square_[i]};
-        if (std::isnan(x)) return feature;
-        if (are_kept(i))
-            return judged_together(early_ + i * kept, long(feature.count), within_squares(x));
         if (feature.square > 0)
             feature.add_within(within_squares(x), feature.mean, reach * feature.sd());
         else
@@ -217,6 +381,9 @@ class Scaler {
             for (long v = 0; v < views; ++v) z[v * width] = 1.0;
     }
 
+    double scaled(long i, double x) const {
+        return scaled(i, x, is_usual(i, x) ? with_usual(i, x) : with(i, x).scale);
+    }
     double scaled(long i, double x, const Feature& feature) const {
         const bool missing = std::isnan(x), held = holds();
         if (!standardize_) return missing ? feature.mean : x;
@@ -237,8 +404,9 @@ class Scaler {
     }
 
     bool intercept_, standardize_;
-    Buffer count_, mean_, square_, early_;
-    Buffer held_;  // mean and deviation that were held, and whether they still are; or nothing
+    Buffer count_, mean_, square_, sizes_, early_;
+    Buffer units_;  // of each feature; nothing as long as no entry was foreign
+    Buffer held_;   // mean and deviation that were held, and whether they still are; or nothing
 };
 
 }  // namespace MIXABLE_ISA

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +18,9 @@ from mixable.forecasters.sparse import SparseGAF
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+NEAR = 1e-6  # how far from 1 probabilities may sum to
 
 
 class Experts(Mergeable):
@@ -60,7 +66,57 @@ class Experts(Mergeable):
         self.experts = grown
 
     def _forecasts(self, x: Array) -> Array:
-        return np.array([expert.predict(x) for expert in self.experts])
+        """What each expert says of an input, or of each row of a table (first axis: experts)."""
+        return self._checked([expert.predict(x) for expert in self.experts], x.shape[:-1])
+
+    def _checked(self, said: Sequence[Any], shape: tuple[int, ...]) -> Array:
+        """Refuse forecasts that are none, of so many inputs: such an expert would win unjustly."""
+        K = self.n_classes
+        shape = shape if K is None else (*shape, K)
+        each = [np.asarray(one, dtype=np.float64) for one in said]
+        for place, one in enumerate(each):
+            if one.shape != shape:
+                raise ValueError(
+                    f"{self._called(place)} must forecast an array of shape {shape}, got "
+                    f"{said[place]!r:.200}"
+                )
+        out = np.stack(each)
+        if K is None:
+            bad = ~np.isfinite(out)
+        else:
+            bad = ~((out >= 0).all(axis=-1) & (np.abs(out.sum(axis=-1) - 1) <= NEAR))
+        if bad.any():
+            place = int(np.argwhere(bad)[0][0])
+            wrong = out[tuple(np.argwhere(bad)[0])]
+            wanted = "a finite number" if K is None else "probabilities that sum to 1"
+            raise ValueError(
+                f"{self._called(place)} must forecast {wanted}, got {wrong.tolist()!r:.200}"
+            )
+        return out
+
+    def _called(self, place: int) -> str:
+        return f"expert {place} ({type(self.experts[place]).__name__})"
+
+    def _check_weighing(self, weight: Any, verb: str = "learn") -> None:
+        """Refuse weights other than 1 if an expert does not know of weights."""
+        if weight is None or np.all(np.asarray(weight) == 1):
+            return
+        for place, expert in enumerate(self.experts):
+            if not with_weight(expert, verb, weight):
+                raise TypeError(
+                    f"{self._called(place)} cannot learn examples of other weights than 1: its "
+                    f"{verb} has no argument weight"
+                )
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Let experts learn. If one of them fails, all are as they were."""
+        before = [snapshot(expert) for expert in self.experts]
+        try:
+            yield
+        except BaseException:
+            self.experts = [again() for again in before]
+            raise
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
@@ -73,6 +129,26 @@ def _before_growth(expert: Any) -> Any:
     shallow = object.__new__(type(expert))
     vars(shallow).update(vars(expert))
     return shallow
+
+
+@cache
+def _takes_weight(kind: type, verb: str) -> bool:
+    """Whether `learn` or `run` of a class has a third argument, the weight."""
+    try:
+        parameters = inspect.signature(getattr(kind, verb)).parameters.values()
+    except (AttributeError, TypeError, ValueError):  # compiled, or not of the class
+        return True
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kinds = [each.kind for each in parameters]
+    own_and_two = 3
+    has_more = len([kind for kind in kinds if kind in places]) > own_and_two
+    return has_more or inspect.Parameter.VAR_POSITIONAL in kinds
+
+
+def with_weight(expert: Any, verb: str, weight: Any) -> tuple[Any, ...]:
+    """What `learn` or `run` gets after input and outcome: the weight, if it takes one."""
+    kind: type = type(expert)
+    return (weight,) if _takes_weight(kind, verb) else ()
 
 
 def snapshot(expert: Any) -> Callable[[], Any]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array
-from mixable.experts import Experts, saved_experts
+from mixable.experts import Experts, saved_experts, with_weight
 
 
 class Mixture(Experts):
@@ -30,7 +30,8 @@ class Mixture(Experts):
 
     The experts learn as they would by themselves. They belong to the mixture from now on: don't
     teach them apart from it. (Should an expert refuse an example on grounds of its own, say a
-    weight of 1e300, those before it have learned it.)
+    weight of 1e300, those before it have learned it; not in `run`.) An expert whose forecast is not
+    a distribution, or no number, is refused by name, before anyone has learned the example.
 
     Parameters
     ----------
@@ -127,16 +128,17 @@ class Mixture(Experts):
         """Learn one example: input x (n_features,), outcome y, its loss multiplied by `weight`."""
         row, outcome = _validate.row(x, self.n_features), self._outcome(y)
         weight = _validate.weight(weight)
+        self._check_weighing(weight)
         forecasts = self._forecasts(row)
         for expert in self.experts:
-            expert.learn(row, outcome, weight)
+            expert.learn(row, outcome, *with_weight(expert, "learn", weight))
         self._reweigh(forecasts, outcome, weight)
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
         """Forecasts of each row of X (n, n_features), made before its outcome in y is learned.
 
-        The same as a loop of `predict` and `learn`, faster. The mixture's arguments are checked
-        first; each expert goes through the whole stream by itself, since none depends on another.
+        The same as a loop of `predict` and `learn`, faster: each expert goes through the whole
+        stream by itself, since none depends on another. If one of them fails, nothing was learned.
         """
         table = _validate.table(X, self.n_features)
         weights = _validate.weights(weight, len(table))
@@ -145,9 +147,26 @@ class Mixture(Experts):
             longest = table[(table * table).sum(axis=1).argmax()]
         # An input that is too large for one of them is refused before any has learned.
         self._forecasts(longest)
-        if not all(hasattr(expert, "run") for expert in self.experts):
-            return self._loop(table, outcomes, weights)
-        each = np.array([expert.run(table, outcomes, weights) for expert in self.experts])
+        runs = all(hasattr(expert, "run") for expert in self.experts)
+        self._check_weighing(weights, "run" if runs else "learn")
+        own = self._log_weights, self._steps, self._history and list(self._history)
+        try:
+            with self._all_or_nothing():
+                return (
+                    self._run(table, outcomes, weights)
+                    if runs
+                    else self._loop(table, outcomes, weights)
+                )
+        except BaseException:
+            self._log_weights, self._steps, self._history = own
+            raise
+
+    def _run(self, table: Array, outcomes: Any, weights: Array | None) -> Array:
+        said = [
+            expert.run(table, outcomes, *with_weight(expert, "run", weights))
+            for expert in self.experts
+        ]
+        each = self._checked(said, table.shape[:1])
         out = np.empty(each.shape[1:])
         for t in range(len(table)):
             out[t] = self._mix(each[:, t])

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
 from mixable._types import Array
-from mixable.experts import Experts, saved_experts, snapshot
+from mixable.experts import Experts, saved_experts, with_weight
 
 MOST_EXPERTS = 64
 DRIFT = 1e-4  # of the pool that forgets
@@ -34,7 +34,8 @@ class Pool(Experts):
     experts. Each pool is read as it is and hedged.
 
     The experts learn as they would by themselves. They belong to the pool from now on: don't teach
-    them apart from it.
+    them apart from it. An expert whose forecast is not a distribution is refused by name, before
+    anyone has learned the example.
 
     Parameters
     ----------
@@ -157,6 +158,7 @@ class Pool(Experts):
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
         row = _validate.row(x, self._row_length)
         label, weight = _validate.label(y, self._core_classes), _validate.weight(weight)
+        self._check_weighing(weight)
         last = self._last
         known = last is not None and last[2] == self.steps and np.array_equal(last[0], row)
         self._learn(row, last[1] if last and known else self._said(row), label, weight)
@@ -173,25 +175,35 @@ class Pool(Experts):
         with np.errstate(over="ignore"):
             longest = table[np.einsum("ij,ij->i", table, table).argmax()]
         self._said(longest)  # refuses what is too large
-        if len(table) <= FEW or not all(hasattr(expert, "run") for expert in self.experts):
-            out = np.empty((len(table), self._core_classes))
-            for t, row in enumerate(table):
-                said = self._said(row)
-                out[t] = self._core.predict(said)
-                self._learn(row, said, int(labels[t]), 1.0 if weights is None else weights[t])
-            return out
+        runs = len(table) > FEW and all(hasattr(expert, "run") for expert in self.experts)
+        self._check_weighing(weights, "run" if runs else "learn")
         self._last = None
-        before = [snapshot(expert) for expert in self.experts]
-        try:
+        if not runs:
+            return self._loop(table, labels, weights)
+        with self._all_or_nothing():
             each = [
-                expert.run(np.ascontiguousarray(table[:, part]), labels, weights)
+                expert.run(
+                    np.ascontiguousarray(table[:, part]),
+                    labels,
+                    *with_weight(expert, "run", weights),
+                )
                 for expert, part in zip(self.experts, self._parts, strict=True)
             ]
-            said = np.ascontiguousarray(np.stack(each, axis=1).reshape(len(table), -1))
-            return self._core.run(said, labels, weights)
+            return self._core.run(self._together(each, table.shape[:1]), labels, weights)
+
+    def _loop(self, table: Array, labels: Any, weights: Array | None) -> Array:
+        out, known = np.empty((len(table), self._core_classes)), self._core.state()
+        try:
+            with self._all_or_nothing():
+                for t, row in enumerate(table):
+                    said = self._said(row)
+                    out[t] = self._core.predict(said)
+                    own = 1.0 if weights is None else float(weights[t])
+                    self._learn(row, said, int(labels[t]), own)
         except BaseException:
-            self.experts = [again() for again in before]
+            self._core.restore(known)
             raise
+        return out
 
     @property
     def _core_classes(self) -> int:
@@ -203,7 +215,12 @@ class Pool(Experts):
             expert.predict(np.ascontiguousarray(x[..., part]))
             for expert, part in zip(self.experts, self._parts, strict=True)
         ]
-        return np.ascontiguousarray(np.stack(each, axis=-2).reshape(*x.shape[:-1], -1))
+        return self._together(each, x.shape[:-1])
+
+    def _together(self, each: list[Any], shape: tuple[int, ...]) -> Array:
+        """Their forecasts side by side (N K), once they are known to be distributions."""
+        said = np.moveaxis(self._checked(each, shape), 0, -2)
+        return np.ascontiguousarray(said.reshape(*shape, -1))
 
     def _learn(self, row: Array, said: Array, label: int, weight: float) -> None:
         """Let all learn an example. Once the first has, Ctrl-C waits for the others."""
@@ -212,7 +229,8 @@ class Pool(Experts):
             while True:
                 steps = expert.steps
                 try:
-                    expert.learn(np.ascontiguousarray(row[part]), label, weight)
+                    more = with_weight(expert, "learn", weight)
+                    expert.learn(np.ascontiguousarray(row[part]), label, *more)
                     break
                 except KeyboardInterrupt as interrupt:
                     interrupted = interrupt

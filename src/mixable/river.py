@@ -90,10 +90,10 @@ class _Estimator(NamedLearner):
 class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     """Probabilities you can bet on, one dictionary at a time; nothing to tune.
 
-    A pool of linear and curved forecasters (`mixable.Pool`). If lam, beta, alpha or drift is given
-    it is linear, and mixes over the others (`mixable.AutoGAF`). Features are scaled as they come,
-    so that no `preprocessing.StandardScaler` is needed. A missing feature counts as its running
-    mean; new features and new classes are added.
+    A pool of linear and curved forecasters (`mixable.Pool`). The linear one mixes over those of
+    lam, beta, alpha and drift that are not given (`mixable.AutoGAF`). Features are scaled as they
+    come, so that no `preprocessing.StandardScaler` is needed. A missing feature counts as its
+    running mean; new features and new classes are added.
 
     Parameters
     ----------

@@ -40,7 +40,9 @@ def test_declared_columns_are_records_though_all_are_numbers():
 
 def test_sparse_rows_are_for_mixtures():
     assert GAFClassifier().__sklearn_tags__().input_tags.sparse
-    given = GAFClassifier(lam=1.0, beta=1.0, alpha=1.0, drift=0.0)
+    given = {"lam": 1.0, "beta": 1.0, "alpha": 1.0, "drift": 0.0}
+    assert GAFClassifier(**given).__sklearn_tags__().input_tags.sparse
+    given = GAFClassifier(kernel=None, **given)
     assert not given.__sklearn_tags__().input_tags.sparse
     assert not GAFClassifier(kernel="rbf").__sklearn_tags__().input_tags.sparse
     assert GAFRegressor().__sklearn_tags__().input_tags.sparse

@@ -138,14 +138,3 @@ def test_labels_and_weights_of_a_sorted_table_go_with_their_rows():
     in_turn = GAFClassifier(kernel=None)
     in_turn.partial_fit(rows, labels, classes=range(3), sample_weight=own)
     assert np.array_equal(model.predict_proba(X), in_turn.predict_proba(X))
-
-
-def test_other_tables_are_fitted_in_turn():
-    X, y = logistic_stream(240, 3, 2)
-    for rows in (slice(None), np.argsort(y, kind="stable")[:19], np.flatnonzero(y == 1)):
-        part, labels = X[rows], y[rows].copy()
-        labels[-1] = 1 - labels[-1] if len(set(labels)) == 1 else labels[-1]
-        labels[0] = labels[-1]  # no longer sorted, unless there are few rows
-        model = GAFClassifier(kernel=None).fit(part, labels)
-        in_turn = GAFClassifier(kernel=None).partial_fit(part, labels, classes=np.unique(labels))
-        assert np.array_equal(model.predict_proba(X), in_turn.predict_proba(X))

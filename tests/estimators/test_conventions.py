@@ -115,8 +115,9 @@ def test_other_forecasters_behind_the_same_facade(kind, iris):
 
 def test_parameters_that_are_given_are_fixed(iris):
     X, y = iris
-    experts = GAFClassifier(lam=0.5, alpha=4.0).fit(X, y).forecaster_.experts
+    experts = GAFClassifier(kernel=None, lam=0.5, alpha=4.0).fit(X, y).forecaster_.experts
     assert {(e.lam, e.alpha) for e in experts if e.kind == "GAF"} == {(0.5, 4.0)}
     assert len({(e.beta, e.drift) for e in experts if e.kind == "GAF"}) > 3
-    single = GAFClassifier(lam=0.5, beta=1.0, alpha=np.inf, drift=0.0).fit(X, y).forecaster_
+    fixed = {"lam": 0.5, "beta": 1.0, "alpha": np.inf, "drift": 0.0}
+    single = GAFClassifier(kernel=None, **fixed).fit(X, y).forecaster_
     assert repr(single).startswith("GAF(n_features=5, n_classes=3, lam=0.5, beta=1.0, alpha=inf")

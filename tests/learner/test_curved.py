@@ -2,20 +2,36 @@
 
 import copy
 
+import numpy as np
 import pytest
 
+import mixable as mx
 from mixable.learner import CurvedDesign, CurvedRidge, Design, design_of_numbers
 
 FREE = {"lam": None, "drift": None}
 FEATURES = (20, None, "fourier")
 
 
-def test_auto_is_curved_and_what_is_given_makes_it_linear():
+def test_auto_is_curved_unless_the_effort_is_low():
     assert type(design_of_numbers(FREE, kernel="auto", features=FEATURES)) is CurvedDesign
-    for fixed, options in (({"lam": 1.0, "drift": None}, {}), (FREE, {"effort": "low"})):
-        design = design_of_numbers(fixed, kernel="auto", features=FEATURES, **options)
-        assert type(design) is Design
-        assert design.is_linear
+    design = design_of_numbers(FREE, kernel="auto", features=FEATURES, effort="low")
+    assert type(design) is Design
+    assert design.is_linear
+
+
+@pytest.mark.parametrize("fixed", [{"lam": 1.0}, {"drift": 1e-3}, {"lam": 1.0, "drift": 0.0}])
+def test_parameters_are_those_of_the_linear_part(fixed):
+    design = design_of_numbers({**FREE, **fixed}, kernel="auto", features=FEATURES)
+    assert type(design) is CurvedDesign
+    for at, name in enumerate(FREE):
+        settings = {row[at] for row in design.linear.parameters["grid"]}
+        assert name not in fixed or settings == {fixed[name]}
+    assert design.curved.is_like(design_of_numbers(FREE, kernel="auto", features=FEATURES).curved)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    y = np.sin(3 * X[:, 0]) + 0.05 * rng.normal(size=500)
+    said = mx.GAFRegressor(n_components=40, **fixed).prequential(X, y)
+    assert np.mean((said - y)[300:] ** 2) < 0.5 * y.var()
 
 
 def test_a_forecaster_fits_its_own_design_only():

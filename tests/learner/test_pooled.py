@@ -28,13 +28,45 @@ def test_what_is_asked_for_is_not_pooled():
     assert isinstance(design(), PooledDesign)
     assert isinstance(design(effort="high"), PooledDesign)
     for other in (
-        design({**NOTHING, "lam": 0.1}),
-        design(structure="blocks"),
         design(effort="low"),
         design_of_classes(mx.ONS, NOTHING, kernel="auto", features=FEATURES),
     ):
         assert not isinstance(other, PooledDesign)
         assert other.is_linear
+
+
+@pytest.mark.parametrize(
+    ("fixed", "structure"),
+    [
+        ({"lam": 0.1}, None),
+        ({"drift": 0.0}, None),
+        ({"alpha": 4.0, "beta": 0.5}, "blocks"),
+        ({"lam": 0.1, "beta": 1.0, "alpha": 4.0, "drift": 1e-3}, None),
+        ({}, "diagonal"),
+    ],
+)
+def test_parameters_are_those_of_the_linear_part_beside_the_others(fixed, structure):
+    plain, made = design(), design({**NOTHING, **fixed}, structure=structure)
+    assert made.names == plain.names
+    linear = made.parts[0]
+    for at, name in enumerate(("lam", "beta", "drift")):
+        if name in fixed:
+            assert {setting[at] for setting in linear.parameters["grid"]} == {fixed[name]}
+    if "alpha" in fixed:
+        assert linear.parameters["alphas"] == (fixed["alpha"],)
+    assert linear.parameters.get("structure") == structure
+    assert PooledDesign(made.parts[1:]).is_like(PooledDesign(plain.parts[1:]))
+    made.forecaster(3, 2)
+
+
+@pytest.mark.parametrize("given", [{"lam": 0.1}, {"drift": 0.0}, {"structure": "blocks"}])
+def test_what_is_curved_is_learned_whatever_is_given(given):
+    """A checkerboard, of which a plane knows nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(400, 2))
+    y = (np.floor(X).sum(axis=1) % 2).astype(int)
+    p = mx.GAFClassifier(n_components=40, **given).prequential(X, y, classes=[0, 1])
+    assert -np.log(p[np.arange(400), y])[250:].mean() < 0.55
 
 
 @pytest.mark.parametrize(
@@ -102,10 +134,10 @@ def test_records_need_experts_that_can_stand_in_a_pool():
     assert pooled.is_like(design_of_records(design()))
     for other in (
         design_of_classes(mx.ONS, NOTHING),
-        design_of_classes(None, dict.fromkeys(NOTHING, 1.0)),
+        design_of_classes(None, dict.fromkeys(NOTHING, 1.0), kernel=None),
         design_of_classes(None, NOTHING, kernel="rbf"),
     ):
-        with pytest.raises(TypeError, match="need kernel='auto' or None"):
+        with pytest.raises(TypeError, match="need kernel='auto', or"):
             design_of_records(other)
 
 

@@ -82,3 +82,31 @@ def test_models_that_scale_alike_need_no_change():
     merged, changes = inputs.combine(None, [own.state()], None, own)
     assert changes == [None]
     np.testing.assert_allclose(merged["mean"], own.state()["mean"], rtol=1e-13)
+
+
+def test_a_shard_whose_unit_has_changed_since_the_base_says_which_unit():
+    """Statistics of two units cannot be added up; rows look the same in each."""
+    base, one, other = (scaled(X[:100]) for _ in range(3))
+    one.commit(one.stage(X[100:200])[1], 100)
+    changed = X[200:280] * [1e6, 1.0, 1.0, 1.0]
+    other.commit(other.stage(changed)[1], 80)
+    states = [each.state() for each in (one, other)]
+    for order in (states, states[::-1]):
+        merged, changes = inputs.combine(base.state(), order, base.state(), base)
+        for name in ("count", "mean", "square"):
+            assert merged[name][0, 0] == states[1][name][0, 0]
+        assert merged["count"][0, 1:].tolist() == [280.0] * 3
+        for change in changes:
+            assert (change[1, :2] == [0.0, 1.0]).all()
+        after = scaled([])
+        after.restore(merged)
+
+
+def test_features_in_another_order_keep_their_sizes_and_units():
+    own, order = scaled(X[:100]), np.array([2, 0, 3, 1])
+    own.commit(own.stage(X[100:140] * [1e6, 1.0, 1e-4, 1.0])[1], 40)
+    turned = scaled([])
+    turned.restore(inputs.reordered(own.state(), order))
+    rows = np.ascontiguousarray(X[200:240])
+    Z, (W, _) = own.stage(rows)[0], turned.stage(np.ascontiguousarray(rows[:, order]))
+    np.testing.assert_array_equal(W[:, 1:], Z[:, 1:][:, order])

@@ -26,8 +26,10 @@ class AnyRows(StreamEstimator):
     def _is_mixed(self) -> bool:
         """Whether enough parameters are left to be mixed over, as records need."""
         given = [getattr(self, name) for name in ("lam", "beta", "alpha", "drift")]
-        # Where everything is given there is one posterior, on numbers.
-        return getattr(self, "forecaster", None) is None and any(each is None for each in given)
+        is_pooled = isinstance(self.kernel, str) and self.kernel == "auto" and self.effort != "low"
+        # Where everything is given and nothing else pooled there is one posterior, on numbers.
+        is_free = is_pooled or any(each is None for each in given)
+        return getattr(self, "forecaster", None) is None and is_free
 
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them: an array, a frame of records, or sparse rows."""

@@ -11,7 +11,8 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, estimator_html_repr, shuffle
+from sklearn.utils import check_array, check_random_state, estimator_html_repr
+from sklearn.utils import shuffle as shuffled
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mixable import _validate
@@ -21,10 +22,12 @@ from mixable._types import Array
 from mixable.estimators import advice, html, progress, tables
 from mixable.learner import Design, Learner, takes_features
 from mixable.learner.coefficients import kernel_widths
+from mixable.learner.parts import InOrder
+from mixable.learner.record_inputs import RecordInputs
 from mixable.learner.saved import with_defaults
 
 NAN = "allow-nan"  # what is missing; infinite numbers are refused
-FEW = 20  # rows of a table that may be sorted by chance
+FEW = 20  # rows of a table with times that may be sorted by chance
 
 
 class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -38,6 +41,8 @@ class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  #
     gamma: float | None
     method: str
     effort: str
+    shuffle: bool
+    random_state: Any
     verbose: int
     n_features_in_: int
     learner_: Learner
@@ -139,17 +144,31 @@ class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  #
                 self._forget()
             raise
 
+    def _begin_fit(self) -> None:
+        """Forget everything; refuse orders that there are not."""
+        self._forget()
+        _validate.flag(self.shuffle, "shuffle")
+        check_random_state(self.random_state)
+
     def _fit_rows(
         self, X: Any, examples: tuple[Any, NDArray[Any], Array | None], *, is_sorted: bool
     ) -> None:
-        """Learn a whole table in turn; if it is sorted by its outcomes, in a fixed random order.
+        """Learn a whole table, in random order if that is wanted.
 
-        X is what the rows of the examples were made from.
+        X is what the rows of the examples were made from. A table with a column of times keeps its
+        order, since the time from row to row is part of it; not if it `is_sorted` by outcomes.
         """
         rows, outcomes, weight = examples
-        if is_sorted and len(outcomes) >= FEW:
-            X, order = shuffle(X, np.arange(len(outcomes)), random_state=0)
-            rows, outcomes = self._checked_rows(X), outcomes[order]
+        inputs, n = self.learner_.inputs, len(outcomes)
+        has_times = isinstance(inputs, RecordInputs) and "time" in inputs.encoder.kinds.values()
+        if self.shuffle and (not has_times or (is_sorted and n >= FEW)):
+            if isinstance(rows, np.ndarray):
+                order = shuffled(np.arange(n), random_state=self.random_state)
+                rows = InOrder(rows, order)
+            else:
+                X, order = shuffled(X, np.arange(n), random_state=self.random_state)
+                rows = self._checked_rows(X)
+            outcomes = outcomes[order]
             weight = None if weight is None else weight[order]
         values = outcomes.tolist() if self.learner_.has_labels else outcomes
         self._teach(Learner.learn, (rows, values, weight), whole=True)

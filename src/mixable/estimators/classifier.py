@@ -38,9 +38,10 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
     Parameters
     ----------
     lam, beta, alpha, drift
-        As in `mixable.GAF`; with all four given it is GAF, else the mixture over the rest.
+        Of the linear part, as in `mixable.GAF`: it mixes over the rest. With kernel=None and all
+        four given it is GAF.
     structure
-        What posteriors keep, as in `mixable.GAF`. None chooses by size; see docs/no-tuning.md.
+        What its posteriors keep, as in `mixable.GAF`. None chooses by size; see docs/no-tuning.md.
     effort
         How much time a forecast may take: "low" is one posterior with a shared block, "high" is the
         whole mixture with full posteriors, all awake; see docs/performance.md.
@@ -59,9 +60,9 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         up to four. Forecasts do not depend on it.
     kernel
         "auto" pools a linear forecaster with curved ones (three with kernel features, one with
-        bins, one with leaves of random trees), unless a parameter above is given or the effort is
-        low: then, and with None, it is linear. "rbf" mixes linear posteriors and posteriors with
-        features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs.
+        bins, one with leaves of random trees), unless the effort is low or there is another
+        `forecaster`: then, and with None, it is linear. "rbf" mixes linear posteriors and
+        posteriors with features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs.
     n_components
         Number of kernel features. The cost grows as its square; see docs/guides/kernels.md.
     gamma
@@ -79,6 +80,12 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         whole table. `partial_fit` and `prequential` count the examples so far, the present one
         included: no weight depends on a later label. Probabilities are then those of classes that
         come as often as their weights say, no longer those of the stream.
+    shuffle
+        Whether `fit` learns the rows in a random order; so it does not matter how a table is
+        sorted. A frame with a column of times keeps its order. `partial_fit` and `prequential`
+        always do.
+    random_state
+        Of that order: the same for each fit if it is a number, as everywhere in scikit-learn.
     verbose
         1 shows the progress of tables of more than one row, on standard error, and what the columns
         of a frame are taken for; 0 shows nothing.
@@ -131,6 +138,8 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         method: str = "fourier",
         columns: Columns | None = None,
         class_weight: ClassWeight = None,
+        shuffle: bool = True,
+        random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
         self.lam = lam
@@ -149,12 +158,14 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         self.method = method
         self.columns = columns
         self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.random_state = random_state
         self.verbose = verbose
 
     @alone
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
-        """Forget everything, then learn the rows in turn; in random order if sorted by label."""
-        self._forget()
+        """Forget everything, then learn the rows, in a random order if `shuffle`."""
+        self._begin_fit()
         try:
             rows = self._checked_rows(X, reset=True)
             with advice.about_outcomes(y, len(rows)):

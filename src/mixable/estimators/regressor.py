@@ -37,18 +37,19 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
     Parameters
     ----------
     lam, drift
-        Regularisation and process noise, as in `mixable.AutoRidge`; for tables of numbers only.
+        Regularisation and process noise of the linear posteriors, as in `mixable.AutoRidge`; for
+        tables of numbers only.
     effort
         How much time a forecast may take: "low" is one posterior, "high" keeps all awake.
     kernel
-        "auto" mixes linear and curved posteriors; it is linear where `lam` or `drift` is given or
-        effort is "low". None is linear, with `coef_`. "rbf" is as in `GAFClassifier`.
+        "auto" mixes linear and curved posteriors; it is linear where effort is "low". None is
+        linear, with `coef_`. "rbf" is as in `GAFClassifier`.
     n_components
         Kernel features of each width, at most.
     columns
         What is declared of the columns of a frame: `mixable.records.Columns`. The kinds of the
         others are guessed.
-    standardize, fit_intercept, n_jobs, gamma, method, verbose
+    standardize, fit_intercept, n_jobs, gamma, method, shuffle, random_state, verbose
         As in `GAFClassifier`.
 
     Attributes
@@ -92,6 +93,8 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         gamma: float | None = None,
         method: str = "fourier",
         columns: Columns | None = None,
+        shuffle: bool = True,
+        random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
         self.lam = lam
@@ -105,12 +108,14 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         self.gamma = gamma
         self.method = method
         self.columns = columns
+        self.shuffle = shuffle
+        self.random_state = random_state
         self.verbose = verbose
 
     @alone
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
-        """Forget everything, then learn the rows in turn; in random order if sorted by target."""
-        self._forget()
+        """Forget everything, then learn the rows, in a random order if `shuffle`."""
+        self._begin_fit()
         examples = self._prepare(X, y, sample_weight, fit=True)
         steps = np.diff(examples[1])
         self._fit_rows(X, examples, is_sorted=bool((steps >= 0).all() or (steps <= 0).all()))

@@ -73,8 +73,8 @@ def design_of_numbers(
 ) -> Design:
     """The design of a regressor; of kernel="auto", a linear and a curved AutoRidge, mixed.
 
-    Where a parameter or a low effort is asked for, "auto" is linear. `features` are n_components,
-    gamma and method.
+    Parameters are those of the linear one. With a low effort there is no other. `features` are
+    n_components, gamma and method.
     """
     flags: dict[str, Any] = {"standardize": standardize, "intercept": intercept}
     options = {"effort": effort, "threads": threads, **flags}
@@ -84,7 +84,7 @@ def design_of_numbers(
     plan = KernelPlan.of("rbf", *features)
     assert plan is not None
     linear = Design.for_numbers(fixed, **options)
-    if effort == "low" or any(value is not None for value in fixed.values()):
+    if effort == "low":
         return linear
     widths, parameters = grids.curved_ridge()
     parameters.update(threads=threads, sleep=effort != "high")

@@ -46,11 +46,13 @@ class Design:
         kernel: KernelPlan | None = None,
         structure: str | None = None,
         effort: str = "auto",
+        pooled: bool = False,
     ) -> Design:
         """Mix over whatever is None of lam, beta, alpha, drift and the kernel's gamma.
 
         With nothing left to mix over, or another kind, take that forecaster; it sees one view, of
-        bandwidth 1 if gamma is None.
+        bandwidth 1 if gamma is None. The linear part of a pool (`pooled`) is a mixture all the
+        same, of as many views as others.
         """
         given: dict[str, Any] = {name: value for name, value in fixed.items() if value is not None}
         grids.check_effort(effort)
@@ -60,7 +62,7 @@ class Design:
             _check_kind(kind, given if structure is None else {**given, "structure": structure})
         everything = len(given) == len(fixed) and (kernel is None or kernel.gamma is not None)
         flags = {"standardize": standardize, "intercept": intercept}
-        if kind is not None or everything:
+        if kind is not None or (everything and not pooled):
             if structure is not None:
                 given["structure"] = structure
             return cls(kind or GAF, given, kernel=kernel, **flags)

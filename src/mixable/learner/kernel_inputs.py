@@ -189,7 +189,7 @@ class KernelInputs(Inputs):
         maps = self.plan.maps(self.n_features)
         for i, each in enumerate(maps):
             each.restore({name: _saved(rest.pop(f"map{i}.{name}"), name) for name in each.state()})
-        wanted = {*self.scaled.state(), "held"}
+        wanted = {*self.scaled.state(), "held", "units"}
         if not rest.keys() <= wanted:
             raise ValueError(f"kernel inputs have nothing called {sorted(rest.keys() - wanted)}")
         self.scaled.restore(rest)

@@ -22,7 +22,7 @@ from mixable.learner.design import Design
 from mixable.learner.inputs import Inputs, Pending, ScaledInputs, ScaledRows
 from mixable.learner.late import Followed, Kept, kept_row, with_kept
 from mixable.learner.outcomes import Labels, Outcomes, Targets
-from mixable.learner.parts import Advance, largest_row, parts_of, small
+from mixable.learner.parts import Advance, InOrder, largest_row, parts_of, small
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
 from mixable.records import Encoder, Rows
@@ -183,7 +183,9 @@ class Learner:
             parts = self.inputs.parts(X, weight)
         else:
             parts = parts_of(len(X), int(self.forecaster._row_length))
-            if len(parts) > 1 or advance is not None:
+            if isinstance(X, InOrder):  # a row that is refused has its place in the caller's table
+                self._refuse_too_large(X.rows)
+            elif len(parts) > 1 or advance is not None:
                 self._refuse_too_large(X)
         self._staged = None
         pieces = []

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixable._types import Array
 
@@ -32,6 +33,19 @@ def small(parts: Iterable[slice]) -> Iterator[slice]:
 
 def _cut(part: slice, most: int) -> list[slice]:
     return [slice(at, min(at + most, part.stop)) for at in range(part.start, part.stop, most)]
+
+
+class InOrder:
+    """The rows of a table in another order; they are copied part by part."""
+
+    def __init__(self, rows: Array, order: NDArray[np.int_]) -> None:
+        self.rows, self.order = rows, order
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, part: slice) -> Array:
+        return self.rows[self.order[part]]
 
 
 def largest_row(X: Array) -> int:

@@ -139,18 +139,18 @@ def design_of_classes(
 ) -> Design:
     """The design of a classifier of numbers; of kernel="auto", experts of several kinds, pooled.
 
-    Where a forecaster, a parameter, a structure or a low effort is asked for, "auto" is linear.
-    `features` are n_components, gamma and method.
+    Parameters and structure are those of its linear expert. Where a forecaster or a low effort is
+    asked for, "auto" is linear. `features` are n_components, gamma and method.
     """
     flags: dict[str, Any] = {"standardize": standardize, "intercept": intercept}
     options = {"structure": structure, "effort": effort, "threads": threads, **flags}
     if not (isinstance(kernel, str) and kernel == "auto"):
         plan = KernelPlan.of(kernel, *features)
         return Design.for_classes(kind, fixed, kernel=plan, **options)
-    linear = Design.for_classes(kind, fixed, **options)
-    given = [value for value in (kind, structure, *fixed.values()) if value is not None]
+    is_pooled = kind is None and effort != "low"
+    linear = Design.for_classes(kind, fixed, pooled=is_pooled, **options)
     curves = _curves(features, effort, flags)
-    if given or effort == "low":
+    if not is_pooled:
         return linear
     return PooledDesign([linear, *curves, grids.BINS, grids.LEAVES], standardize=standardize)
 
@@ -171,8 +171,8 @@ def design_of_records(design: Design, *, crosses: bool = False, numbers: bool = 
         dense = [design]
     else:
         raise TypeError(
-            "text, categories and sparse rows need kernel='auto' or None, without another "
-            "forecaster and without lam, beta, alpha and drift all given"
+            "text, categories and sparse rows need kernel='auto', or kernel=None without lam, "
+            "beta, alpha and drift all given; in both cases without another forecaster"
         )
     return PooledDesign([*sparse, *(dense if numbers else [])], standardize=design.standardize)
 

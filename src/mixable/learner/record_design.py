@@ -121,9 +121,8 @@ class RecordRidgeDesign(Design):
 
 def takes_records(design: Design) -> bool:
     """Whether there is such a design for records, from the design for numbers."""
-    if isinstance(design, CurvedDesign):
-        return True
-    return design.kind is AutoRidge and design.kernel is None and "scale" not in design.parameters
+    plain = design.linear if isinstance(design, CurvedDesign) else design
+    return plain.kind is AutoRidge and plain.kernel is None and "scale" not in plain.parameters
 
 
 def ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> RecordRidgeDesign:

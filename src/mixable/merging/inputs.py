@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable._types import Array
+from mixable._types import Array, Truths
 from mixable.learner.inputs import ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.shapes import ShapedInputs
 
 State = dict[str, Array]
 
-STATISTICS = {"count", "mean", "square", "early", "held"}
-"""What the state of a scaler has; the last where rows were seen by a scale that was held."""
+STATISTICS = {"count", "mean", "square", "sizes", "early", "held", "units"}
+"""What the state of a scaler has: "held" where rows were seen by a scale that was held, "units"
+where entries may have changed their unit. A merged model does not know of units before."""
 
 NEAR, STILL_NEAR = 0.25, 0.5
 """Means that differ by this many deviations, or deviations by this factor, are the same to a
@@ -46,14 +47,16 @@ def combine(
     intercept, standardize, _ = inputs._options
     if not standardize or held is not None:
         return merged, [None] * len(terms)
-    return merged, [_change(term, merged, intercept=intercept) for term in terms]
+    is_new = _has_new_unit(terms if onto is None else [*terms, onto], base)
+    return merged, [_change(term, merged, is_new, intercept=intercept) for term in terms]
 
 
 def reordered(state: State, order: NDArray[np.int_]) -> State:
     """The statistics of features in another order."""
     names = ("count", "mean", "square", "held")
     by_column = {name: state[name][:, order] for name in names if name in state}
-    return {**state, **by_column, "early": state["early"][order]}
+    by_row = [name for name in ("sizes", "early", "units") if name in state]
+    return {**state, **by_column, **{name: state[name][order] for name in by_row}}
 
 
 def tempered(state: State, weight: float) -> State:
@@ -88,8 +91,33 @@ def _statistics(onto: State | None, terms: list[State], base: State | None) -> S
     # Differences of equal numbers are 0, whatever rounding says.
     square[square <= 1e-14 * added[2]] = 0.0
     mean = np.where(count > 0, point + far, 0.0)
-    out = {"count": count, "mean": mean, "square": square}
+    none = np.zeros_like(terms[0]["sizes"])
+    before, begun = (none if state is None else state["sizes"] for state in (onto, base))
+    sizes = before + np.sum([term["sizes"] - begun for term in terms], axis=0)
+    n, total, squares = sizes.T
+    # After a change of unit they may be none that there can be.
+    possible = (n > 0) & (np.abs(total) <= 1000 * n) & (squares >= 0) & (squares <= 1e6 * n)
+    sizes = np.where(possible[:, None], sizes, 0.0)
+    out = {"count": count, "mean": mean, "square": square, "sizes": sizes}
+    known = terms if onto is None else [*terms, onto]
+    for i in np.flatnonzero(_has_new_unit(known, base)):
+        assert base is not None
+        new = [each for each in known if each["count"][0, i] < base["count"][0, i]]
+        longest = max(new, key=lambda each: float(each["count"][0, i]))
+        for name in ("count", "mean", "square"):
+            out[name][0, i] = longest[name][0, i]
+        sizes[i] = longest["sizes"][i]
     return {**out, "early": _early(terms, count[0], is_new=onto is None and base is None)}
+
+
+def _has_new_unit(terms: list[State], base: State | None) -> Truths:
+    """Whether the statistics of a feature have begun anew in one of the models, since the base.
+
+    Then the others know the feature in another unit: nothing can be added up. Rows are the same in
+    each unit.
+    """
+    counts = np.array([term["count"][0] for term in terms])
+    return np.asarray((counts < (0.0 if base is None else base["count"][0])).any(axis=0))
 
 
 def _early(terms: list[State], count: Array, *, is_new: bool) -> Array:
@@ -116,13 +144,14 @@ def _deviations(state: State) -> Array:
     return np.asarray(np.sqrt(state["square"] / np.maximum(state["count"], 1.0))[0])
 
 
-def _change(own: State, merged: State, *, intercept: bool) -> Array | None:
-    """The matrix that makes rows scaled by `own` those scaled by `merged`."""
+def _change(own: State, merged: State, is_new: Truths, *, intercept: bool) -> Array | None:
+    """The matrix that makes rows scaled by `own` those scaled by `merged`; not if the unit is."""
     mine, theirs = _deviations(own), _deviations(merged)
     varies, met = theirs > 0, own["count"][0] > 0
     scale = np.where(varies, mine, 1.0) / np.where(varies, theirs, 1.0)
     shift = (own["mean"][0] - merged["mean"][0]) / np.where(varies, theirs, 1.0)
     scale, shift = np.where(met, scale, 0.0), np.where(met & varies, shift, 0.0)
+    scale, shift = np.where(is_new, 1.0, scale), np.where(is_new, 0.0, shift)
     if (scale == 1).all() and (shift == 0).all():
         return None
     if not intercept:
