@@ -1,5 +1,6 @@
 """Integrators against brute-force integrals on fine grids, within the errors they state."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 from gaussians import brute_force, log_error, random_gaussian
@@ -13,9 +14,9 @@ from mixable.integrals import (
     Sobol,
     choose,
     expectation,
-    helmert,
-    softmax,
+    proved_error,
 )
+from mixable.integrals.integrators import EXACT
 
 
 @pytest.mark.parametrize("width", [0.01, 0.1, 1.0, 10.0])
@@ -30,17 +31,52 @@ def test_sobol_is_within_its_stated_error(K, width, m):
         assert log_error(p, brute_force(mean, covariance)) <= integrator.stated_error(width)
 
 
-@pytest.mark.parametrize("sd", [0.01, 0.5, 1.0, 3.0, 15.0, 60.0])
-def test_quadrature_is_exact(sd):
-    """Against the trapezoid rule with a step a hundred times finer."""
-    for mean in (-3.0, 0.0, 0.7, 12.0):
-        m, S = np.array([mean]), np.array([[sd**2 / 2]])
-        z = np.linspace(-9, 9, 200_001)
-        density = np.exp(-0.5 * z * z)
-        p = softmax(helmert(2) @ (m[:, None] + np.sqrt(S) * z)) @ density / density.sum()
-        np.testing.assert_allclose(
-            expectation(m, S, Quadrature().rungs(1, 0)), p, rtol=0, atol=1e-9
-        )
+def probability(mean, sd):
+    """E sigmoid(N(mean, sd^2)) to 18 digits: an integral piece by piece around its peak."""
+    top = min(sd, max(-mean / sd, 0.0))
+    at = [top + step for step in (-14, -3, 0, 3, 14)]
+    with mp.workdps(18):
+        return mp.quad(lambda z: mp.npdf(z) / (1 + mp.exp(-mean - sd * z)), at)
+
+
+def compiled(mean, sd):
+    """The forecast of a GAF whose logits differ by N(mean, sd^2)."""
+    f = GAF(1, 2, lam=1 / sd**2, mu=0.0)
+    state = f.__getstate__()
+    state["state"]["V"] = np.array([[mean / np.sqrt(2)]])
+    f.__setstate__(state)
+    return f.predict([1.0])
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.5, 0.99, 1.7, 3.0, 10.0])
+def test_quadrature_is_right_to_1e_10_of_each_probability(sd):
+    """However rare the class: 0.2.0 was off by 4e-5 of it at a mean of -30, deviation 3."""
+    ladder = Quadrature().rungs(1, 0)
+    for mean in (-30.0, -4.0, 0.0):
+        exact = probability(mean, sd)
+        p = expectation(np.array([mean / np.sqrt(2)]), np.array([[sd**2 / 2]]), ladder)
+        for found in (p, compiled(mean, sd), compiled(-mean, sd)[::-1]):
+            assert abs(found[0] / exact - 1) < EXACT
+            assert abs(found.sum() - 1) < 1e-12
+
+
+@pytest.mark.parametrize("sd", [23.0, 63.9])
+def test_quadrature_of_wide_posteriors(sd):
+    """Against a step three times as fine; here there are points that the core need not look at."""
+    ladder = Quadrature().rungs(1, 0)
+    x = (np.arange(-400 * sd, 400 * sd) + 0.5) / (4 * sd)
+    for mean in (0.0, -3 * sd, -10 * sd, -30 * sd):
+        logs = np.minimum(mean + sd * x, 0) - np.log1p(np.exp(-np.abs(mean + sd * x))) - x**2 / 2
+        exact = np.logaddexp.reduce(logs) - np.logaddexp.reduce(-(x**2) / 2)
+        p = expectation(np.array([mean / np.sqrt(2)]), np.array([[sd**2 / 2]]), ladder)
+        for found in (p, compiled(mean, sd), compiled(-mean, sd)[::-1]):
+            assert abs(np.log(found[0]) - exact) < 1e-9
+
+
+def test_beyond_a_deviation_of_64_nothing_is_proved_of_two_classes():
+    assert proved_error(None, 2, width=64.0**2 / 2) == EXACT
+    assert proved_error(None, 2, width=64.1**2 / 2) is None
+    assert not GAF(1, 2, lam=1e-4).certificate(bound=1.0).is_exact
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4])
