@@ -262,7 +262,7 @@ def test_bad_tails_and_robust_settings_are_refused(wrong, message):
 def test_the_loss_is_at_most_ln_2n_above_the_best_expert_and_ln_n_would_be_broken():
     """Two vectors of weights cost ln N each, and their judge ln 2."""
     X, y = stream(200)
-    noises = (0.01, 0.1, 1.0, 10.0, 100.0)
+    noises = (0.001, 0.01, 1.0, 100.0, 1000.0)
 
     def loss(noises):
         f = AutoRidge(

@@ -25,11 +25,11 @@ from mixable.forecasters.structure import in_mixture, refuse_if_too_large
 class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     """GAF with nothing to tune: a mixture over regularisation, curvature, hedge width and drift.
 
-    Log loss is mixable, so mixing N experts costs at most ln(2 N) nats in all (see Notes). The posteriors
-    of the grid run in one compiled loop, each read at several hedge widths. There are two vectors of
-    weights over the same experts. In one, a small share of the weight moves on at each step, so
-    that another expert may lead when the stream changes; the other follows Bayes' rule. A
-    judge mixes the two, by Bayes' rule again.
+    Log loss is mixable, so mixing N experts costs at most ln(2 N) nats in all (see Notes). The
+    posteriors of the grid run in one compiled loop, each read at several hedge widths. There are
+    two vectors of weights over the same experts. In one, a small share of the weight moves on at
+    each step, so that another expert may lead when the stream changes; the other follows Bayes'
+    rule. A judge mixes the two, by Bayes' rule again.
 
     Parameters
     ----------
