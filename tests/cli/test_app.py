@@ -38,7 +38,7 @@ def test_bound_prints_the_table():
     said = " ".join(done.stdout.split("Which forecaster each bound covers:")[1].split())
     for row in bounds.table1(10_000, 18, 4, 5.0):
         assert f"- {row.algorithm}: {row.covers}." in said
-    assert said.count("Certified() and its mu = 1/n add 2.1 nats, proved") == 3  # each set
+    assert said.count("Certified() and its mu = 1/n add 2.1 nats to ") == 3  # each set
     seven = mixable("bound", "--n", 10000, "--d", 18, "--classes", 7, "--radius", 5).stdout
     said = " ".join(seven.split("Which forecaster each bound covers:")[1].split())
     tight = bounds.gaf(10_000, 18, 7, 5.0, 1.0, "tight")
