@@ -49,7 +49,7 @@ def test_bound_prints_the_table():
     assert said.count("integrals.Envelope()") == 3  # with each set of constants
     two = mixable("bound", "--n", 100, "--d", 3, "--classes", 2, "--radius", 5, "--bound", 2).stdout
     assert "AIOLI" in two
-    assert two.count("by quadrature, exact to 1e-10") == 3
+    assert two.count("integrals.Quadrature() and its mu = 1/n add 2 nats to ") == 3
     assert "Sobol" not in two
     huge = mixable("bound", "--n", 10**13, "--d", 18, "--classes", 4, "--radius", 600)
     assert huge.returncode == 0
