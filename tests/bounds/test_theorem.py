@@ -203,3 +203,14 @@ def test_an_adversary_that_sees_the_forecast_needs_the_union_over_labels():
     printed = np.sqrt(K * np.log(1 / delta) / (mu * m))
     assert share(excess[:, 0] > printed) <= delta
     assert share(worst > printed) > 0.7
+
+
+@pytest.mark.parametrize("dim", [2, 6])
+def test_theorem_1_needs_all_of_its_least_lam(dim):
+    constants = Constants(alpha=0.5, beta=0.3, gamma=1.0, zeta=4.0)
+    least = max(4, dim) * 4.0 / 0.5
+    assert bounds.theorem1(10, dim, constants, radius=1.0, lam=least).lam == least
+    for part in (0.99, 0.1):
+        with pytest.raises(ValueError, match="Theorem 1 needs lam"):
+            bounds.theorem1(10, dim, constants, radius=1.0, lam=part * least)
+    assert bounds.theorem1(10, dim, constants, radius=1000.0).lam == pytest.approx(least)
