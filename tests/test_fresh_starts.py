@@ -90,7 +90,7 @@ def intervals(first, end):
 
 def test_a_segment_is_made_of_so_few_lives_that_the_bound_follows():
     """At most 2 (1 + log2 m) of them, none with a prior below the one that the bound has."""
-    n = 200
+    n = 130
     prior = math.log(2 * n * (n + 1) * (1 + math.log2(n)))
     most = {}
     for first in range(1, n):

@@ -227,7 +227,7 @@ def test_with_probabilities_bounded_below_points_of_the_order_n_squared_are_enou
         """How often, in 300 runs, n forecasts lose more than they may."""
         draws = rng.multinomial(int(m), np.full(K, p), size=(300, n)) / int(m)
         lost = -np.log(np.maximum(draws.min(axis=2), 1e-9) / p)
-        return (lost.sum(axis=1) > more).mean(), (lost.max(axis=1) > more / n).mean()
+        return share(lost.sum(axis=1) > more), share(lost.max(axis=1) > more / n)
 
     assert max(broken(m)) <= delta
     assert broken(m / 8)[1] > delta  # in a single step; the sum of all is smaller

@@ -1,11 +1,15 @@
 """Integrators against brute-force integrals on fine grids, within the errors they state."""
 
+import copy
+import secrets
+
 import mpmath as mp
 import numpy as np
 import pytest
 from gaussians import brute_force, log_error, random_gaussian
 
-from mixable import GAF
+import mixable as mx
+from mixable import GAF, AutoGAF, Foster, GenericGAF
 from mixable.integrals import (
     Ladder,
     MonteCarlo,
@@ -17,6 +21,7 @@ from mixable.integrals import (
     proved_error,
 )
 from mixable.integrals.integrators import EXACT
+from mixable.losses import Logistic
 
 
 @pytest.mark.parametrize("width", [0.01, 0.1, 1.0, 10.0])
@@ -123,6 +128,48 @@ def test_monte_carlo_points_of_one_seed_are_not_those_of_another_at_another_step
     ladders = [MonteCarlo(10).rungs(2, seed) for seed in range(6)]
     draws = [expectation(mean, covariance, ladder, t) for ladder in ladders for t in range(6)]
     assert len(np.unique(np.round(draws, 12), axis=0)) == 36
+
+
+def attacked(f, n, candidates=30):
+    """What f loses against exact expectations to one who believes that its seed is 0."""
+    rng = np.random.default_rng(0)
+    known = GAF(2, 2, lam=0.5, mu=0.0, integrator=f.integrator, seed=0)
+    exact, lost = GAF(2, 2, lam=0.5, mu=0.0), 0.0
+    for _ in range(n):
+        X = rng.normal(size=(candidates, 2))
+        worst = np.log(exact.predict(X) / known.predict(X))
+        row, label = np.unravel_index(worst.argmax(), worst.shape)
+        lost += float(np.log(exact.predict(X[row]) / f.predict(X[row]))[label])
+        for each in (known, exact, f):
+            each.learn(X[row], int(label))
+    return lost
+
+
+def test_who_knows_the_seed_can_make_it_lose_at_every_step(monkeypatch):
+    """Twenty points: one who does not know them gains nothing to speak of."""
+    monkeypatch.setattr(secrets, "randbits", lambda bits: 12345 + bits)
+    open_, secret = (
+        GAF(2, 2, lam=0.5, mu=0.0, integrator=MonteCarlo(20), seed=seed) for seed in (0, None)
+    )
+    assert attacked(open_, 40) > 5 * abs(attacked(secret, 40))
+
+
+def test_a_secret_seed_is_another_each_time_and_stays(tmp_path):
+    for make in (
+        lambda: GAF(2, 3, integrator="montecarlo", seed=None),
+        lambda: AutoGAF(2, 3, integrator="montecarlo", alphas=[1.0], seed=None),
+        lambda: Foster(2, 3, radius=2.0, seed=None),
+        lambda: GenericGAF(Logistic(3, "montecarlo", seed=None), 2),
+        lambda: GAF.from_theory(2, 3, radius=1.0, bound=2.0, integrator="montecarlo", seed=None),
+    ):
+        f, other = make(), make()
+        for model in (f, other):
+            model.run(np.eye(2)[[0, 1, 0]], [0, 1, 2])
+        mx.save(f, tmp_path / "f.safetensors")
+        p = f.predict([1.0, -1.0])
+        assert np.abs(p - other.predict([1.0, -1.0])).max() > 1e-9
+        for same in (copy.deepcopy(f), mx.load(tmp_path / "f.safetensors")):
+            assert np.array_equal(same.predict([1.0, -1.0]), p)
 
 
 def test_names_and_mistakes():

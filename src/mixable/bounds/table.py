@@ -67,10 +67,10 @@ def table1(n: int, n_features: int, n_classes: int, radius: float, bound: float 
             + _of_gaf(*arguments, exact).covers,
         ),
         *(
-            Row(name, made.regret, cost=rank + made.cost, remark=made.remark, covers=made.covers)
-            for name, made in (
-                ("GAF, tight constants", _of_gaf(*arguments, gaf(*arguments, "tight"))),
-                ("GAF, sharp bound", _of_gaf(*arguments, sharp(*arguments))),
+            row._replace(algorithm=f"GAF, {name}", cost=rank + row.cost)
+            for name, row in (
+                ("tight constants", _of_gaf(*arguments, gaf(*arguments, "tight"))),
+                ("sharp bound", _of_gaf(*arguments, sharp(*arguments))),
             )
         ),
         Row(
@@ -96,17 +96,11 @@ def table1(n: int, n_features: int, n_classes: int, radius: float, bound: float 
     return rows
 
 
-class _Made(NamedTuple):
-    """A GAF of theory: its own regret bound, what its expectations cost, and what it is."""
+def _of_gaf(n: int, d: int, K: int, radius: float, bound: float, exact: Bound) -> Row:
+    """The GAF of a bound for exact expectations: with those it has, what they add and cost.
 
-    regret: float
-    cost: float
-    remark: str
-    covers: str
-
-
-def _of_gaf(n: int, d: int, K: int, radius: float, bound: float, exact: Bound) -> _Made:
-    """The GAF of a bound for exact expectations: with those it has, what they add and cost."""
+    The cost is that of the expectations alone.
+    """
     width = math.sqrt(K - 1) * bound**2 / (2 * exact.lam)
     default = choose_proved(None, K)
     for integrator in (default, Envelope()):
@@ -122,19 +116,21 @@ def _of_gaf(n: int, d: int, K: int, radius: float, bound: float, exact: Bound) -
             more += envelope(n, d, K, exact.lam, beta, bound)
             cost, remark = float(n * K * (K + m)), "each class against the rest"
         given = "" if integrator == default else f", integrator={name}()"
-        return _Made(
+        return Row(
+            "GAF",
             exact + more,
-            cost,
-            remark,
-            f"GAF.from_theory(horizon=n, constants={exact.constants!r}{given}): lam = "
+            cost=cost,
+            remark=remark,
+            covers=f"GAF.from_theory(horizon=n, constants={exact.constants!r}{given}): lam = "
             f"{exact.lam:.3g}; integrals.{name}() and its mu = 1/n add {more:,.4g} nats to "
             f"{exact:,.4g}, proved",
         )
-    return _Made(
+    return Row(
+        "GAF",
         exact,
-        power((K, 2), (n, 4)),
-        "exact expectations",
-        f"GAF.from_theory(horizon=n, constants={exact.constants!r}): lam = {exact.lam:.3g}; with "
+        cost=power((K, 2), (n, 4)),
+        remark="exact expectations",
+        covers=f"GAF.from_theory(horizon=n, constants={exact.constants!r}): lam = {exact.lam:.3g}; with "
         "exact expectations only",
     )
 

@@ -146,7 +146,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         scale: float | None = None,
         mu: float = 1e-6,
         integrator: integrals.Integrator | str | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         surrogate: str | None = None,
     ) -> None:
         self._parameters = {
@@ -159,7 +159,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "structure": settings.as_given(structure),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "integrator": integrator,
-            "seed": _validate.count(seed, "seed", least=0),
+            "seed": _validate.seed(seed, "seed"),
             "surrogate": settings.checked_surrogate(surrogate),
         }
         check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")

@@ -54,7 +54,10 @@ class GAF(PosteriorForecaster):
         None is `Quadrature()` for two classes and `Sobol(128, most=16384)` for more;
         `MonteCarlo(m)` is the paper's. With structure it is `Pairwise()`.
     seed
-        Seeds the integrator's points.
+        Seeds the integrator's points. None draws a secret seed from the operating system, once:
+        what `MonteCarlo` proves against an adversary needs points that the adversary does not know.
+        The seed is saved with the model, so that forecasts stay a function of what was learned; who
+        can read `seed`, or the file, knows the points.
     surrogate
         What replaces a loss once it was learned. "tangent" is the paper's, at the next theta.
         "variational" takes gradient and curvature on average over the new Gaussian, so that this is
@@ -89,7 +92,7 @@ class GAF(PosteriorForecaster):
     mu = Parameter(_validate.real, least=0, most=0.5)
     drift = Parameter(_validate.real, least=0)
     integrator = Parameter["integrals.Integrator | str | None"]()
-    seed = Parameter(_validate.count, least=0)
+    seed = Parameter(_validate.seed)
     surrogate = Parameter(checked_surrogate)
 
     def __init__(
@@ -104,7 +107,7 @@ class GAF(PosteriorForecaster):
         drift: float = 0.0,
         structure: str = "full",
         integrator: integrals.Integrator | str | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         surrogate: str = "tangent",
     ) -> None:
         self._keep(locals())
@@ -146,7 +149,7 @@ class GAF(PosteriorForecaster):
         horizon: int | None = None,
         constants: str = "paper",
         integrator: integrals.Integrator | str | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> GAF:
         """Return the forecaster of Theorem 1.
 

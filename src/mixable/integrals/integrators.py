@@ -82,7 +82,8 @@ class MonteCarlo:
     """`m` plain random points, fresh at each step: Algorithm 1 of the paper to the letter.
 
     Their covariance is the one of its proof. The points are a function of the seed and of the
-    number of examples learned, so predicting twice gives the same bits.
+    number of examples learned, so predicting twice gives the same bits. Against an adversary the
+    seed must be secret: ``GAF(..., seed=None)``.
     """
 
     m: int = 100
