@@ -130,8 +130,8 @@ def _of_gaf(n: int, d: int, K: int, radius: float, bound: float, exact: Bound) -
         exact,
         cost=power((K, 2), (n, 4)),
         remark="exact expectations",
-        covers=f"GAF.from_theory(horizon=n, constants={exact.constants!r}): lam = {exact.lam:.3g}; with "
-        "exact expectations only",
+        covers=f"GAF.from_theory(horizon=n, constants={exact.constants!r}): lam = {exact.lam:.3g}; "
+        "with exact expectations only",
     )
 
 
