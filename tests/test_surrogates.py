@@ -87,10 +87,10 @@ def drawn(seed):
     return Problem(m, G, y, weight=weight, rungs=averages(K, 0)), G
 
 
-def learned(problem, G):
+def learned(problem, G, surrogate):
     """Mean and precision, in K - 1 coordinates, of a compiled forecaster after the example."""
     k, A = len(G), np.linalg.inv(G)
-    f = GAF(1, k + 1, lam=0.5 * np.linalg.eigvalsh(A)[0], surrogate="moments")
+    f = GAF(1, k + 1, lam=0.5 * np.linalg.eigvalsh(A)[0], surrogate=surrogate)
     state = f.__getstate__()
     state["state"].update(V=problem.m[:, None], A_inverse=G, A=(A + A.T) / 2)
     f.__setstate__(state)
@@ -109,7 +109,7 @@ def test_where_moments_give_up_both_do(limit):
         instead = variational(problem)
         is_other = np.abs(residual - instead[0]).max() > 1e-6
         assert bool(is_other) is can
-        mean, A = learned(problem, G)
+        mean, A = learned(problem, G, "moments")
         step = 0.5 * problem.weight * G @ problem.Q.T @ residual
         np.testing.assert_allclose(mean, problem.m - step, rtol=1e-5, atol=1e-6 * abs(step).max())
         more = np.linalg.inv(G) + 0.5 * problem.weight * C
@@ -200,6 +200,24 @@ def test_slopes_are_those_of_the_closed_form():
     rate = [(pairwise(m + e, L @ L.T) - pairwise(m - e, L @ L.T)) / 2e-6 for e in step * np.eye(4)]
     np.testing.assert_allclose(S, (np.array(rate) + np.array(rate).T) / 2, atol=1e-8)
     assert np.linalg.eigvalsh(S).min() > -1e-12
+
+
+@pytest.mark.parametrize("seed", [921, 1358, 1861])
+def test_rates_between_two_classes_are_never_positive(seed):
+    """The closed form's are, at these Gaussians: there they are 0, compiled and in NumPy."""
+    problem, G = drawn(seed)
+    problem.weight = 1e-3  # the Gaussian does not move, so that its own rates are taken
+    z, V, step = problem.Q @ problem.m, problem.N @ problem.N.T, 1e-5
+    rate = [(pairwise(z + e, V) - pairwise(z - e, V)) / 2e-5 for e in step * np.eye(len(z))]
+    raw = (np.array(rate) + np.array(rate).T) / 2 * (1 - np.eye(len(z)))
+    assert raw.max() > 1e-3
+    S = pairwise_with_slopes(z, V)[1]
+    off = S * (1 - np.eye(len(z)))
+    np.testing.assert_allclose(off, np.minimum(raw, 0), atol=1e-7)
+    np.testing.assert_allclose(S.sum(axis=1), 0, atol=1e-12)
+    _, A = learned(problem, G, "averaged")
+    more = (A - np.linalg.inv(G)) / (0.5 * problem.weight)
+    np.testing.assert_allclose(more, averaged(problem)[1], atol=1e-5)
 
 
 def test_averages_in_closed_form_are_near_those_over_points():
