@@ -86,9 +86,8 @@ class CompiledForecaster(Forecaster):
             raise ValueError("the state has no posterior")
         # The parameters are those of the subclass's own __init__.
         self.__init__(**parameters)  # type: ignore[misc]
-        if isinstance(self._core, FullCore):  # not in files of version 0.2.0 and before
-            for name in MET:
-                known.setdefault(name, 0.0 if known["steps"] == 0 else UNKNOWN)
+        for name in MET:  # not in files of version 0.2.0 and before; full posteriors have them
+            known.setdefault(name, 0.0 if known["steps"] == 0 else UNKNOWN)
         # Plain copies: joblib may have mapped the arrays into memory.
         for name, value in known.items():
             known[name] = np.array(value) if isinstance(value, np.ndarray) else value
