@@ -1,6 +1,7 @@
 // The points of an integrator, from Python.
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "core/expectation.hpp"
@@ -31,6 +32,9 @@ Rung rung_from(nb::handle h, long k) {
         rung.w = Buffer(rows * ld);
         for (long j = 0; j < rows; ++j) copy(w + j * m, m, rung.w + j * ld);
         copy(weight, m, rung.weight);
+        const long near = std::upper_bound(w, w + m, Rung::near) - w;
+        rung.ascends = rows == 1 && std::is_sorted(w, w + m) &&
+                       std::accumulate(weight + near, weight + m, 0.0) < 1e-15;
     } else {
         for (long i = 0; i < m; ++i) rung.weight[i] = 1.0 / double(m);
     }

@@ -130,6 +130,9 @@ MODELS = {
     "GAFClassifier-low": lambda: classifier(effort="low"),
     "GenericGAF": lambda: learned(mx.GenericGAF(Logistic(2), 2)),
     "KernelGAF": lambda: learned(mx.KernelGAF(Logistic(2), 2)),
+    # Since November 2026 they know the largest norm and weight
+    "GAF-met": lambda: learned(mx.GAF(2, 2, lam=2.0, beta=0.4)),
+    "GenericGAF-met": lambda: learned(mx.GenericGAF(Logistic(2), 2)),
     "OGD": lambda: learned(mx.OGD(2, 2)),
     "ONS": lambda: learned(mx.ONS(2, 2)),
     "ScaleFree": lambda: learned(mx.ScaleFree(2, 3), X3, Y3),

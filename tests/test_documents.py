@@ -14,6 +14,7 @@ use the network. Of commands with a comment such as `# 8 minutes` only the optio
 """
 
 import doctest
+import inspect
 import os
 import re
 import shlex
@@ -26,6 +27,8 @@ from pathlib import Path
 
 import pytest
 from command_line import begun
+
+import mixable as mx
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
@@ -143,3 +146,13 @@ def test_examples_print_what_they_say(example, tmp_path, monkeypatch):
     done = begun(example, together=True)
     assert done.returncode == 0, done.stdout
     assert same(expected, done.stdout), done.stdout
+
+
+def test_the_pages_count_the_experts_as_they_are():
+    """No tuning: 29 of AutoGAF, 38 of the estimators, 858 of AutoRidge."""
+    page = (ROOT / "docs" / "no-tuning.md").read_text()
+    linear = mx.GAFClassifier(kernel=None).partial_fit([[0.0], [1.0]], [0, 1])
+    for model in (mx.AutoGAF(2, 3), linear.forecaster_, mx.AutoRidge(2)):
+        assert str(len(model.experts)) in page
+    assumed = inspect.signature(mx.bounds.auto_gaf).parameters["experts"].default
+    assert len(mx.AutoGAF(2, 3).experts) == assumed

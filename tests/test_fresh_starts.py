@@ -78,6 +78,65 @@ def test_the_bound_for_changes_holds_and_one_forecaster_pays_twice_as_much():
     assert log_loss(alone.run(X, y), y).sum() - best > 2 * paid
 
 
+def intervals(first, end):
+    """The steps from `first` to before `end` as lives of copies, each as long as it can be."""
+    while first < end:
+        length = first & -first
+        while first + length > end:
+            length //= 2
+        yield first, length
+        first += length
+
+
+def test_a_segment_is_made_of_so_few_lives_that_the_bound_follows():
+    """At most 2 (1 + log2 m) of them, none with a prior below the one that the bound has."""
+    n = 130
+    prior = math.log(2 * n * (n + 1) * (1 + math.log2(n)))
+    most = {}
+    for first in range(1, n):
+        for end in range(first + 1, n + 1):
+            lives = list(intervals(first, end))
+            assert sum(length for _, length in lives) == end - first
+            assert all(birth % length == 0 for birth, length in lives)
+            assert max(-priors(birth)[0] for birth, _ in lives) <= prior
+            most[end - first] = max(most.get(end - first, 0), len(lives))
+    assert all(count <= 2 * (1 + math.log2(m)) for m, count in most.items())
+    assert most[62] == 10  # 2 log2(64) - 2: one logarithm alone would not do
+
+
+class First:
+    """Says 1/K, and from then on the label that came first: its regret to constants is ln K."""
+
+    n_features = 1
+
+    def __init__(self, n_classes):
+        self.n_classes, self.steps, self.label = n_classes, 0, None
+
+    def predict(self, x):
+        K = self.n_classes
+        p = np.full(K, 1 / K if self.label is None else 1e-9)
+        if self.label is not None:
+            p[self.label] = 1 - 1e-9 * (K - 1)
+        return p
+
+    def learn(self, x, y, weight=1.0):
+        self.label = y if self.label is None else self.label
+        self.steps += 1
+
+
+def test_the_bound_for_births_at_every_step_would_be_broken():
+    """Where pieces begin just after multiples of 64, each is made of many short lives."""
+    n, K = 511, 7
+    y = np.searchsorted([129, 193, 257, 321, 385, 449], np.arange(1, n + 1), side="right")
+    paid = log_loss(FreshStarts(First(K)).run(np.ones((n, 1)), y), y).sum()
+
+    def static(m):
+        return math.log(K) + 1e-8 * m
+
+    assert 2 * bounds.switching(static, n, K, births="every") < paid
+    assert paid <= bounds.switching(static, n, K, births="dyadic")
+
+
 def test_it_holds_on_drawn_labels():
     n, S, B = 400, 4, 3.0
     X, y = changing(n, S - 1, B)

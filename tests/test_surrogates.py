@@ -67,6 +67,55 @@ def test_moments_are_those_of_the_true_posterior(weight):
     assert 0.5 / (1 / G[0, 0] + 0.5 * weight * C[0, 0]) == pytest.approx(variance, rel=1e-7)
 
 
+NEAR_A_LIMIT = {  # seeds of `drawn`: which of them `moments` can do
+    "points of 1/9 to 1/9.3 of the weight": ((249, 568, 1428), False),
+    "points of 1/6.8 and 1/7.6 of the weight": ((906, 972), True),
+    "a trace of 1.06 to 1.13": ((2363, 2668, 5407), False),
+    "a trace of 0.58 and 0.63": ((890, 1036), True),
+    "a width below 0": ((0, 1), False),
+}
+
+
+def drawn(seed):
+    """A problem of three to five classes, from narrow to very wide, and its covariance G."""
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(3, 6))
+    root = rng.normal(size=(K - 1, K - 1))
+    G = np.exp(rng.uniform(-3, 9)) * root @ root.T
+    m = np.exp(rng.uniform(-2, 4)) * rng.normal(size=K - 1)
+    y, weight = int(rng.integers(K)), float(np.exp(rng.uniform(-3, 5)))
+    return Problem(m, G, y, weight=weight, rungs=averages(K, 0)), G
+
+
+def learned(problem, G, surrogate):
+    """Mean and precision, in K - 1 coordinates, of a compiled forecaster after the example."""
+    k, A = len(G), np.linalg.inv(G)
+    f = GAF(1, k + 1, lam=0.5 * np.linalg.eigvalsh(A)[0], surrogate=surrogate)
+    state = f.__getstate__()
+    state["state"].update(V=problem.m[:, None], A_inverse=G, A=(A + A.T) / 2)
+    f.__setstate__(state)
+    f.learn([1.0], problem.y, problem.weight)
+    Q = helmert(k + 1)
+    return Q.T @ f.coef[:, 0], Q.T @ f.precision() @ Q
+
+
+@pytest.mark.parametrize("limit", list(NEAR_A_LIMIT))
+def test_where_moments_give_up_both_do(limit):
+    """On either side of each limit, compiled and in NumPy; else it would be another Gaussian."""
+    seeds, can = NEAR_A_LIMIT[limit]
+    for seed in seeds:
+        problem, G = drawn(seed)
+        residual, C = moments(problem)
+        instead = variational(problem)
+        is_other = np.abs(residual - instead[0]).max() > 1e-6
+        assert bool(is_other) is can
+        mean, A = learned(problem, G, "moments")
+        step = 0.5 * problem.weight * G @ problem.Q.T @ residual
+        np.testing.assert_allclose(mean, problem.m - step, rtol=1e-5, atol=1e-6 * abs(step).max())
+        more = np.linalg.inv(G) + 0.5 * problem.weight * C
+        np.testing.assert_allclose(A, more, rtol=1e-5, atol=1e-6 * abs(more).max())
+
+
 def test_variational_is_the_nearest_gaussian():
     """Mean and deviation that minimise KL(q, posterior), by SciPy on a grid."""
     problem, m, G = grid_problem()
@@ -151,6 +200,24 @@ def test_slopes_are_those_of_the_closed_form():
     rate = [(pairwise(m + e, L @ L.T) - pairwise(m - e, L @ L.T)) / 2e-6 for e in step * np.eye(4)]
     np.testing.assert_allclose(S, (np.array(rate) + np.array(rate).T) / 2, atol=1e-8)
     assert np.linalg.eigvalsh(S).min() > -1e-12
+
+
+@pytest.mark.parametrize("seed", [921, 1358, 1861])
+def test_rates_between_two_classes_are_never_positive(seed):
+    """The closed form's are, at these Gaussians: there they are 0, compiled and in NumPy."""
+    problem, G = drawn(seed)
+    problem.weight = 1e-3  # the Gaussian does not move, so that its own rates are taken
+    z, V, step = problem.Q @ problem.m, problem.N @ problem.N.T, 1e-5
+    rate = [(pairwise(z + e, V) - pairwise(z - e, V)) / 2e-5 for e in step * np.eye(len(z))]
+    raw = (np.array(rate) + np.array(rate).T) / 2 * (1 - np.eye(len(z)))
+    assert raw.max() > 1e-3
+    S = pairwise_with_slopes(z, V)[1]
+    off = S * (1 - np.eye(len(z)))
+    np.testing.assert_allclose(off, np.minimum(raw, 0), atol=1e-7)
+    np.testing.assert_allclose(S.sum(axis=1), 0, atol=1e-12)
+    _, A = learned(problem, G, "averaged")
+    more = (A - np.linalg.inv(G)) / (0.5 * problem.weight)
+    np.testing.assert_allclose(more, averaged(problem)[1], atol=1e-5)
 
 
 def test_averages_in_closed_form_are_near_those_over_points():

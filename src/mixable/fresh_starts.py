@@ -55,12 +55,15 @@ class FreshStarts(Mergeable):
     """A forecaster that competes with the best weights of every stretch of the stream.
 
     A fresh copy is born at each step, and lives for as many steps as the largest power of two that
-    divides the step; one more lives for ever. So at most 2 + log2(n) are alive after n steps. They
-    are mixed by their losses; who is asleep counts as predicting what the mixture does. So the loss
-    is at most that of the forecaster itself + ln 2, and on each interval [i 2^j, (i + 1) 2^j) of
-    steps, counted from 1, at most that of a fresh copy, + ln(2 b (b + 1) (1 + v)), b = i 2^j and v
-    the largest j for this b. Over a whole stream with S pieces it is `bounds.switching(...,
-    births="dyadic")`. (For examples of weight at most 1.)
+    divides the step; one more lives for ever. So at most 2 + log2(n) are alive after n steps: for
+    each length 2^j up to n one interval [i 2^j, (i + 1) 2^j), i >= 1, holds the step, and who was
+    born when it began is alive for it. They are mixed by their losses; who is asleep counts as
+    predicting what the mixture does. So the loss is at most that of the forecaster itself + ln 2,
+    and on each interval [i 2^j, (i + 1) 2^j) of steps, counted from 1, at most that of a fresh
+    copy, + ln(2 b (b + 1) (1 + v)), b = i 2^j and v the largest j for this b. Over a whole stream
+    with S pieces it is `bounds.switching(..., births="dyadic")`, and against weights that move
+    `bounds.dynamic(..., births="dyadic")`; with births="every" both are for another mixture. (For
+    examples of weight at most 1.)
 
     Parameters
     ----------

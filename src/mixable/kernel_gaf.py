@@ -129,6 +129,9 @@ class KernelGAF(SurrogateForecaster):
         """``|A| / |lam I| = |B| / lam^(t p)``, by Sylvester."""
         return 2 * float(np.log(np.diag(self._L) / np.sqrt(self.lam)).sum())
 
+    def _norm(self, x: Array) -> float:
+        return float(np.sqrt(self.kernel(x[None, :], x[None, :])[0, 0]))
+
     def _project(self, x: Array) -> tuple[Array, Array, Any]:
         p, t = self.loss.n_outputs, len(self._X)
         k = self.kernel(self._X, x[None, :])[:, 0]

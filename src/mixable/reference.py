@@ -32,6 +32,7 @@ class SurrogateForecaster(Forecaster):
     alpha = Parameter(_validate.mixability)
 
     _steps = 0
+    _largest_norm = _largest_weight = 0.0  # of what was learned; -1: not known
 
     def __getstate__(self) -> dict[str, Any]:
         own = {name: value for name, value in vars(self).items() if name != "_parameters"}
@@ -44,6 +45,9 @@ class SurrogateForecaster(Forecaster):
         # The parameters are those of the subclass's own __init__.
         self.__init__(**{name: state[name] for name in names})  # type: ignore[misc]
         self._steps = _validate.count(state["steps"], "steps", least=0, most=_validate.MOST_STEPS)
+        for name in ("_largest_norm", "_largest_weight"):  # not in files of 0.2.0 and before
+            met = state.get(name, -1.0 if self.steps else 0.0)
+            setattr(self, name, -1.0 if met == -1 else _validate.real(met, name[1:], least=0))
         self._restore(state)
 
     def _check_sizes(self, state: dict[str, Any]) -> None:
@@ -84,6 +88,10 @@ class SurrogateForecaster(Forecaster):
         g, H = weight * self.loss.gradient(z, y), weight * self.loss.hessian(z, y)
         check_finite(z, g, H)
         self._absorb(row, projected, z, g, H)
+        if self._largest_norm >= 0:
+            self._largest_norm = max(self._largest_norm, self._norm(row))
+        if self._largest_weight >= 0:
+            self._largest_weight = max(self._largest_weight, weight)
         self._steps += 1
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
@@ -128,8 +136,14 @@ class SurrogateForecaster(Forecaster):
             mu=0.0,
             steps=self.steps,
             bound=bound,
+            largest_norm=self._largest_norm,
+            largest_weight=self._largest_weight,
             log_determinant=self._log_determinant(),
         )
+
+    def _norm(self, x: Array) -> float:
+        """|Phi(x)|, for one output."""
+        return float(np.linalg.norm(x))
 
     def _log_determinant(self) -> float:
         """``log(|A| / |lam I|)``."""

@@ -17,6 +17,7 @@ from mixable.integrals.expectation import semidefinite_cholesky
 SURROGATES = ("tangent", "variational", "moments", "averaged")  # in the order of the core's
 AVERAGE_POINTS = ("variational", "moments")
 ITERATIONS, FRACTION = 10, 0.7  # whole steps jump to and fro where G is wide
+NEAR = 9.0  # deviations
 ENOUGH = 0.01  # deviations that the mean still moves, of `averaged`
 
 
@@ -29,7 +30,18 @@ def checked_surrogate(value: object, name: str) -> str:
 
 def averages(n_classes: int, seed: int) -> list[Rung]:
     """The points that surrogates average over."""
-    return ladder(Quadrature() if n_classes == 2 else Sobol(128), n_classes, seed)
+    if n_classes > 2:
+        return ladder(Sobol(128), n_classes, seed)
+    return [_near(rung) for rung in ladder(Quadrature(), n_classes, seed)]
+
+
+def _near(rung: Rung) -> Rung:
+    """Without the points that are there for rare classes only: they say nothing of averages."""
+    assert rung.points is not None
+    assert rung.weights is not None
+    m = int(np.searchsorted(rung.points[0], NEAR))
+    points, weights = rung.points[:, :m].copy(), rung.weights[:m]
+    return rung._replace(m=m, points=points, weights=weights / (2 * weights.sum()))
 
 
 class Problem:

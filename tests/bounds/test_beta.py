@@ -87,3 +87,17 @@ def test_it_improves_on_the_formulas_and_falls():
 def test_bad_arguments_are_refused(K, product, name):
     with pytest.raises((ValueError, TypeError), match=name):
         bounds.largest_beta(K, product)
+
+
+@pytest.mark.parametrize("K", [2, 10])
+def test_beyond_log_odds_of_a_million_a_formula_takes_over(K):
+    """It is valid there, goes on where the search ends, and has no more than 2e-5 to spare."""
+    below, above = 0.999e6 / math.sqrt(2), 1.01e6 / math.sqrt(2)
+    inverse = [1 / bounds.largest_beta(K, product) for product in (below, above)]
+    W = largest_log_odds(K, above)
+    assert largest_log_odds(K, below) < 1e6 < W
+    assert inverse[1] / inverse[0] == pytest.approx(1.01 / 0.999, rel=2e-4)
+    v = np.linspace(-30, 10, 20_001)  # the ratio of the proof, where KL has digits enough
+    P, tail = 1 / (1 + np.exp(-v)), np.logaddexp(0, v)
+    worst = (P * (1 - P) * (W - v) ** 2 / (2 * ((1 - P) * (W - v) - tail + v))).max()
+    assert worst <= inverse[1] <= worst * (1 + 1e-3)

@@ -8,7 +8,7 @@ from streams import LABELS, play
 
 from mixable import GAF, KernelGAF, bounds, regret
 from mixable.integrals import helmert
-from mixable.kernels import Nystroem, effective_dimension, rbf
+from mixable.kernels import Fourier, Nystroem, effective_dimension, rbf
 from mixable.losses import Logistic, log_loss
 
 
@@ -132,3 +132,35 @@ def test_residuals_are_needed():
 def test_bad_matrices_are_refused(gram, message):
     with pytest.raises(ValueError, match=message):
         bounds.kernel(gram, 2, 1.0)
+
+
+def test_fourier_features_cost_no_more_than_their_price_and_a_tenth_of_it():
+    """Two classes, functions of norm B at 6 places, labels by an adversary; drawn 100 times."""
+    rng, B, m, gamma = np.random.default_rng(0), 3.0, 64, 1.0
+    X, at = rng.normal(size=(50, 2)), rng.normal(size=(6, 2))
+    alpha = rng.normal(size=6)
+    alpha *= B / math.sqrt(2 * alpha @ rbf(at, at, gamma) @ alpha)  # f and -f
+    exact = rbf(X, at, gamma) @ alpha
+    for together, map_of in ((1, Independent), (2, Fourier)):
+        lost, squares = [], []
+        for seed in range(100):
+            found = map_of(2, m, gamma=gamma, seed=seed)
+            theta = alpha @ found.transform(at)  # the mean over the frequencies that were drawn
+            squares.append(2 * theta @ theta)
+            off = found.transform(X) @ theta - exact
+            margins = np.stack([2 * exact, -2 * exact]), np.stack([off, -off])
+            change = np.logaddexp(0, -margins[0] - 2 * margins[1]) - np.logaddexp(0, -margins[0])
+            lost.append(change.max(axis=0).sum())
+        price = bounds.fourier(len(X), m, B, together)
+        assert 0.1 * price < np.mean(lost) <= price
+        assert np.mean(squares) == pytest.approx(B**2, rel=0.1)
+    assert bounds.fourier(100, 4 * m, B) == bounds.fourier(100, m, B) / 2
+
+
+class Independent(Fourier):
+    """Frequencies that are drawn one by one."""
+
+    def __init__(self, n_features, n_components, *, gamma, seed):
+        super().__init__(n_features, n_components, gamma=gamma, seed=seed)
+        normal = np.random.default_rng([seed]).normal(size=(n_features, n_components // 2))
+        self.frequencies = self._pairs(normal)

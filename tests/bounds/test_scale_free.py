@@ -94,3 +94,20 @@ def test_only_the_product_counts_and_priors_sum_to_one_half():
     assert [plan.birth for plan in plans] == sorted(plan.birth for plan in plans)
     with pytest.raises(ValueError, match="spread must be at least 1"):
         scale_free(500, 3, 3, 4.0, 0.5, spread=0.5)
+
+
+def test_not_knowing_the_unit_costs_two_logarithms_of_the_spread():
+    """Of an expert that is there from the start: the determinant has lam_1 = lam_n / spread^2."""
+    n, d, K, product = 10**6, 3, 2, 4.0
+    plan = scale_free_plan(3, d, K)
+    assert plan.product == product
+    for spread in (1.0, 7.0):
+        value = scale_free(n, d, K, product, 1.0, spread)
+        m, c = n - plan.birth + 1, plan.factor
+        logs = math.log1p(m * plan.beta / (4 * c * K * d)) + 2 * math.log(spread)
+        before = (plan.birth - 1) * math.log(K) + math.log(2)
+        curved = (1 / (2 * plan.beta) + 1 / (16 * c)) * d * (K - 1) * logs
+        assert value.lam == c
+        assert value == pytest.approx(
+            2 * c * product**2 + curved - math.log(plan.prior) + before, rel=1e-12
+        )

@@ -147,17 +147,39 @@ def test_as_many_points_as_it_says_are_enough():
     assert found == pytest.approx(1.1 * tight)
 
 
-def test_which_gaf_is_covered_is_said_for_each_number_of_classes():
-    def said(K):
-        return [row.covers for row in bounds.table1(1000, 5, K, 2.0) if row.algorithm[:3] == "GAF"]
+def gafs(n, d, K, radius):
+    return [row for row in bounds.table1(n, d, K, radius) if row.algorithm[:3] == "GAF"]
 
-    assert all("by quadrature" in words for words in said(2))
-    assert all("integrals.Certified()" in words and "proved" in words for words in said(4))
-    for K in (5, 7, 26):
-        assert all("integrals.Envelope()" in words and "proved" in words for words in said(K))
-    sharp = bounds.sharp(1000, 5, 7, 2.0, 1.0)
-    beta = bounds.largest_beta(7, 2.0)
-    more = 2 + 1000 * 3e-6 + bounds.envelope(1000, 5, 7, sharp.lam, beta, 1.0)
-    assert f"add {more:,.4g} nats" in said(7)[-1]
-    wide = [row.covers for row in bounds.table1(10, 1, 4, 50.0) if "sharp" in row.algorithm]
-    assert "integrator=Envelope()" in wide[0]
+
+def test_which_gaf_is_covered_is_said_for_each_number_of_classes():
+    for K, name in ((2, "Quadrature"), (4, "Certified"), (5, "Envelope"), (26, "Envelope")):
+        for row in gafs(1000, 5, K, 2.0):
+            assert f"integrals.{name}()" in row.covers
+            assert "proved" in row.covers
+    assert "integrator=Envelope()" in gafs(10, 1, 4, 50.0)[-1].covers
+
+
+def test_regret_and_cost_of_a_row_are_of_the_same_forecaster():
+    """Up to version 0.2.0, exact regret stood beside the cost of `Envelope`."""
+    n, d, K, B = 1000, 5, 7, 2.0
+    exact = bounds.sharp(n, d, K, B, 1.0)
+    f = GAF.from_theory(d, K, radius=B, bound=1.0, horizon=n, constants="sharp")
+    more = 2 + n * 3e-6 + bounds.envelope(n, d, K, f.lam, f.beta, 1.0)
+    paper, _, sharp = gafs(n, d, K, B)
+    assert sharp.regret == pytest.approx(exact + more)
+    assert sharp.cost < n * ((K * d) ** 3 + 1000 * K)
+    assert f"add {more:,.4g} nats" in sharp.covers
+    mu, regret = bounds.proposition3(
+        n, d, K, B, 1.0, m=bounds.points(n, K, more=3.0), constants="paper"
+    )
+    assert mu == pytest.approx(1 / n)
+    assert paper.regret == pytest.approx(regret)
+    assert paper.cost > n * K**2 * bounds.points(n, K, more=3.0)
+
+
+def test_three_classes_are_paired_with_their_lattice():
+    """The regret grows by its tolerance, and its points are those that the core takes."""
+    sharp = gafs(1000, 5, 3, 2.0)[-1]
+    assert sharp.regret == pytest.approx(bounds.sharp(1000, 5, 3, 2.0, 1.0) + 2 + 1000e-5)
+    assert sharp.cost < 1e7  # n^3 points would be 1e13
+    assert sharp.remark == "Certified: 112 points"

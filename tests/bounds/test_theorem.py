@@ -7,7 +7,7 @@ import pytest
 from streams import best_loss_in_ball, logistic_stream, share
 
 from mixable import GAF, bounds
-from mixable.integrals import Rung, helmert
+from mixable.integrals import MonteCarlo, Rung, helmert
 from mixable.losses import Constants, Logistic, log_loss
 
 
@@ -203,3 +203,53 @@ def test_an_adversary_that_sees_the_forecast_needs_the_union_over_labels():
     printed = np.sqrt(K * np.log(1 / delta) / (mu * m))
     assert share(excess[:, 0] > printed) <= delta
     assert share(worst > printed) > 0.7
+
+
+@pytest.mark.parametrize("dim", [2, 6])
+def test_theorem_1_needs_all_of_its_least_lam(dim):
+    constants = Constants(alpha=0.5, beta=0.3, gamma=1.0, zeta=4.0)
+    least = max(4, dim) * 4.0 / 0.5
+    assert bounds.theorem1(10, dim, constants, radius=1.0, lam=least).lam == least
+    for part in (0.99, 0.1):
+        with pytest.raises(ValueError, match="Theorem 1 needs lam"):
+            bounds.theorem1(10, dim, constants, radius=1.0, lam=part * least)
+    assert bounds.theorem1(10, dim, constants, radius=1000.0).lam == pytest.approx(least)
+
+
+def test_with_probabilities_bounded_below_points_of_the_order_n_squared_are_enough():
+    """Points at the corners, the worst that they can be; the label that came off worst counts."""
+    n, K, p, delta, more = 20, 4, 0.25, 0.2, 2.0
+    m = bounds.points(n, K, more, delta, least=p)
+    assert bounds.sampling(n, K, m, p, delta) == pytest.approx(more)
+    rng = np.random.default_rng(0)
+
+    def broken(m):
+        """How often, in 300 runs, n forecasts lose more than they may."""
+        draws = rng.multinomial(int(m), np.full(K, p), size=(300, n)) / int(m)
+        lost = -np.log(np.maximum(draws.min(axis=2), 1e-9) / p)
+        return share(lost.sum(axis=1) > more), share(lost.max(axis=1) > more / n)
+
+    assert max(broken(m)) <= delta
+    assert broken(m / 8)[1] > delta  # in a single step; the sum of all is smaller
+    assert broken(m / 64)[0] > delta
+    ratios = [
+        bounds.points(2 * each, K, 1.0, least=p) / bounds.points(each, K, 1.0, least=p)
+        for each in (10**4, 10**8)
+    ]
+    assert ratios == pytest.approx([4, 4], rel=0.1)
+    assert bounds.points(10**6, K, 1.0) > 1e5 * bounds.points(10**6, K, 1.0, least=p)
+    with pytest.raises(ValueError, match="least"):
+        bounds.sampling(n, K, m, 0.0)
+
+
+def test_a_run_with_few_points_is_within_what_sampling_may_add():
+    """Two classes and weights near 0: no probability is below a quarter."""
+    rng, n = np.random.default_rng(0), 60
+    X, y = rng.uniform(-1, 1, size=(n, 2)), rng.integers(0, 2, n)
+    options = {"lam": 10.0, "mu": 0.0}
+    exact = GAF(2, 2, **options).run(X, y)
+    assert exact.min() > 0.25
+    price = bounds.sampling(n, 2, 20_000, least=0.25)
+    for seed in range(10):
+        p = GAF(2, 2, **options, integrator=MonteCarlo(20_000), seed=seed).run(X, y)
+        assert (log_loss(p, y) - log_loss(exact, y)).sum() <= price < 5.0

@@ -144,8 +144,11 @@ def test_states_that_cannot_be_are_refused(name, change):
     model.run(X, y)
     state = model._core.state()
     assert state["0.pending"] > 0
+    victim = made(10, 3)
     with pytest.raises((ValueError, TypeError)):
-        made(10, 3)._core.restore({**state, f"0.{name}": change(state[f"0.{name}"])})
+        victim._core.restore({**state, f"0.{name}": change(state[f"0.{name}"])})
+    # And nothing of what was refused is left: no mean of a place that is made anew.
+    np.testing.assert_array_equal(victim.run(X, y), made(10, 3).run(X, y))
 
 
 def test_it_takes_no_drift():

@@ -257,3 +257,22 @@ def test_targets_that_are_often_met_exactly_do_not_stop_the_robust_ones():
 def test_bad_tails_and_robust_settings_are_refused(wrong, message):
     with pytest.raises((TypeError, ValueError), match=message):
         AutoRidge(4, **wrong)
+
+
+def test_the_loss_is_at_most_ln_2n_above_the_best_expert_and_ln_n_would_be_broken():
+    """Two vectors of weights cost ln N each, and their judge ln 2."""
+    X, y = stream(200)
+    noises = (0.001, 0.01, 1.0, 100.0, 1000.0)
+
+    def loss(noises):
+        f = AutoRidge(
+            4, grid=[(0.3, 0.0)], noises=noises, **NORMAL, share=0.05, sleep=False, scale=1.0
+        )
+        out = []
+        for x, target in zip(X, y, strict=True):
+            out.append(-f.log_density(x, target))
+            f.learn(x, target)
+        return np.sum(out[4:])  # experts are judged from the fifth example on
+
+    above = loss(noises) - min(loss([noise]) for noise in noises)
+    assert np.log(5) < above <= np.log(10) + 200e-10

@@ -1,10 +1,15 @@
 """Integrators against brute-force integrals on fine grids, within the errors they state."""
 
+import copy
+import secrets
+
+import mpmath as mp
 import numpy as np
 import pytest
 from gaussians import brute_force, log_error, random_gaussian
 
-from mixable import GAF
+import mixable as mx
+from mixable import GAF, AutoGAF, Foster, GenericGAF
 from mixable.integrals import (
     Ladder,
     MonteCarlo,
@@ -13,9 +18,10 @@ from mixable.integrals import (
     Sobol,
     choose,
     expectation,
-    helmert,
-    softmax,
+    proved_error,
 )
+from mixable.integrals.integrators import EXACT
+from mixable.losses import Logistic
 
 
 @pytest.mark.parametrize("width", [0.01, 0.1, 1.0, 10.0])
@@ -30,17 +36,52 @@ def test_sobol_is_within_its_stated_error(K, width, m):
         assert log_error(p, brute_force(mean, covariance)) <= integrator.stated_error(width)
 
 
-@pytest.mark.parametrize("sd", [0.01, 0.5, 1.0, 3.0, 15.0, 60.0])
-def test_quadrature_is_exact(sd):
-    """Against the trapezoid rule with a step a hundred times finer."""
-    for mean in (-3.0, 0.0, 0.7, 12.0):
-        m, S = np.array([mean]), np.array([[sd**2 / 2]])
-        z = np.linspace(-9, 9, 200_001)
-        density = np.exp(-0.5 * z * z)
-        p = softmax(helmert(2) @ (m[:, None] + np.sqrt(S) * z)) @ density / density.sum()
-        np.testing.assert_allclose(
-            expectation(m, S, Quadrature().rungs(1, 0)), p, rtol=0, atol=1e-9
-        )
+def probability(mean, sd):
+    """E sigmoid(N(mean, sd^2)) to 18 digits: an integral piece by piece around its peak."""
+    top = min(sd, max(-mean / sd, 0.0))
+    at = [top + step for step in (-14, -3, 0, 3, 14)]
+    with mp.workdps(18):
+        return mp.quad(lambda z: mp.npdf(z) / (1 + mp.exp(-mean - sd * z)), at)
+
+
+def compiled(mean, sd):
+    """The forecast of a GAF whose logits differ by N(mean, sd^2)."""
+    f = GAF(1, 2, lam=1 / sd**2, mu=0.0)
+    state = f.__getstate__()
+    state["state"]["V"] = np.array([[mean / np.sqrt(2)]])
+    f.__setstate__(state)
+    return f.predict([1.0])
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.5, 0.99, 1.7, 3.0, 10.0])
+def test_quadrature_is_right_to_1e_10_of_each_probability(sd):
+    """However rare the class: 0.2.0 was off by 4e-5 of it at a mean of -30, deviation 3."""
+    ladder = Quadrature().rungs(1, 0)
+    for mean in (-30.0, -4.0, 0.0):
+        exact = probability(mean, sd)
+        p = expectation(np.array([mean / np.sqrt(2)]), np.array([[sd**2 / 2]]), ladder)
+        for found in (p, compiled(mean, sd), compiled(-mean, sd)[::-1]):
+            assert abs(found[0] / exact - 1) < EXACT
+            assert abs(found.sum() - 1) < 1e-12
+
+
+@pytest.mark.parametrize("sd", [23.0, 63.9])
+def test_quadrature_of_wide_posteriors(sd):
+    """Against a step three times as fine; here there are points that the core need not look at."""
+    ladder = Quadrature().rungs(1, 0)
+    x = (np.arange(-400 * sd, 400 * sd) + 0.5) / (4 * sd)
+    for mean in (0.0, -3 * sd, -10 * sd, -30 * sd):
+        logs = np.minimum(mean + sd * x, 0) - np.log1p(np.exp(-np.abs(mean + sd * x))) - x**2 / 2
+        exact = np.logaddexp.reduce(logs) - np.logaddexp.reduce(-(x**2) / 2)
+        p = expectation(np.array([mean / np.sqrt(2)]), np.array([[sd**2 / 2]]), ladder)
+        for found in (p, compiled(mean, sd), compiled(-mean, sd)[::-1]):
+            assert abs(np.log(found[0]) - exact) < 1e-9
+
+
+def test_beyond_a_deviation_of_64_nothing_is_proved_of_two_classes():
+    assert proved_error(None, 2, width=64.0**2 / 2) == EXACT
+    assert proved_error(None, 2, width=64.1**2 / 2) is None
+    assert not GAF(1, 2, lam=1e-4).certificate(bound=1.0).is_exact
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4])
@@ -87,6 +128,48 @@ def test_monte_carlo_points_of_one_seed_are_not_those_of_another_at_another_step
     ladders = [MonteCarlo(10).rungs(2, seed) for seed in range(6)]
     draws = [expectation(mean, covariance, ladder, t) for ladder in ladders for t in range(6)]
     assert len(np.unique(np.round(draws, 12), axis=0)) == 36
+
+
+def attacked(f, n, candidates=30):
+    """What f loses against exact expectations to one who believes that its seed is 0."""
+    rng = np.random.default_rng(0)
+    known = GAF(2, 2, lam=0.5, mu=0.0, integrator=f.integrator, seed=0)
+    exact, lost = GAF(2, 2, lam=0.5, mu=0.0), 0.0
+    for _ in range(n):
+        X = rng.normal(size=(candidates, 2))
+        worst = np.log(exact.predict(X) / known.predict(X))
+        row, label = np.unravel_index(worst.argmax(), worst.shape)
+        lost += float(np.log(exact.predict(X[row]) / f.predict(X[row]))[label])
+        for each in (known, exact, f):
+            each.learn(X[row], int(label))
+    return lost
+
+
+def test_who_knows_the_seed_can_make_it_lose_at_every_step(monkeypatch):
+    """Twenty points: one who does not know them gains nothing to speak of."""
+    monkeypatch.setattr(secrets, "randbits", lambda bits: 12345 + bits)
+    open_, secret = (
+        GAF(2, 2, lam=0.5, mu=0.0, integrator=MonteCarlo(20), seed=seed) for seed in (0, None)
+    )
+    assert attacked(open_, 40) > 5 * abs(attacked(secret, 40))
+
+
+def test_a_secret_seed_is_another_each_time_and_stays(tmp_path):
+    for make in (
+        lambda: GAF(2, 3, integrator="montecarlo", seed=None),
+        lambda: AutoGAF(2, 3, integrator="montecarlo", alphas=[1.0], seed=None),
+        lambda: Foster(2, 3, radius=2.0, seed=None),
+        lambda: GenericGAF(Logistic(3, "montecarlo", seed=None), 2),
+        lambda: GAF.from_theory(2, 3, radius=1.0, bound=2.0, integrator="montecarlo", seed=None),
+    ):
+        f, other = make(), make()
+        for model in (f, other):
+            model.run(np.eye(2)[[0, 1, 0]], [0, 1, 2])
+        mx.save(f, tmp_path / "f.safetensors")
+        p = f.predict([1.0, -1.0])
+        assert np.abs(p - other.predict([1.0, -1.0])).max() > 1e-9
+        for same in (copy.deepcopy(f), mx.load(tmp_path / "f.safetensors")):
+            assert np.array_equal(same.predict([1.0, -1.0]), p)
 
 
 def test_names_and_mistakes():

@@ -85,6 +85,21 @@ def test_the_posterior_of_what_is_left_is_the_marginal_one(moved):
         np.testing.assert_allclose(own[1], other[1], rtol=1e-7)
 
 
+def test_nothing_is_left_of_the_landmarks_that_were_dropped(moved):
+    """Their means are 0, and what comes in their place begins there."""
+    _, after, _, _ = moved
+    for i in (2, 3):
+        found, expert = after.inputs[i].maps[0], after.experts[i]
+        first, kept = after.inputs[i].intercept, len(found.landmarks)
+        gone = slice(first + kept, first + found.n_components)
+        state = expert._core.state()
+        assert not np.isin(np.arange(gone.start, gone.stop), state["0.places"]).any()
+        assert not state["0.V"][:, gone].any()
+        row = np.zeros(expert.n_features)
+        row[gone.start] = 1.0  # the next landmark, by itself
+        np.testing.assert_allclose(expert._core.mean() @ row, 0.0, atol=1e-12)
+
+
 def moments(expert, Z):
     state = expert._core.state()
     places = state["0.places"][0].astype(int)

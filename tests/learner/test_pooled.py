@@ -129,7 +129,7 @@ def test_records_need_experts_that_can_stand_in_a_pool():
     assert design_of_records(linear, numbers=False, crosses=True).names == ["sparse", "crosses"]
     pooled = design_of_records(design())
     assert pooled.names == ["sparse", "linear", "kernel 0.125", "kernel 1", "kernel 4", "leaves"]
-    assert pooled.least_gain > design().least_gain
+    assert (pooled.least_gain, design().least_gain) == (0.05, 0.005)  # docs/guides/kernels.md
     assert not pooled.is_like(design())
     assert pooled.is_like(design_of_records(design()))
     for other in (

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from make_fixtures import FOLDER, MODELS, forecast
+from make_fixtures import FOLDER, MODELS, X, forecast
 
 import mixable as mx
 from mixable import persistence
@@ -22,7 +22,20 @@ def test_every_class_that_can_be_saved_has_a_fixture():
 def test_files_written_long_ago_load_and_forecast_the_same(name):
     model = mx.load(FOLDER / f"{name}.safetensors")
     assert type(model).__name__ == name.removeprefix("river.").partition("-")[0]
-    np.testing.assert_allclose(forecast(model), FORECASTS[name], rtol=1e-12, atol=1e-12)
+    # The expectations of two classes were off by so much up to version 0.2.0.
+    off = 1e-10 if name == "GenericGAF" else 1e-12
+    np.testing.assert_allclose(forecast(model), FORECASTS[name], rtol=off, atol=off)
+
+
+def test_what_a_file_does_not_say_is_not_proved():
+    """Those of 0.2.0 have no largest norm and weight."""
+    for name, norm in (("GenericGAF", None), ("KernelGAF", None), ("GenericGAF-met", 2.0)):
+        proof = mx.load(FOLDER / f"{name}.safetensors").certificate(bound=2.0)
+        assert (proof.largest_norm is None) is (norm is None)
+        assert proof.holds is (norm is not None and proof.largest_norm <= norm)
+    proof = mx.load(FOLDER / "GAF-met.safetensors").certificate(bound=3.0)
+    assert proof.largest_norm == pytest.approx(np.linalg.norm(X, axis=1).max())
+    assert (proof.holds, proof.largest_weight) == (True, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from mixable.bounds.beta import largest_beta
 from mixable.bounds.certificate import Certificate, certified, envelope, excess, sharp, widening
 from mixable.bounds.changes import delayed, dynamic, switching
 from mixable.bounds.common import Bound
-from mixable.bounds.kernel import kernel, log_determinant
+from mixable.bounds.kernel import fourier, kernel, log_determinant
 from mixable.bounds.mixtures import adaptive, auto_gaf, auto_gaf_wide, doubling_radii
 from mixable.bounds.neighbours import aioli, folklore, foster, ogd, ons, vaw
 from mixable.bounds.scale_free import scale_free, scale_free_plan
@@ -30,6 +30,7 @@ from mixable.bounds.theorem import (
     gaf,
     points,
     proposition3,
+    sampling,
     squared,
     theorem1,
     theory_lam,
@@ -54,6 +55,7 @@ __all__ = [
     "excess",
     "folklore",
     "foster",
+    "fourier",
     "gaf",
     "kernel",
     "largest_beta",
@@ -62,6 +64,7 @@ __all__ = [
     "ons",
     "points",
     "proposition3",
+    "sampling",
     "scale_free",
     "scale_free_plan",
     "sharp",

@@ -14,7 +14,7 @@ from functools import cached_property
 from mixable import _validate
 from mixable.bounds.beta import largest_beta
 from mixable.bounds.common import Bound, check, least
-from mixable.integrals import Envelope, Integrator, choose, proved_error
+from mixable.integrals import EXACT, Envelope, Integrator, choose, proved_error
 
 
 def excess(lam: float, bound: float, alpha: float = 1.0) -> float:
@@ -106,6 +106,9 @@ class Certificate:
         Of the forecaster.
     bound
         R: no input had a larger norm.
+    largest_norm, largest_weight
+        Of the inputs and the examples that were learned. None: not known, since the run began with
+        version 0.2.0 or before, or the number of classes grew.
     log_determinant
         ``log(|A_n| / |lam I|)``, what the inputs have told.
     is_exact
@@ -125,9 +128,11 @@ class Certificate:
     mu: float
     steps: int
     bound: float
+    largest_norm: float | None
+    largest_weight: float | None
     log_determinant: float
     is_exact: bool
-    error: float = 1e-9
+    error: float = EXACT
     enveloped: bool = False
 
     @property
@@ -159,11 +164,18 @@ class Certificate:
         return self.lam * _validate.scale(radius, "radius") ** 2
 
     def regret(self, radius: float) -> float:
-        """The bound for B = `radius`; infinite beyond `radius_limit`."""
+        """The bound for B = `radius`; infinite beyond `radius_limit`, and if not `holds`."""
         comparator = self.comparator(radius)
-        if self.beta > largest_beta(self.n_classes, radius * self.bound):
+        if not self.holds or self.beta > largest_beta(self.n_classes, radius * self.bound):
             return math.inf
         return comparator + self.mixing + self.surrogates + self.expectations + self.smoothing
+
+    @property
+    def holds(self) -> bool:
+        """Whether no input was longer than `bound`, and no example had a weight above 1."""
+        if self.largest_norm is None or self.largest_weight is None:
+            return False
+        return self.largest_norm <= self.bound * (1 + 1e-9) and self.largest_weight <= 1
 
     @cached_property
     def radius_limit(self) -> float:
@@ -190,9 +202,11 @@ def certified(
     beta: float,
     mu: float,
     steps: int,
+    largest_norm: float,
+    largest_weight: float,
     log_determinant: float,
 ) -> Certificate:
-    """The certificate of a forecaster with this integrator."""
+    """The certificate of a forecaster with this integrator; a largest one below 0 is not known."""
     R = _validate.scale(bound, "bound")
     width = math.sqrt(n_classes - 1) * R**2 / (2 * alpha * lam)  # the most that |S| can be
     error = proved_error(integrator, n_classes, width)
@@ -204,8 +218,10 @@ def certified(
         mu=mu,
         steps=steps,
         bound=R,
+        largest_norm=largest_norm if largest_norm >= 0 else None,
+        largest_weight=largest_weight if largest_weight >= 0 else None,
         log_determinant=log_determinant,
         is_exact=error is not None,
-        error=1e-9 if error is None else error,
+        error=EXACT if error is None else error,
         enveloped=isinstance(choose(integrator, n_classes), Envelope),
     )

@@ -70,7 +70,7 @@ def dynamic(
     fixed weights lose to the moving ones. Against any labels that is at most sqrt(2) R |u - u_t| at
     a step: the regret is of the order sqrt(n path). If labels are `drawn` from the moving weights'
     own probabilities it is, on average, at most R^2 |u - u_t|^2 / 4, and the regret of the order
-    n^(1/3) path^(2/3).
+    n^(1/3) path^(2/3). `births` is that of `switching`: for `FreshStarts` it is "dyadic".
 
     >>> from mixable import bounds
     >>> static = lambda m: bounds.sharp(m, 2, 2, 1.0, 1.0)

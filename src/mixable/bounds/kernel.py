@@ -69,6 +69,29 @@ def kernel(
     return Bound(value(_validate.real(lam, "lam", above=0)) + more, lam, "sharp")
 
 
+def fourier(n: int, n_components: int, radius: float, together: int = 1) -> float:
+    """``2 n B sqrt(t / m)``: what m random Fourier features may add to the regret, on average.
+
+    m is `n_components`, B the `radius`. A function f of norm B of the kernel's space is a mean over
+    frequencies. The mean over those drawn is linear in the features, with weights whose squared
+    norm is B^2 on average over the draws, and its logits are off by B sqrt(2 / m) at most, in the
+    root of the mean square. The loss changes by at most sqrt(2) times the change of the logits. So
+    the mean regret, over the draws, to f is at most that to linear functions of the features, with
+    B^2 for the mean of |theta|^2, and this more. A bound to linear functions needs a beta for the
+    one that is drawn, whose norm may be larger than B.
+
+    That is for frequencies that are independent, `together` = 1. `kernels.Fourier` draws t =
+    n_features at a time, orthogonal to each other: each block counts at least as one of them.
+
+    >>> fourier(1000, 10_000, radius=2.0), fourier(1000, 10_000, radius=2.0, together=4)
+    (40.0, 80.0)
+    """
+    check(n, radius=radius)
+    m = _validate.count(n_components, "n_components")
+    t = _validate.count(together, "together")
+    return 2 * n * radius * math.sqrt(t / m)
+
+
 def _eigenvalues(gram: ArrayLike) -> Array:
     """Of a kernel matrix; rounding may leave some a little below 0."""
     matrix = _validate.as_floats(gram, "gram")

@@ -25,11 +25,11 @@ from mixable.forecasters.structure import in_mixture, refuse_if_too_large
 class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     """GAF with nothing to tune: a mixture over regularisation, curvature, hedge width and drift.
 
-    Log loss is mixable, so mixing N experts costs at most ln(N) nats in all. The posteriors of the
-    grid run in one compiled loop, each read at several hedge widths. There are two vectors of
-    weights over the same experts. In one, a small share of the weight moves on at each step, so
-    that another expert may lead when the stream changes; the other follows Bayes' rule. A
-    judge mixes the two, by Bayes' rule again.
+    Log loss is mixable, so mixing N experts costs at most ln(2 N) nats in all (see Notes). The
+    posteriors of the grid run in one compiled loop, each read at several hedge widths. There are
+    two vectors of weights over the same experts. In one, a small share of the weight moves on at
+    each step, so that another expert may lead when the stream changes; the other follows Bayes'
+    rule. A judge mixes the two, by Bayes' rule again.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         scale: float | None = None,
         mu: float = 1e-6,
         integrator: integrals.Integrator | str | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         surrogate: str | None = None,
     ) -> None:
         self._parameters = {
@@ -159,7 +159,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             "structure": settings.as_given(structure),
             "mu": _validate.real(mu, "mu", least=0, most=0.5),
             "integrator": integrator,
-            "seed": _validate.count(seed, "seed", least=0),
+            "seed": _validate.seed(seed, "seed"),
             "surrogate": settings.checked_surrogate(surrogate),
         }
         check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")

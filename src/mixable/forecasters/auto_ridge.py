@@ -42,9 +42,9 @@ class AutoRidge(Ensemble):
     share: the regression twin of AutoGAF. The noise is normal or has heavy tails. A posterior is
     shared by all noise variances, which are multiples of the size that its own misses have had
     (their geometric mean, over the last 1,000 or so); experts are judged from the fifth example on,
-    when that size has become steady. Sleep (of posteriors) and scale are as in AutoGAF. The unit of
-    the targets does
-    not matter.
+    when that size has become steady. From then on the loss in all is at most ln(2 N) above that of
+    the best of the N experts that never sleeps, as in AutoGAF. Sleep (of posteriors) and scale are
+    as there. The unit of the targets does not matter.
 
     Parameters
     ----------

@@ -21,6 +21,11 @@ PosteriorCore = FullCore | StructuredCore
 MulticlassCore = PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF
 
 
+MET = ("largest_square_met", "largest_weight_met")
+"""In the state of a full posterior: of the inputs and the examples learned."""
+UNKNOWN = -1.0
+
+
 class Core(Protocol):
     """What every forecaster of the compiled core has."""
 
@@ -81,6 +86,8 @@ class CompiledForecaster(Forecaster):
             raise ValueError("the state has no posterior")
         # The parameters are those of the subclass's own __init__.
         self.__init__(**parameters)  # type: ignore[misc]
+        for name in MET:  # not in files of version 0.2.0 and before; full posteriors have them
+            known.setdefault(name, 0.0 if known["steps"] == 0 else UNKNOWN)
         # Plain copies: joblib may have mapped the arrays into memory.
         for name, value in known.items():
             known[name] = np.array(value) if isinstance(value, np.ndarray) else value

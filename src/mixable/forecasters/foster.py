@@ -43,7 +43,7 @@ class Foster(KeepingForecaster):
     moves
         Steps that each particle takes per example; None is (K - 1) d + 4.
     seed
-        The chains are a function of the seed and the examples.
+        The chains are a function of the seed and the examples. None draws a secret one, as in GAF.
     force
         Go on whatever the size.
 
@@ -60,7 +60,7 @@ class Foster(KeepingForecaster):
     mu = Parameter(_validate.real, least=0, most=0.5)
     m = Parameter(_validate.count, most=10**6)
     moves = Parameter(_validate.optional(_validate.count), most=10**5)
-    seed = Parameter(_validate.count, least=0)
+    seed = Parameter(_validate.seed)
     force = Parameter(lambda value, name: bool(value))
 
     def __init__(
@@ -72,7 +72,7 @@ class Foster(KeepingForecaster):
         mu: float = 1e-6,
         m: int = 100,
         moves: int | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         force: bool = False,
     ) -> None:
         self._keep(locals())
@@ -100,7 +100,7 @@ class Foster(KeepingForecaster):
         radius: float,
         horizon: int,
         m: int = 100,
-        seed: int = 0,
+        seed: int | None = 0,
         force: bool = False,
     ) -> Foster:
         """Return the paper's forecaster: uniform prior on the ball of radius B, mu = 1/n.

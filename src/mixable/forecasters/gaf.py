@@ -6,13 +6,14 @@ logistic regression. NeurIPS.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from mixable import _core, _validate, bounds, integrals
 from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import PosteriorForecaster, with_structure
+from mixable.forecasters.compiled import MET, UNKNOWN, PosteriorForecaster, with_structure
 from mixable.forecasters.structure import refuse_if_too_large
 from mixable.losses import Logistic
 from mixable.surrogates import AVERAGE_POINTS, SURROGATES, averages, checked_surrogate
@@ -53,7 +54,10 @@ class GAF(PosteriorForecaster):
         None is `Quadrature()` for two classes and `Sobol(128, most=16384)` for more;
         `MonteCarlo(m)` is the paper's. With structure it is `Pairwise()`.
     seed
-        Seeds the integrator's points.
+        Seeds the integrator's points. None draws a secret seed from the operating system, once:
+        what `MonteCarlo` proves against an adversary needs points that the adversary does not know.
+        The seed is saved with the model, so that forecasts stay a function of what was learned; who
+        can read `seed`, or the file, knows the points.
     surrogate
         What replaces a loss once it was learned. "tangent" is the paper's, at the next theta.
         "variational" takes gradient and curvature on average over the new Gaussian, so that this is
@@ -88,7 +92,7 @@ class GAF(PosteriorForecaster):
     mu = Parameter(_validate.real, least=0, most=0.5)
     drift = Parameter(_validate.real, least=0)
     integrator = Parameter["integrals.Integrator | str | None"]()
-    seed = Parameter(_validate.count, least=0)
+    seed = Parameter(_validate.seed)
     surrogate = Parameter(checked_surrogate)
 
     def __init__(
@@ -103,7 +107,7 @@ class GAF(PosteriorForecaster):
         drift: float = 0.0,
         structure: str = "full",
         integrator: integrals.Integrator | str | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         surrogate: str = "tangent",
     ) -> None:
         self._keep(locals())
@@ -145,7 +149,7 @@ class GAF(PosteriorForecaster):
         horizon: int | None = None,
         constants: str = "paper",
         integrator: integrals.Integrator | str | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> GAF:
         """Return the forecaster of Theorem 1.
 
@@ -186,7 +190,9 @@ class GAF(PosteriorForecaster):
         """What this run has proved of its own regret, for every norm of comparators at once.
 
         From the state alone: no examples are kept. For inputs of norm at most `bound`, examples of
-        weight at most 1, and a number of classes that did not change. It needs the full posterior,
+        weight at most 1, and a number of classes that did not change: the largest norm and weight
+        are remembered, and beyond these limits its bound is infinite. So it is where they are not
+        known, in models that version 0.2.0 or an earlier one began. It needs the full posterior,
         alpha <= 1 and no drift, and says nothing (infinity) of comparators for which beta is too
         large: `from_theory` has a beta for those up to its radius.
 
@@ -205,6 +211,7 @@ class GAF(PosteriorForecaster):
                 f"{self.drift:g}, alpha = {self.alpha:g}"
             )
         reduced = self._core.precision() / self.lam  # type: ignore[union-attr]
+        square, weight = (float(self._core.state()[name]) for name in MET)
         return bounds.certified(
             self.integrator,
             n_classes=self.n_classes,
@@ -214,5 +221,7 @@ class GAF(PosteriorForecaster):
             mu=self.mu,
             steps=self.steps,
             bound=bound,
+            largest_norm=math.sqrt(square) if square >= 0 else UNKNOWN,
+            largest_weight=weight,
             log_determinant=float(np.linalg.slogdet(reduced)[1]),
         )

@@ -12,6 +12,7 @@ from mixable.integrals.expectation import (
     softmax,
 )
 from mixable.integrals.integrators import (
+    EXACT,
     MOST_POINTS,
     Integrator,
     Ladder,
@@ -26,6 +27,7 @@ from mixable.integrals.integrators import (
 )
 
 __all__ = [
+    "EXACT",
     "MOST_POINTS",
     "Certified",
     "Envelope",

@@ -100,14 +100,41 @@ def smallest_lattice(k: int, width: float, tolerance: float) -> Lattice | None:
     return min(filter(None, found), key=lambda lattice: lattice.pairs, default=None)
 
 
-def _lattice(k: int, width: float, tolerance: float, share: float) -> Lattice | None:
-    """Points within the shortest distance that leaves the error below the tolerance, if any."""
-    low, high = 0.01, 2.0  # the largest step whose error is `share` of the tolerance
+def _largest_step(k: int, width: float, tolerance: float) -> float:
+    """The largest step, to 1e-8, whose error along k axes is below the tolerance."""
+    low, high = 0.01, 2.0
     for _ in range(30):
         step = 0.5 * (low + high)
         delta = aliasing(step, width)
-        fits = delta < 0.5 and -k * math.log1p(-delta) <= share * tolerance
+        fits = delta < 0.5 and -k * math.log1p(-delta) <= tolerance
         low, high = (step, high) if fits else (low, step)
+    return low
+
+
+def line(width: float, tolerance: float) -> Lattice:
+    """The lattice in one dimension: for two classes, where fewer points far out are needed.
+
+    The log of the probability of a label is monotone along the line, with a slope between 0 and r =
+    sqrt(2 width). So the points left out on the side where it grows count at most as if it were
+    exp(r x), and those on the other as if it were constant. (docs/theory.md, "Two classes")
+    """
+    step, r = _largest_step(1, width, 0.45 * tolerance), math.sqrt(2 * width)
+    x: Array = step * (np.arange(math.ceil((r + 12) / step), dtype=np.float64) + 0.5)
+    flat, up, down = (np.exp(-0.5 * (x - tilt) ** 2) for tilt in (0.0, r, -r))
+    beyond = math.exp(-72) / -math.expm1(-12 * step)  # of `up`, and more than of the others
+    left_out = [np.append(np.cumsum(each[:0:-1])[::-1], 0.0) + beyond for each in (up, flat)]
+    kept = [np.cumsum(up + down), np.cumsum(2 * flat)]
+    with np.errstate(divide="ignore", over="ignore"):  # where next to nothing is kept
+        tau = sum(out / within for out, within in zip(left_out, kept, strict=True))
+    total = step / math.sqrt(2 * math.pi) * kept[1]
+    error = 0.45 * tolerance + np.log1p(tau) + np.log(total)
+    pairs = int(np.flatnonzero(error <= tolerance)[0]) + 1
+    return Lattice(step, step * (pairs - 0.5) * (1 + 1e-9), pairs)
+
+
+def _lattice(k: int, width: float, tolerance: float, share: float) -> Lattice | None:
+    """Points within the shortest distance that leaves the error below the tolerance, if any."""
+    low = _largest_step(k, width, share * tolerance)
     r = math.sqrt(2 * width)
     if (2 * r / low) ** k > 2 * MOST_PAIRS:  # out of the question
         return None

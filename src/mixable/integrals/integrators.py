@@ -22,13 +22,16 @@ import numpy as np
 
 from mixable import _validate
 from mixable._sobol import matched_sobol
-from mixable._types import Array
-from mixable.integrals.certified import Certified
+from mixable.integrals.certified import Certified, lattice_rungs, line
 from mixable.integrals.envelope import Envelope
 from mixable.integrals.expectation import Rung
 
 MOST_POINTS = 2**16
 """The most points that an integrator may have."""
+EXACT = 1e-10
+"""Nats by which the log of a probability of two classes may be wrong, by `Quadrature`."""
+DEVIATIONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Of the difference of the logits: `Quadrature` has a lattice for each."""
 
 
 class Integrator(Protocol):
@@ -79,7 +82,8 @@ class MonteCarlo:
     """`m` plain random points, fresh at each step: Algorithm 1 of the paper to the letter.
 
     Their covariance is the one of its proof. The points are a function of the seed and of the
-    number of examples learned, so predicting twice gives the same bits.
+    number of examples learned, so predicting twice gives the same bits. Against an adversary the
+    seed must be secret: ``GAF(..., seed=None)``.
     """
 
     m: int = 100
@@ -106,15 +110,31 @@ class Pairwise:
 
 @dataclass(frozen=True)
 class Quadrature:
-    """The trapezoid rule, for two classes: exact to 1e-10 up to a logit deviation of 64."""
+    """The trapezoid rule, for two classes: each probability is right to 1e-10 of itself. Proved.
+
+    However rare the class is. It is a lattice in one dimension (`Certified` has more), for standard
+    deviations of the difference of the logits up to 64. Beyond, the same points are used, and
+    nothing is proved.
+    """
 
     def rungs(self, k: int, seed: int) -> list[Rung]:
-        """Return grids for logit-difference standard deviations up to 1, 2, 4, ..., 64."""
+        """Return a lattice for each of some widths."""
         if k != 1:
             raise ValueError(
                 f"Quadrature is for 2 classes, got {k + 1}; use Sobol, MonteCarlo or Ladder"
             )
-        return [_trapezoid_rung(2.0**i) for i in range(7)]
+        # The difference of the logits is sqrt(2) u, so its variance is twice S.
+        widths = [deviation**2 / 2 for deviation in DEVIATIONS]
+        return lattice_rungs(1, [(width, line(width, EXACT)) for width in widths])
+
+    @property
+    def reach(self) -> float:
+        """The largest S = G / (2 alpha) for which the error is proved.
+
+        >>> Quadrature().reach
+        2048.0
+        """
+        return DEVIATIONS[-1] ** 2 / 2
 
 
 @dataclass(frozen=True)
@@ -192,8 +212,8 @@ def proved_error(integrator: Integrator | str | None, n_classes: int, width: flo
     (0.0001, None)
     """
     chosen = choose(integrator, n_classes)
-    if isinstance(chosen, Quadrature) and n_classes == 2:
-        return 1e-9
+    if isinstance(chosen, Quadrature) and n_classes == 2 and width <= chosen.reach:
+        return EXACT
     if isinstance(chosen, Certified) and width <= chosen.reach(n_classes):
         return chosen.tolerance
     if isinstance(chosen, Envelope) and width <= chosen.reach:
@@ -264,22 +284,6 @@ def _cubature_rung(k: int, reach: float) -> Rung:
     weights = np.array([central, *[axial] * k, *[1 / 36] * pairs.shape[1]])
     points = np.ascontiguousarray(np.concatenate([centre, axes, pairs], axis=1))
     return Rung("symmetric", reach, points.shape[1], points=points, weights=weights)
-
-
-def _trapezoid_rung(logit_sd: float) -> Rung:
-    """Trapezoid rule for N(0, 1), good for a logit difference of at most this standard deviation.
-
-    The integrand sigmoid(a + s z) phi(z) is analytic up to |Im z| = Y = pi / s, where phi is
-    exp(Y^2 / 2) times larger than on the line, so the error is of order exp(Y^2 / 2 - 2 pi Y / h):
-    1e-11 at the step h below. Cut at |z| = 6.8, which leaves 1e-11 too.
-    """
-    strip = np.pi / logit_sd
-    h = 2 * np.pi * strip / (25.3 + strip**2 / 2)
-    z: Array = h * (np.arange(int(np.ceil(6.8 / h)), dtype=np.float64) + 0.5)
-    weights = np.exp(-0.5 * z * z)
-    weights = weights / (2 * weights.sum())
-    # The logit difference is sqrt(2) u, so its variance is twice S.
-    return Rung("symmetric", logit_sd**2 / 2, len(z), points=z[None, :], weights=weights)
 
 
 def _sobol_rung(k: int, m: int, seed: int, reach: float) -> Rung:

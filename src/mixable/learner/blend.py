@@ -23,7 +23,9 @@ from mixable.records.rows import Rows
 Records: TypeAlias = Array | Rows
 """Numbers as a row (d,) or a table (n, d), NaN for what is missing; or with sparse features."""
 
-LAM, TIE, SHARE = 1.0, 50.0, 1e-3  # of the judge
+LAM, SHARE = 1.0, 1e-3  # of the judge
+TIE = 50.0
+"""How firmly the weights sum to 1 at first, in units of LAM: that sum is learned last."""
 
 
 @runtime_checkable

@@ -154,8 +154,7 @@ def _marginal(
     S[rows] = rotation.T @ S[rows]
     S[:, rows] = S[:, rows] @ rotation
     V = state["0.V"].copy()
-    V[:, first : first + len(rotation)] @= rotation
-    V[:, first + kept : first + len(rotation)] = 0.0
+    V[:, first : first + len(rotation)] @= rotation  # only those that have places are read
     left = np.setdiff1d(np.arange(len(places)), rows[kept:])
     S = S[np.ix_(left, left)]
     return {

@@ -18,7 +18,7 @@ from mixable.losses.protocol import Constants, check_kind
 class Logistic:
     """Multinomial logistic loss ``logsumexp(z) - z_y``, y in 0..K-1 (Section 4.2).
 
-    Predictions are probabilities (K,).
+    Predictions are probabilities (K,). `integrator` and `seed` are as in `GAF`.
 
     >>> Logistic(3).constants(radius=5.0, bound=1.0).beta == 1 / (math.log(3) / 2 + 5.0 + 1)
     True
@@ -26,11 +26,12 @@ class Logistic:
 
     n_classes: int = 2
     integrator: integrals.Integrator | str | None = None
-    seed: int = 0
+    seed: int | None = 0
 
     def __post_init__(self) -> None:
         _validate.count(self.n_classes, "n_classes", least=2)
         integrals.choose(self.integrator, self.n_classes)
+        object.__setattr__(self, "seed", _validate.seed(self.seed, "seed"))
 
     @property
     def n_outputs(self) -> int:
@@ -99,6 +100,7 @@ class Logistic:
         if step == 0 and not mean.any():  # nothing is known: all classes are alike
             return np.full(self.n_classes, 1 / self.n_classes)
         Q = integrals.helmert(self.n_classes)
+        assert self.seed is not None  # it was drawn
         rungs = integrals.ladder(self.integrator, self.n_classes, self.seed)
         return integrals.expectation(Q.T @ mean, Q.T @ covariance @ Q, rungs, step)
 

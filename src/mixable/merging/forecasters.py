@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixable.forecasters import AutoGAF, AutoRidge, SparseGAF
-from mixable.forecasters.compiled import CompiledForecaster
+from mixable.forecasters.compiled import MET, UNKNOWN, CompiledForecaster
 from mixable.merging import ensembles, gaussians, judges, sparse, trust
 from mixable.merging.ensembles import Ensemble
 from mixable.merging.gaussians import SAME, Change, Gaussian
@@ -93,7 +93,14 @@ def _posteriors(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -
 
     known = [None if model is None else read(model) for model in (onto, base)]
     merged = gaussians.combine(known[0], [read(term) for term in terms], known[1], changes)
-    return _restored(terms[0], gaussians.write(merged))
+    state = gaussians.write(merged)
+    given = [model for model in (onto, base, *terms) if model is not None]
+    if merged.kind == "full":
+        is_same = all(change == SAME for change in changes)
+        for name in MET:
+            each = [model._core.state()[name] for model in given]
+            state[name] = max(each) if min(each) >= 0 and is_same else UNKNOWN
+    return _restored(terms[0], state)
 
 
 def _experts(onto: Any, terms: list[Any], base: Any, changes: list[list[Change]]) -> list[Any]:
@@ -153,6 +160,10 @@ def _generic(onto: Any, terms: list[Any], base: Any, changes: list[Change]) -> A
         linear = linear + term._A @ term._theta - before._A @ before._theta
     out._theta = np.linalg.solve(out._A, linear)
     out._steps = added("_steps", onto, terms, base)
+    given = [model for model in (onto, base, *terms) if model is not None]
+    for name in ("_largest_norm", "_largest_weight"):
+        each = [getattr(model, name) for model in given]
+        setattr(out, name, max(each) if min(each) >= 0 else UNKNOWN)
     return out
 
 

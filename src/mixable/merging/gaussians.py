@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mixable._types import Array, Truths
+from mixable.forecasters.compiled import MET, UNKNOWN
 from mixable.integrals import helmert
 
 State = dict[str, Any]
@@ -220,6 +221,7 @@ def write(known: Gaussian) -> State:
     if known.kind == "full":
         out.update(curvature_pending=0, A_inverse=S[0], T=np.empty((0, 0)), h=np.empty((1, 0)))
         out.update(curvature_x=np.empty((0, d)), curvature_c=np.empty((0, k * k)))
+        out.update(dict.fromkeys(MET, UNKNOWN))
     else:
         out.update(S=S.reshape(-1, d), roots=np.empty((0, matrices)))
     return out
