@@ -151,6 +151,7 @@ def design_of_classes(
     curves = _curves(features, effort, flags)
     if given or effort == "low":
         return linear
+    linear.parameters["guard"] = None  # the fallback stands guard, on the raw inputs
     return PooledDesign([linear, *curves, grids.BINS, grids.LEAVES], standardize=standardize)
 
 
