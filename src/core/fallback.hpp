@@ -20,7 +20,13 @@ class Fallback {
     /// Records have d numbers, and up to `most` sparse features that are known. With a lam of 0
     /// there is no Folklore.
     Fallback(long d, long K, long most, double lam, double beta)
-        : d(d), K(K), row_(pad_to(d + 1, 8)), counts_(K), rates_(K), trust_(members), bettor_(d + 1, K, most) {
+        : d(d),
+          K(K),
+          row_(pad_to(d + 1, 8)),
+          counts_(K),
+          rates_(K),
+          trust_(members),
+          bettor_(d + 1, K, most) {
         if (lam > 0) folklore_.emplace(d + 1, K, lam, beta);
         for (long i = 1; i < members; ++i) trust_[i] = std::log(share);
         if (!folklore_) trust_[folklore] = nothing;

@@ -44,10 +44,7 @@ class RawFolklore {
 
     void read(const double* row) {
         is_larger_ = !fits(row);
-        if (!is_larger_) {
-            read_scaled(row);
-            return copy(rule_forecast(), K, p_);
-        }
+        if (!is_larger_) return read_scaled(row);
         if (!larger_) larger_ = std::make_unique<RawFolklore>(d, K, lam_, beta_);
         larger_->adopt(*this);
         larger_->grow(row);
@@ -62,28 +59,10 @@ class RawFolklore {
             grow(row);
             read_scaled(row);
         }
-        double *v = work_, *F = v + sk, *GF = F + k * sk, *C = GF + k * sk, *L = C + k * sk,
-               *c = L + k * sk, *U = c + k * sk;
-        set_to_zero(work_, work_.size());
-        rule_.learn(y, weight, v, F);
-        for (long j = 0; j < k; ++j)
-            for (long i = 0; i < k; ++i)
-                for (long l = 0; l < d; ++l) V[j * dp + l] -= v[i] * P[i * ld + j * d + l];
-        // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
-        combine(k, k, k, 1.0, {G_, sk, 1}, F, sk, GF, sk, false);
-        combine(k, k, k, 1.0, {F, 1, sk}, GF, sk, C, sk, false);
-        for (long i = 0; i < k; ++i) C[i * (sk + 1)] += 1.0;
-        cholesky(k, C, sk, 1.0);
-        copy(F, k * sk, L);
-        for (long i = 0; i < k; ++i) solve_transposed(k, C, sk, L + i * sk);
-        combine(k, D, k, 1.0, {L, 1, sk}, P, ld, U, ld, false);
-        combine(D, D, k, -1.0, {U, 1, ld}, U, ld, S, ld, true);
-        dots(k, k, F, sk, k, F, sk, c, sk);
-        for (long a = 0; a < D; ++a)
-            for (long j = 0; j < k; ++j) {
-                const double by = c[a / d * sk + j] * x_[a % d];
-                for (long l = 0; l < d; ++l) A[a * ld + j * d + l] += by * x_[l];
-            }
+        if (k == 1)
+            push_of_two(y, weight);
+        else
+            push(y, weight);
         if (++steps_ % refresh_period == 0) refresh();
     }
 
@@ -160,11 +139,65 @@ class RawFolklore {
             for (long i = 0; i <= j; ++i)
                 G_[i * sk + j] = G_[j * sk + i] = plain_dot(x_, P + j * ld + i * d, d);
         }
+        if (k == 1) return predict_of_two();
         rule_.begin(m_, G_, steps_);
-    }
-    const double* rule_forecast() {
         rule_.predict(p_);
-        return p_;
+    }
+
+    /// The step of Posterior::push, at once.
+    void push(long y, double weight) {
+        double *v = work_, *F = v + sk, *GF = F + k * sk, *C = GF + k * sk, *L = C + k * sk,
+               *c = L + k * sk, *U = c + k * sk;
+        set_to_zero(work_, work_.size());
+        rule_.learn(y, weight, v, F);
+        for (long j = 0; j < k; ++j)
+            for (long i = 0; i < k; ++i)
+                for (long l = 0; l < d; ++l) V[j * dp + l] -= v[i] * P[i * ld + j * d + l];
+        // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
+        combine(k, k, k, 1.0, {G_, sk, 1}, F, sk, GF, sk, false);
+        combine(k, k, k, 1.0, {F, 1, sk}, GF, sk, C, sk, false);
+        for (long i = 0; i < k; ++i) C[i * (sk + 1)] += 1.0;
+        cholesky(k, C, sk, 1.0);
+        copy(F, k * sk, L);
+        for (long i = 0; i < k; ++i) solve_transposed(k, C, sk, L + i * sk);
+        combine(k, D, k, 1.0, {L, 1, sk}, P, ld, U, ld, false);
+        combine(D, D, k, -1.0, {U, 1, ld}, U, ld, S, ld, true);
+        dots(k, k, F, sk, k, F, sk, c, sk);
+        for (long a = 0; a < D; ++a)
+            for (long j = 0; j < k; ++j) {
+                const double by = c[a / d * sk + j] * x_[a % d];
+                for (long l = 0; l < d; ++l) A[a * ld + j * d + l] += by * x_[l];
+            }
+    }
+    /// The same of two classes, whose logits are (u, -u) / sqrt(2).
+    void push_of_two(long y, double weight) {
+        const double g = G_[0], f = weight * beta_ * p_[0] * p_[1],
+                     slope = std::sqrt(2.0) * (y == 0 ? -p_[1] : p_[0]),
+                     r = (m_[0] - u_ - 0.5 * weight * g * slope) / (1 + g * f),
+                     v = 0.5 * weight * slope + f * r, by = f / (1 + g * f);
+        for (long l = 0; l < d; l += W) store(V + l, load(V + l) - v * load(P + l));
+        for (long a = 0; a < d; ++a) {
+            const double of_S = by * P[a], of_A = f * x_[a];
+            for (long l = 0; l < ld; l += W) {
+                store(S + a * ld + l, load(S + a * ld + l) - of_S * load(P + l));
+                store(A + a * ld + l, load(A + a * ld + l) + of_A * load(x_ + l));
+            }
+        }
+    }
+    /// The point u + g tanh(u / sqrt(2)) / (2 sqrt(2)) = m of the forecast: the left side grows in
+    /// u by 1 to 1 + g/4 and less the larger |u| is, so Newton's method comes from one side.
+    void predict_of_two() {
+        const double root = std::sqrt(2.0), m = m_[0], g = G_[0];
+        u_ = m / (1 + 0.25 * g);
+        for (int iteration = 0; iteration < 50; ++iteration) {
+            const double t = std::tanh(u_ / root), miss = u_ + g * t / (2 * root) - m;
+            const double step = miss / (1 + 0.25 * g * (1 - t * t));
+            u_ -= step;
+            if (!(std::fabs(step) > 1e-12 * (1 + std::fabs(m)))) break;
+        }
+        const double e = std::exp(-root * std::fabs(u_)), low = e / (1 + e), high = 1 / (1 + e);
+        p_[0] = u_ > 0 ? high : low;
+        p_[1] = u_ > 0 ? low : high;
     }
 
     /// Raises the units so that a row fits. In the new ones A is R^-1 (A - lam I) R^-1 + lam I, and
@@ -204,7 +237,7 @@ class RawFolklore {
     }
 
     const long k, D, ld, dp, sk;
-    double lam_, beta_;
+    double lam_, beta_, u_ = 0;  // u_: where two classes are forecast
     FolkloreRule rule_;
     Buffer unit_, x_, A, S, V, P, m_, G_, p_, work_;
     std::unique_ptr<RawFolklore> larger_;  // where a row that does not fit is predicted
