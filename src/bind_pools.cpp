@@ -98,6 +98,9 @@ void bind_fallback(nb::module_& m) {
              nb::arg("n_classes"), nb::arg("max_features"), nb::arg("lam"), nb::arg("beta"))
         .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
              "The trust in the pool, in the class rates, in the bettor and in Folklore.")
+        .def_prop_ro("most_features", &M::most_features,
+                     nb::sig("def most_features(self, /) -> int"),
+                     "How many sparse features it can know.")
         .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
              "Takes over what one of fewer classes or features has learned.")
         .def("state", &M::state,

@@ -14,6 +14,8 @@ class FallbackModel : public OneUser {
     /// To be used while a `Use` lives.
     Fallback& core() { return *core_; }
 
+    long most_features() const { return core_->bets().most(); }
+
     nb::object trust() {
         Use use(*this);
         nb::object out = new_array({Fallback::members});

@@ -110,6 +110,7 @@ class Bettor {
     }
 
     const Slots& slots() const { return slots_; }
+    long most() const { return most_; }
     [[gnu::cold]] void visit(Visitor& visitor) {
         visitor("largest", largest_, 1, d, dp);
         visitor("wealth", wealth_, C, d, dp);
