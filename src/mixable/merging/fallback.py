@@ -126,9 +126,7 @@ def _written(total: Sums, every: list[State], keys: Any, most: int) -> State:
     }
 
 
-def _folklore(
-    start: State, states: list[State], before: State, where: list[Coordinates]
-) -> State:
+def _folklore(start: State, states: list[State], before: State, where: list[Coordinates]) -> State:
     """Posteriors add once all are in the largest units."""
     orders = [np.argsort([0, *(1 + place for place in own.places)]) for own in where]
     own_units = [
