@@ -114,25 +114,28 @@ def default_on(X: ArrayLike, weights: ArrayLike, intercept: ArrayLike | None = N
     (36, 36)
     """
     U = np.asarray(weights, dtype=np.float64)
+    if U.ndim != 2:
+        raise ValueError(f"weights must be a table (n_classes, n_features), got shape {U.shape}")
     rows = _validate.table(np.nan_to_num(np.asarray(X, dtype=np.float64)), U.shape[1])
     n, K = len(rows), len(U)
     first_weight = np.zeros(K) if intercept is None else np.asarray(intercept, dtype=np.float64)
     U = np.column_stack([first_weight, U])
     rows = np.column_stack([np.ones(n), rows])
     sizes = np.abs(rows)
-    met = sizes.any(axis=0)
+    met = sizes.max(axis=0) > 0
     rows, sizes, U = rows[:, met], sizes[:, met], U[:, met]
     U = U - U.mean(axis=0)  # what all classes share changes nothing
     largest = sizes.max(axis=0)
     first = sizes[(sizes > 0).argmax(axis=0), np.arange(sizes.shape[1])]
     found = [_bets(U, largest, first, (rows**2).sum(axis=0)) - math.log(SHARE)]
-    plan = fallback_plan(len(met) - 1, K)
+    d = int(np.asarray(weights).shape[1]) + 1
+    plan = fallback_plan(d - 1, K)
     product = float(np.sqrt(((rows @ U.T) ** 2).sum(axis=1)).max())
     if plan is not None and product <= PRODUCT * (1 + 1e-12):
         units = [2 ** np.ceil(np.log2(each)) for each in (largest, first)]
         square = float((U**2 @ units[0] ** 2).sum())
-        log_spread = float(np.log(units[0] / units[1]).sum() / len(met))
-        found.append(_folklore(n, len(met), K, plan, square, log_spread))
+        log_spread = float(np.log(units[0] / units[1]).sum() / d)
+        found.append(_folklore(n, d, K, plan, square, log_spread))
     return min(found)
 
 

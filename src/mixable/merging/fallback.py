@@ -1,4 +1,4 @@
-"""What stands beside a pool: sums of counts, of gradients and of curvature add; see core/bettor.hpp.
+"""What stands beside a pool: counts, sums of gradients and curvature add; see core/bettor.hpp.
 
 The wealth of a gambler is no sum. Merged, its logarithm is the mean by the squares of gradients
 that each model has met, so that a weight of several models is about what it is in each.
@@ -64,7 +64,7 @@ def _in_place(state: State, own: Coordinates) -> State:
         if C[1, 0] == 1:
             classes["gain"], each = -classes["gain"], each * [1, -1, 1]
     else:
-        known = C.any(axis=1)[:, None]
+        known = (C.sum(axis=1) > 0)[:, None]
         classes = {name: C @ values for name, values in classes.items()}
         classes["wealth"] = np.where(known, classes["wealth"], 1.0)
         each = np.einsum("ec,ncs->nes", C, each)
@@ -99,7 +99,7 @@ def _written(total: Sums, every: list[State], keys: Any, most: int) -> State:
 
     def wealth(logs: Array, square: Array) -> Array:
         mean = np.divide(logs, square, out=np.zeros_like(logs), where=square > 0)
-        return np.exp(np.clip(mean, -MOST_LOG_WEALTH, MOST_LOG_WEALTH))
+        return np.asarray(np.exp(np.clip(mean, -MOST_LOG_WEALTH, MOST_LOG_WEALTH)))
 
     squares = [np.maximum(total[name], 0.0) for name in ("square", "sparse square")]
     largest = np.zeros(len(keys))
