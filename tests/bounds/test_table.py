@@ -149,7 +149,8 @@ def test_as_many_points_as_it_says_are_enough():
 
 def test_which_gaf_is_covered_is_said_for_each_number_of_classes():
     def said(K):
-        return [row.covers for row in bounds.table1(1000, 5, K, 2.0) if row.algorithm[:3] == "GAF"]
+        rows = bounds.table1(1000, 5, K, 2.0)
+        return [row.covers for row in rows if row.algorithm.split(",")[0] == "GAF"]
 
     assert all("by quadrature" in words for words in said(2))
     assert all("integrals.Certified()" in words and "proved" in words for words in said(4))
@@ -161,3 +162,13 @@ def test_which_gaf_is_covered_is_said_for_each_number_of_classes():
     assert f"add {more:,.4g} nats" in said(7)[-1]
     wide = [row.covers for row in bounds.table1(10, 1, 4, 50.0) if "sharp" in row.algorithm]
     assert "integrator=Envelope()" in wide[0]
+
+
+def test_the_default_has_a_row():
+    for d, words in ((3, "nothing known"), (40, "sqrt(n)")):
+        (row,) = [
+            row for row in bounds.table1(5000, d, 2, 2.0) if row.algorithm == "GAFClassifier()"
+        ]
+        assert row.regret == bounds.default(5000, d, 2, 2.0, 1.0)
+        assert words in row.remark
+        assert "raw columns" in row.covers
