@@ -76,15 +76,15 @@ def test_sparse_features_have_weights_of_their_own():
 
 
 def test_the_default_has_a_bound_where_scaled_inputs_have_none():
-    """The stream of issue 31: version 0.2.0 has a regret of 64 here, and of 306 at n = 400,000."""
-    X, y = epochs(20_000)
+    """Version 0.2.0 has a regret of 306 at n = 400,000, and this one of 34."""
+    X, y = epochs(26_000)
     blend = small_blend(1, 2)
     pool = alone(blend)
     comparator = np.array([[-0.5], [0.5]])
     z = X @ comparator.T
     best = (np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y]).sum()
     own, without = (nats(each.run(X, y), y).sum() - best for each in (blend, pool))
-    assert own < bounds.default_on(X, comparator) < 55 < without
+    assert own < bounds.default_on(X, comparator) < 60 < without
 
 
 @pytest.mark.parametrize("records", [False, True])

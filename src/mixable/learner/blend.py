@@ -104,8 +104,11 @@ class Blend(Experts):
 
     @property
     def trust(self) -> Array:
-        """The trust in the pool, in the pool that forgets, and in each expert; together 1."""
-        trust = self._core.trust()
+        """The trust in the pool, in the pool that forgets, and in each expert.
+
+        Together with `fallback_trust` it sums to 1.
+        """
+        trust = (1 - sum(self.fallback_trust.values())) * self._core.trust()
         return np.concatenate([[trust[:2].sum(), trust[2:4].sum()], trust[4:]])
 
     @property
