@@ -91,12 +91,33 @@ void bind_judge(nb::module_& m) {
     m.attr("PERIOD") = Rest::period;
 }
 
+void bind_fallback(nb::module_& m) {
+    using M = FallbackModel;
+    nb::class_<M>(m, "Fallback", "What stands beside a pool; see core/fallback.hpp.")
+        .def(nb::init<long, long, long, double, double>(), nb::arg("n_features"),
+             nb::arg("n_classes"), nb::arg("max_features"), nb::arg("lam"), nb::arg("beta"))
+        .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
+             "The trust in the pool, in the class rates, in the bettor and in Folklore.")
+        .def_prop_ro("most_features", &M::most_features,
+                     nb::sig("def most_features(self, /) -> int"),
+                     "How many sparse features it can know.")
+        .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
+             "Takes over what one of fewer classes or features has learned.")
+        .def("state", &M::state,
+             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
+             "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
+             "Takes over what state() of one of the same shape returned.");
+    m.attr("FALLBACK_SHARE") = Fallback::share;
+}
+
 void bind_pooled(nb::module_& m) {
     nb::class_<PooledModel>(m, "Pooled", "A pool with its inputs; see core/pooled.hpp.")
-        .def(nb::init<const nb::list&, const nb::object&, long>(), nb::arg("experts"),
-             nb::arg("judge"), nb::arg("threads"),
-             nb::sig("def __init__(self, experts: list[PoolExpert], judge: Judge, threads: int) -> "
-                     "None"))
+        .def(nb::init<const nb::list&, const nb::object&, const nb::object&, long>(),
+             nb::arg("experts"), nb::arg("judge"), nb::arg("fallback").none(), nb::arg("threads"),
+             nb::sig("def __init__(self, experts: list[PoolExpert], judge: Judge, fallback: "
+                     "Fallback | None, threads: int) -> None"))
         .def("predict", &PooledModel::predict, nb::arg("X"), nb::arg("features").none(),
              nb::sig("def predict(self, X: NDArray[np.float64], features: Features | None) -> "
                      "NDArray[np.float64]"),
@@ -120,6 +141,9 @@ void bind_pooled(nb::module_& m) {
                      "-> tuple[NDArray[np.float64], int, str | None]"),
              "Steps with records, one after the other; see core/follow.hpp. Returns forecasts, "
              "steps done, why it stopped before the end.")
+        .def_prop_ro("kept_length", &PooledModel::kept_length,
+                     nb::sig("def kept_length(self, /) -> int"),
+                     "Numbers that are kept of a record until its label comes.")
         .def("kept", &PooledModel::kept, nb::arg("X"), nb::arg("features").none(),
              nb::sig("def kept(self, X: NDArray[np.float64], features: Features | None) -> "
                      "NDArray[np.float64]"),
@@ -131,6 +155,7 @@ void bind_pooled(nb::module_& m) {
 void bind_pools(nb::module_& m) {
     bind_sparse(m);
     bind_judge(m);
+    bind_fallback(m);
     bind_pooled(m);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/pooled.hpp"
+#include "fallback_model.hpp"
 #include "model.hpp"
 #include "sparse_model.hpp"
 
@@ -20,10 +21,11 @@ class JudgeModel : public ModelOf<Judge> {
 class PooledModel {
    public:
     /// An expert is (Scaler, Landmarks or None, amplitude of their features, whether the inputs
-    /// stand beside them, AutoGAF), or (Scaler, Shapes, Sparse). `threads` may share tables; 0: as
-    /// many as are usual.
-    PooledModel(const nb::list& experts, const nb::object& judge, long threads)
-        : owners_(nb::make_tuple(experts, judge)),
+    /// stand beside them, AutoGAF), or (Scaler, Shapes, Sparse). The fallback may be None.
+    /// `threads` may share tables; 0: as many as are usual.
+    PooledModel(const nb::list& experts, const nb::object& judge, const nb::object& fallback,
+                long threads)
+        : owners_(nb::make_tuple(experts, judge, fallback)),
           judge_(nb::cast<JudgeModel&>(judge)),
           threads_(threads) {
         users_.push_back(&judge_);
@@ -48,7 +50,10 @@ class PooledModel {
                                                            nb::cast<double>(item[2]),
                                                            nb::cast<bool>(item[3])));
         }
-        pooled_ = std::make_unique<Pooled>(d, std::move(parts), judge_.core());
+        FallbackModel* beside = nullptr;
+        if (!fallback.is_none()) users_.push_back(beside = &nb::cast<FallbackModel&>(fallback));
+        pooled_ = std::make_unique<Pooled>(d, std::move(parts), judge_.core(),
+                                           beside ? &beside->core() : nullptr);
     }
 
     /// The forecasts (n, K) of records: numbers X (n, d), sparse features, their crosses and
@@ -80,6 +85,9 @@ class PooledModel {
         const Uses uses(*this, Job::other);
         pooled_->learn(record, y, weight);
     }
+
+    /// Numbers that are kept of a record until its label comes.
+    long kept_length() const { return pooled_->kept(); }
 
     /// What is kept of one record until its label comes.
     nb::object kept(nb::handle X, const nb::object& features) {

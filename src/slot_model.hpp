@@ -52,6 +52,12 @@ class SparseRows {
     long size_;
 };
 
+inline nb::object array_of(int type, std::initializer_list<npy_intp> shape) {
+    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), type);
+    if (!a) throw nb::python_error();
+    return nb::steal(a);
+}
+
 /// A forecaster on a table of features.
 template <class Core>
 class SlotModel : public OneUser {
@@ -78,7 +84,7 @@ class SlotModel : public OneUser {
         Saving saving(out);
         core_->visit(saving);
         out["keys"] = copied_keys();
-        nb::object slots = array(NPY_FLOAT, {features() + 1, core_->table().shape.width()});
+        nb::object slots = array_of(NPY_FLOAT, {features() + 1, core_->table().shape.width()});
         core_->table().copy_slots(data<float>(slots));
         out["slots"] = slots;
         return out;
@@ -105,18 +111,11 @@ class SlotModel : public OneUser {
     }
 
    protected:
-    static nb::object array(int type, std::initializer_list<npy_intp> shape) {
-        PyObject* a =
-            PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), type);
-        if (!a) throw nb::python_error();
-        return nb::steal(a);
-    }
-
     std::unique_ptr<Core> core_;
 
    private:
     nb::object copied_keys() const {
-        nb::object out = array(NPY_ULONG, {features()});
+        nb::object out = array_of(NPY_ULONG, {features()});
         std::copy_n(core_->table().keys(), features(), data<std::uint64_t>(out));
         return out;
     }

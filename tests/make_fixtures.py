@@ -148,6 +148,7 @@ MODELS = {
     "Pool": lambda: learned(mx.Pool([mx.GAF(2, 2), mx.OGD(2, 2)])),
     "GAFClassifier": lambda: classifier(kernel=None),
     "GAFClassifier-auto": lambda: classifier(n_components=2),
+    "GAFClassifier-fallback": lambda: classifier(n_components=2),
     "GAFClassifier-fourier": lambda: classifier(kernel="rbf", n_components=2, lam=0.1),
     "GAFClassifier-nystroem": lambda: classifier(
         kernel="rbf", n_components=2, lam=0.1, method="nystroem"
@@ -162,6 +163,9 @@ MODELS = {
     "ServedModel": served,
     "river.GAFClassifier": lambda: dictionaries(
         mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]
+    ),
+    "river.GAFClassifier-records": lambda: records(
+        mx.river.GAFClassifier(n_components=2), [bool(y) for y in Y]
     ),
     "river.GAFRegressor": lambda: dictionaries(mx.river.GAFRegressor(lam=0.1), X[:, 0].tolist()),
     "river.GAFRegressor-records": lambda: records(

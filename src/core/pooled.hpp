@@ -1,11 +1,13 @@
 // The protocol of a pool: each expert makes its own inputs of a record and predicts, the judge
-// pools what they say, all learn, then the inputs of each learn the record.
+// pools what they say, all learn, then the inputs of each learn the record. Beside the pool stands
+// its fallback, which never rests; pools of early files have none.
 #pragma once
 
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "fallback.hpp"
 #include "follow.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
@@ -47,22 +49,26 @@ class RecordCopy {
 /// Experts and their judge. While they rest, the pool is its first expert.
 class Pooled {
    public:
-    /// Records have d numbers.
-    Pooled(long d, std::vector<std::unique_ptr<PoolExpert>> experts, Judge& judge)
-        : d(d), experts_(std::move(experts)), judge_(judge), said_(judge.N * judge.K) {
-        if (long(experts_.size()) != judge.N)
-            throw std::invalid_argument("experts and judge do not go together");
+    /// Records have d numbers. `fallback` may be null.
+    Pooled(long d, std::vector<std::unique_ptr<PoolExpert>> experts, Judge& judge,
+           Fallback* fallback)
+        : d(d),
+          experts_(std::move(experts)),
+          judge_(judge),
+          fallback_(fallback),
+          said_(judge.N * judge.K),
+          pooled_(judge.K) {
+        if (long(experts_.size()) != judge.N ||
+            (fallback && (fallback->K != judge.K || fallback->d != d)))
+            throw std::invalid_argument("experts, judge and fallback do not go together");
     }
 
     const long d;
     long outputs() const { return judge_.K; }
 
     void predict(const Record& record, double* p) {
-        listen(record);
-        if (judge_.rest().is_resting())
-            copy(said_, judge_.K, p);
-        else
-            judge_.predict(said_, p);
+        pool(record, p);
+        if (fallback_) fallback_->mix(p);
     }
 
     /// The same of n records, at most `most_rows`, for less.
@@ -81,20 +87,32 @@ class Pooled {
                 for (long t = b * block; t < b * block + length(b); ++t)
                     judge_.predict(said_ + t * judge_.N * K, p + t * K);
             });
+        for (long t = 0; fallback_ && t < n; ++t) {
+            fallback_->read(records[t]);
+            fallback_->mix(p + t * K);
+        }
     }
 
     /// Numbers that are kept of a record until its label comes.
-    long kept() const { return d + judge_.judged() * judge_.K; }
+    long kept() const {
+        return d + (judge_.judged() + (fallback_ ? Fallback::members : 0)) * judge_.K;
+    }
     /// Predicts a record and writes them: its numbers as the first expert, which is always awake,
-    /// scales them, and what pools and experts say; -1 of those at rest.
+    /// scales them, and what pools, experts and the fallback say; -1 of those at rest.
     void predict(const Record& record, double* p, double* kept) {
-        predict(record, p);
+        pool(record, p);
         scale(record, kept);
         const long K = judge_.K, all = judge_.judged() * K;
         double* said = kept + d;
-        if (!judge_.rest().is_resting()) return copy(judge_.forecasts(), all, said);
-        std::fill(said, said + all, -1.0);
-        copy(said_, K, said + (judge_.judged() - judge_.N) * K);
+        if (judge_.rest().is_resting()) {
+            std::fill(said, said + all, -1.0);
+            copy(said_, K, said + (judge_.judged() - judge_.N) * K);
+        } else {
+            copy(judge_.forecasts(), all, said);
+        }
+        if (!fallback_) return;
+        fallback_->said(p, said + all);
+        fallback_->mix(p);
     }
 
     /// All learn a record, or none: it is refused before the first does.
@@ -113,6 +131,7 @@ class Pooled {
             has_heard_ = false;
             expert(0).take(&record, 0, 1, scaled_);
             expert(0).run(&record, 0, 1, &y, &weight, p);
+            fall_back(record, y, weight, p);
             rest.add_alone(1);
             if (judge_.steps() % Rest::period == 0) rest.review();
             return;
@@ -145,6 +164,7 @@ class Pooled {
             const long t = start(b);
             judge_.run(said_ + t * N * K, y + t, weight_from(t), length(b), p + t * K);
         });
+        for (long t = 0; t < n; ++t) fall_back(records[t], y[t], weight ? weight[t] : 1, p + t * K);
         if (alone) rest.add_alone(n);
         if (judge_.steps() % Rest::period == 0) rest.review();
         return n;
@@ -157,6 +177,14 @@ class Pooled {
     }
 
    private:
+    /// The forecast of the pool, without the fallback.
+    void pool(const Record& record, double* p) {
+        listen(record);
+        if (judge_.rest().is_resting())
+            copy(said_, judge_.K, p);
+        else
+            judge_.predict(said_, p);
+    }
     void scale(const Record& record, double* s) const { experts_[0]->scaler().scale(record.x, s); }
 
     static constexpr long most_numbers = 1L << 16;
@@ -200,6 +228,7 @@ class Pooled {
         has_heard_ = false;
         for (long e = 0; e < awake(); ++e) expert(e).read(record);
         for (long e = 0; e < awake(); ++e) expert(e).predict(said_ + e * judge_.K);
+        if (fallback_) fallback_->read(record);
         heard_.set(record, d);
         has_heard_ = true;
     }
@@ -217,20 +246,34 @@ class Pooled {
         for (long e = 0; e < awake(); ++e) expert(e).learn(record, y, weight);
         Rest& rest = judge_.rest();
         if (rest.is_resting()) {
+            copy(said_, judge_.K, pooled_);
             rest.add_alone(1);
+        } else if (record.scaled) {
+            judge_.predict(said_, pooled_);
+            judge_.learn(said_, y, weight, record.scaled + d);
         } else {
-            if (record.scaled)
-                judge_.learn(said_, y, weight, record.scaled + d);
-            else
-                judge_.learn(said_, y, weight);
+            judge_.run(said_, &y, &weight, 1, pooled_);
         }
+        const double* then =
+            record.scaled ? record.scaled + d + judge_.judged() * judge_.K : nullptr;
+        if (fallback_) fallback_->learn(pooled_, y, weight, then);
         if (judge_.steps() % Rest::period == 0) rest.review();
+    }
+
+    /// Turns the pool's forecast into that of all, and lets the fallback learn.
+    void fall_back(const Record& record, long y, double weight, double* p) {
+        if (!fallback_) return;
+        copy(p, judge_.K, pooled_);
+        fallback_->read(record);
+        fallback_->mix(p);
+        fallback_->learn(pooled_, y, weight);
     }
 
     std::vector<std::unique_ptr<PoolExpert>> experts_;
     Judge& judge_;
+    Fallback* fallback_;
     ScaledBlock scaled_{PoolExpert::block};
-    Buffer said_, own_, now_;
+    Buffer said_, own_, now_, pooled_;  // pooled_: what the pool said of one record
     RecordCopy heard_;
     bool has_heard_ = false;
 };

@@ -183,3 +183,13 @@ def test_three_classes_are_paired_with_their_lattice():
     assert sharp.regret == pytest.approx(bounds.sharp(1000, 5, 3, 2.0, 1.0) + 2 + 1000e-5)
     assert sharp.cost < 1e7  # n^3 points would be 1e13
     assert sharp.remark == "Certified: 112 points"
+
+
+def test_the_default_has_a_row():
+    for d, words in ((3, "nothing known"), (40, "sqrt(n)")):
+        (row,) = [
+            row for row in bounds.table1(5000, d, 2, 2.0) if row.algorithm == "GAFClassifier()"
+        ]
+        assert row.regret == bounds.default(5000, d, 2, 2.0, 1.0)
+        assert words in row.remark
+        assert "raw columns" in row.covers

@@ -58,10 +58,17 @@ def shaped(part, X, y, K):
     return np.array(out)
 
 
+def pool_alone(plan, n_features):
+    """A blend of three classes without its fallback, as those from files of version 0.2."""
+    blend = Blend(plan, n_features, 3)
+    blend._fallback = None
+    return blend
+
+
 def test_it_is_its_experts_under_the_judge():
     X, y = logistic_stream(300, 3, 3)
     X[::7, 1] = np.nan
-    blend = Blend(design(), 3, 3)
+    blend = pool_alone(design(), 3)
     said = said_by_parts(X, y, 3)
     said += [shaped(part, X, y, 3) for part in design().parts if isinstance(part, ShapeDesign)]
     judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3, tie=TIE)
@@ -185,7 +192,7 @@ def test_experts_on_keys_see_of_a_number_what_is_shown():
     hidden.shown, unbinned.shown = bytes([NOTHING]), bytes([ALL, WITHOUT_BINS])
     absent.dense[:, 0] = np.nan
     p, q, _, _ = said = [
-        Blend(plan, 3, 3).run(each, y) for each in (hidden, absent, unbinned, rows)
+        pool_alone(plan, 3).run(each, y) for each in (hidden, absent, unbinned, rows)
     ]
     np.testing.assert_array_equal(p, q)
     assert len({each.tobytes() for each in said}) == 3

@@ -68,3 +68,15 @@ def test_files_written_long_ago_go_on_learning(name):
         "river.GAFRegressor": lambda: model.predict_one(high) - 0.5,
     }[name]
     assert 0.7 < forecast() < 1.3
+
+
+def test_pools_of_version_0_2_go_on_as_they_were_without_a_fallback():
+    old, new = (
+        mx.load(FOLDER / f"GAFClassifier-{name}.safetensors") for name in ("auto", "fallback")
+    )
+    rows, labels = np.random.default_rng(6).normal(size=(30, 2)), np.array(["a", "b", "c"] * 10)
+    for model, has in ((old, False), (new, True)):
+        model.partial_fit(rows, labels)
+        again = mx.loads(mx.dumps(model))
+        assert bool(again.forecaster_.fallback_trust) == has
+        np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))

@@ -102,7 +102,7 @@ def test_experts_of_an_estimators_pool_are_named_by_what_they_see(stream):
     assert model.forecaster_.steps == 60
     assert len(others) == len(model.forecaster_.experts) - 1
     names = [tick.get_text() for tick in plots.trust(model).get_yticklabels()]
-    assert names[2:] == [f"{name} alone" for name in (first, *others)]
+    assert names[2:] == [*(f"{name} alone" for name in (first, *others)), "fallback"]
     assert first == "linear"
     assert others == ["kernel 0.125", "kernel 1", "kernel 4", "bins", "leaves"]
 
@@ -115,9 +115,9 @@ def test_trust_in_a_mixture_and_in_a_regression(stream):
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(mixture.weights.tolist())
     stack = heights(plots.trust(mx.GAFRegressor(kernel=None), X, X[:, 0], pieces=3, by="noise"))
     *large, others = stack
-    assert len(large) == 7
+    assert len(large) == 8
     assert all(name.startswith("noise ") for name in large)
-    assert others == "26 others"
+    assert others == "25 others"
     assert sum(each[600] for each in stack.values()) == pytest.approx(1)
 
 

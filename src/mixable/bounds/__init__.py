@@ -18,6 +18,7 @@ from mixable.bounds.beta import largest_beta
 from mixable.bounds.certificate import Certificate, certified, envelope, excess, sharp, widening
 from mixable.bounds.changes import delayed, dynamic, switching
 from mixable.bounds.common import Bound
+from mixable.bounds.default import class_rates, default, default_on
 from mixable.bounds.kernel import fourier, kernel, log_determinant
 from mixable.bounds.mixtures import adaptive, auto_gaf, auto_gaf_wide, doubling_radii
 from mixable.bounds.neighbours import aioli, folklore, foster, ogd, ons, vaw
@@ -46,7 +47,10 @@ __all__ = [
     "auto_gaf",
     "auto_gaf_wide",
     "certified",
+    "class_rates",
     "corollary2",
+    "default",
+    "default_on",
     "delayed",
     "dimension",
     "doubling_radii",

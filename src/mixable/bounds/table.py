@@ -8,6 +8,7 @@ from typing import NamedTuple
 from mixable.bounds.beta import largest_beta
 from mixable.bounds.certificate import envelope, sharp
 from mixable.bounds.common import Bound, power
+from mixable.bounds.default import default, fallback_plan
 from mixable.bounds.neighbours import aioli, folklore, foster, ogd, ons
 from mixable.bounds.theorem import gaf, points
 from mixable.integrals import Envelope, choose_proved, ladder, proved_error
@@ -82,6 +83,17 @@ def table1(n: int, n_features: int, n_classes: int, radius: float, bound: float 
             f"lam = {hedge.lam:.3g}",
         ),
     ]
+    few = fallback_plan(d, K) is not None
+    rows.append(
+        Row(
+            "GAFClassifier()",
+            default(*arguments),
+            cost=(rank if few else 0.0) + 6.0 * n * (d + 1) * K,
+            remark="its fallback; nothing known" if few else "its fallback; sqrt(n), nothing known",
+            covers="GAFClassifier(), and stream, serve and river by default, on the raw columns; "
+            "bounds.default(spread=...) if a column's first input is not its largest",
+        )
+    )
     if K == 2:
         value = aioli(n, d, math.sqrt(2) * B, R)
         rows.append(

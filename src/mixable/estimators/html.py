@@ -62,8 +62,9 @@ def trusted(forecaster: Any) -> list[tuple[str, float]]:
     if isinstance(forecaster, RecordRidge):
         return trusted(forecaster.head)
     if isinstance(forecaster, Blend):
-        names = ["the pool", "the pool that forgets", *forecaster.design.names]
-        shares = forecaster.trust
+        beside = forecaster.fallback_trust
+        names = ["the pool", "the pool that forgets", *forecaster.design.names, *beside]
+        shares = np.array([*forecaster.trust, *beside.values()])
     elif isinstance(forecaster, CurvedRidge):
         names, shares = ["linear", "curved"], np.array([1 - forecaster.trust, forecaster.trust])
     elif isinstance(forecaster, Ensemble):

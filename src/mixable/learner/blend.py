@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mixable import _core, _validate
 from mixable._types import Array
+from mixable.bounds.default import fallback_plan
 from mixable.experts import Experts
 from mixable.kernels import Nystroem
 from mixable.learner import exchange
@@ -26,6 +27,9 @@ Records: TypeAlias = Array | Rows
 LAM, SHARE = 1.0, 1e-3  # of the judge
 TIE = 50.0
 """How firmly the weights sum to 1 at first, in units of LAM: that sum is learned last."""
+
+FALLBACK = ("class rates", "gradients of raw inputs", "Folklore of raw inputs")
+MOST_FEATURES = 1 << 18  # sparse features that the fallback knows: those that come first
 
 
 @runtime_checkable
@@ -50,11 +54,17 @@ class Plan(Protocol):
     def least_gain(self) -> float:
         """Experts rest that gain less than this share of the first one's loss."""
 
+    @property
+    def takes_features(self) -> bool:
+        """Whether records may have sparse features."""
+
 
 class Blend(Experts):
     """A forecaster on raw records. One record goes through one compiled call: core/pooled.hpp.
 
-    The first expert is always awake. The others rest when they gain little over it.
+    The first expert is always awake. The others rest when they gain little over it. Beside all of
+    them stands the fallback, which sees the raw inputs, never rests, and carries the bound
+    (core/fallback.hpp, `bounds.default`). Blends from files of version 0.2 or earlier have none.
     """
 
     def __init__(self, design: Plan, n_features: int, n_classes: int) -> None:
@@ -64,6 +74,10 @@ class Blend(Experts):
         self.inputs: list[Inputs] = [part.inputs(n_features) for part in parts]
         self._recent = exchange.checked_rows(None, n_features)
         self._core = self._new_core()
+        self._fallback: _core.Fallback | None = self._new_fallback()
+
+    def _new_fallback(self) -> _core.Fallback:
+        return new_fallback(self.n_features, self.n_classes, self.design.takes_features)
 
     def _new_core(self) -> _core.Judge:
         N, K = len(self.experts), int(self.experts[0].n_classes)
@@ -92,9 +106,19 @@ class Blend(Experts):
 
     @property
     def trust(self) -> Array:
-        """The trust in the pool, in the pool that forgets, and in each expert; together 1."""
-        trust = self._core.trust()
+        """The trust in the pool, in the pool that forgets, and in each expert.
+
+        Together with `fallback_trust` it sums to 1.
+        """
+        trust = (1 - sum(self.fallback_trust.values())) * self._core.trust()
         return np.concatenate([[trust[:2].sum(), trust[2:4].sum()], trust[4:]])
+
+    @property
+    def fallback_trust(self) -> dict[str, float]:
+        """The trust in what stands beside the pool; the pool has the rest. Empty if none does."""
+        if self._fallback is None:
+            return {}
+        return dict(zip(FALLBACK, self._fallback.trust()[1:].tolist(), strict=True))
 
     @property
     def weights(self) -> Array:
@@ -108,10 +132,12 @@ class Blend(Experts):
         weights = ", ".join(f"{name} {w:.2f}" for name, w in zip(names, self.weights, strict=True))
         alone = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, each, strict=True))
         resting = f" All but the {names[0]} one rest." if self.is_resting else ""
+        beside = ", ".join(f"{name} {t:.0%}" for name, t in self.fallback_trust.items())
         return (
             f"Pool of {len(each)} experts after {self.steps} examples.{resting}\n"
             f"Weights of their logarithms: {weights}.\n"
             f"Trust: pool {pool:.0%}, the pool that forgets {forgetting:.0%}; alone {alone}."
+            + (f"\nBeside the pool: {beside}." if beside else "")
         )
 
     @property
@@ -206,7 +232,7 @@ class Blend(Experts):
     @property
     def kept_length(self) -> int:
         """Numbers that are kept of one record."""
-        return self.n_features + len(self._core.trust()) * self.n_classes
+        return self._compiled().kept_length
 
     def _until_review(self) -> int:
         return exchange.PERIOD - self.steps % exchange.PERIOD
@@ -228,7 +254,8 @@ class Blend(Experts):
         if self._pooled is None:
             pairs = zip(self.inputs, self.experts, strict=True)
             experts = [_parts(inputs, expert) for inputs, expert in pairs]
-            self._pooled = _core.Pooled(experts, self._core, self.design.threads or 0)
+            threads = self.design.threads or 0
+            self._pooled = _core.Pooled(experts, self._core, self._fallback, threads)
         return self._pooled
 
     def _grow(self, how: str, *arguments: int) -> None:
@@ -242,6 +269,10 @@ class Blend(Experts):
         core = self._new_core()
         core.adopt(self._core)
         self._core = core
+        if self._fallback is not None:
+            fallback = self._new_fallback()
+            fallback.adopt(self._fallback)
+            self._fallback = fallback
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -251,6 +282,7 @@ class Blend(Experts):
             "inputs": [part.state() for part in self.inputs],
             "state": self._core.state(),
             "recent": self._recent,
+            "fallback": None if self._fallback is None else self._fallback.state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -271,6 +303,10 @@ class Blend(Experts):
         self._recent = exchange.checked_rows(state.get("recent"), n_features)
         self._core = self._new_core()
         self._core.restore(arrays(state["state"]))
+        known, self._fallback = state.get("fallback"), None
+        if known is not None:
+            self._fallback = self._new_fallback()
+            self._fallback.restore(arrays(known))
         # The others may have rested, or come from a learner of numbers (`widening`).
         if experts[0].steps != self.steps:
             raise ValueError("the experts of the saved blend have learned different examples")
@@ -279,6 +315,14 @@ class Blend(Experts):
         made = object.__new__(type(self))
         made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         return made
+
+
+def new_fallback(n_features: int, n_classes: int, takes_features: bool) -> _core.Fallback:
+    """What stands beside a pool; Folklore is a part of it where it is quick."""
+    most = MOST_FEATURES if takes_features else 0
+    plan = None if takes_features else fallback_plan(n_features, n_classes)
+    lam, beta = (0.0, 0.0) if plan is None else (plan.lam, plan.beta)
+    return _core.Fallback(n_features, n_classes, most, lam, beta)
 
 
 def arrays(state: dict[str, Any]) -> dict[str, Any]:

@@ -152,6 +152,7 @@ def design_of_classes(
     curves = _curves(features, effort, flags)
     if not is_pooled:
         return linear
+    linear.parameters["guard"] = None  # the fallback stands guard, on the raw inputs
     return PooledDesign([linear, *curves, grids.BINS, grids.LEAVES], standardize=standardize)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mixable.learner.blend import LAM, SHARE, Blend
 from mixable.learner.curved_ridge import CurvedRidge
-from mixable.merging import inputs, judges, parts
+from mixable.merging import fallback, inputs, judges, parts
 from mixable.merging.parts import Coordinates, Part
 
 
@@ -28,7 +28,11 @@ def blends(
     options = {"lam": LAM, "share": SHARE, "weight": where[0].weight}
     judge = judges.combine(cores[0], own, cores[1], prior, **options)
     made = object.__new__(Blend)
-    known = {"inputs": [each for each, _ in merged], "experts": [each for _, each in merged]}
+    known: dict[str, Any] = {
+        "inputs": [each for each, _ in merged],
+        "experts": [each for _, each in merged],
+    }
+    known["fallback"] = fallback.combine(onto, terms, base, where)
     made.__setstate__({**first.__getstate__(), **known, "state": judge, "recent": None})
     return made
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "||")
-MOST_GROUPS = 8  # of trust; what has the least is added up
+MOST_GROUPS = 9  # of trust; what has the least is added up
 
 
 def trust(
@@ -134,7 +134,10 @@ def shares(forecaster: Any, inputs: Any, by: str | None = None) -> dict[str, flo
     if by == "weights":
         return dict(zip(names, forecaster.weights.tolist(), strict=True))
     groups = ["pool", "pool that forgets", *(f"{name} alone" for name in names)]
-    return dict(zip(groups, forecaster.trust.tolist(), strict=True))
+    spread = dict(zip(groups, forecaster.trust.tolist(), strict=True))
+    if isinstance(forecaster, Blend) and forecaster.fallback_trust:
+        spread["fallback"] = sum(forecaster.fallback_trust.values())
+    return spread
 
 
 def _by_field(forecaster: Ensemble, seen: list[str], by: str | None) -> dict[str, float]:
