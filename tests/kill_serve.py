@@ -39,8 +39,9 @@ class Client:
         self.number, self.kind, self.sent, self.refused = number, kind, 0, 0
         self._random = random.Random(number)
         self._doubt = None  # path and body of a request without an answer
-        self.forecasts = {}  # by id: features and probabilities, while the label is to come
-        self.learned = {}  # by step: features, label, forecast or None
+        # By id: features, probabilities, and the step before, while the label is to come.
+        self.forecasts = {}
+        self.learned = {}  # by step: features, label, forecast and the step before it, or None
 
     def work(self, port, until):
         """Go on until there is no answer, or until it is told."""
@@ -81,12 +82,12 @@ class Client:
     def _note(self, body, answer):
         if "label" not in body:
             if "id" in body:
-                self.forecasts[body["id"]] = body["features"], answer["probabilities"]
+                before = max(self.learned, default=0)
+                self.forecasts[body["id"]] = body["features"], answer["probabilities"], before
             return
-        late = self.forecasts.pop(body["id"], None)
-        features, forecast = late or (body["features"], None)
+        features, *forecast = self.forecasts.pop(body["id"], None) or [body["features"]]
         assert answer["step"] not in self.learned
-        self.learned[answer["step"]] = features, body["label"], forecast
+        self.learned[answer["step"]] = features, body["label"], forecast or None
 
 
 def load(server, clients, seconds):
@@ -102,22 +103,33 @@ def load(server, clients, seconds):
 
 
 def replayed(clients):
-    """A model that learned what was answered, in the order of the steps."""
+    """A model that learned what was answered, in the order of the steps.
+
+    A label that came late is learned with the inputs of its forecast: those of the step at which
+    the model says what was answered then.
+    """
     learned = {}
     for client in clients:
         assert not learned.keys() & client.learned.keys()
         learned.update(client.learned)
     assert sorted(learned) == list(range(1, len(learned) + 1)), "steps are missing"
     model, limits = served_model(curved=clients[0].kind == "curved"), ModelLimits()
+    late = {step: (x, *forecast) for step, (x, _, forecast) in learned.items() if forecast}
+    waiting = {}
     for step in sorted(learned):
+        for other, (features, said, before) in late.items():
+            if before < step <= other and other not in waiting and model.predict(features) == said:
+                p = np.array(list(said.values()), dtype=float)
+                text = json.dumps(features).encode()
+                inputs = model._inputs(features, limits)
+                waiting[other] = Kept(text=text, p=p, rates=model.rates, inputs=inputs)
         features, label, forecast = learned[step]
         if forecast is None:
             model.apply(Event(id=None, features=features, label=label), limits)
         else:
-            text = json.dumps(features).encode()
-            p = np.array(list(forecast.values()), dtype=float)
-            model.waiting["late"] = Kept(text, p, model.rates)
-            model.waiting_bytes += len(text)
+            assert step in waiting, "a forecast was not made by this model"
+            model.waiting["late"] = waiting[step]
+            model.waiting_bytes += waiting[step].bytes
             model.apply(Event(id="late", features=None, label=label), limits)
     return model
 

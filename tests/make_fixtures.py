@@ -89,7 +89,7 @@ def streamed():
         ["yes" if y else "no" for y in Y],
     )
     model.counts["learned"] = len(Y)
-    model.waiting["7"] = (np.array([1.0, np.nan]), np.array([0.25, 0.75]))
+    model.waiting["7"] = (model.learner.kept(np.array([1.0, np.nan])), np.array([0.25, 0.75]))
     model.place = {
         "input": {"position": 7, "line": 2, "torn": None, "prints": ["", ""]},
         "out": [3, ""],
@@ -160,6 +160,7 @@ MODELS = {
     "Scores": counted,
     "Scores-classes": counted,
     "StreamModel": streamed,
+    "StreamModel-kept": streamed,
     "ServedModel": served,
     "river.GAFClassifier": lambda: dictionaries(
         mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]

@@ -17,7 +17,12 @@ def learner(n_classes):
 
 def test_what_is_saved_comes_back_in_its_order():
     waiting = OrderedDict(
-        b=Kept(b'{"x":1}', np.array([0.25, 0.75]), [3, 1], learner(2).kept(np.array([1.0, 2.0]))),
+        b=Kept(
+            text=b'{"x":1}',
+            p=np.array([0.25, 0.75]),
+            rates=[3, 1],
+            inputs=learner(2).kept(np.array([1.0, 2.0])),
+        ),
         a=Kept(b"{}", np.empty(0), []),
     )
     done = OrderedDict({"\u00e9": Learned(1, 7, 2**62), "": Learned(0, 1, 0)})

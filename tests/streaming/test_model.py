@@ -42,7 +42,8 @@ def turned(line):
 def test_models_of_two_streams_are_merged(tmp_path):
     models = halves(tmp_path, "--forecaster", "auto")
     assert list(models[0].columns) != list(models[1].columns)
-    models[1].waiting["7"] = (np.array([1.0, np.nan]), np.array([0.25, 0.75]))
+    kept = models[1].learner.kept(np.full(models[1].learner.n_features, 0.5))
+    models[1].waiting["7"] = (kept, np.array([0.25, 0.75]))
     merged = mx.merge(models)
     assert merged.counts == {
         "events": 60,

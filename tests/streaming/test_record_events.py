@@ -71,7 +71,7 @@ def test_json_records_learn_the_same_and_bring_columns_on_the_way(tmp_path):
 
 
 def test_numbers_alone_are_as_before_and_another_forecaster_takes_numbers_only(tmp_path):
-    (tmp_path / "in.csv").write_text("a,b,y\n1,nan,up\n2,,down\n")
+    (tmp_path / "in.csv").write_text("a,b,y\n1,2,up\n2,,down\n3,nan,up\n")
     run(tmp_path, "--target", "y", "--out", tmp_path / "out.csv", source="in.csv")
     assert mx.load(tmp_path / "model").encoder is None
     # An empty cell says nothing of what its column will have.

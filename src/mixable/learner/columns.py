@@ -83,14 +83,6 @@ def check_dictionary(x: Any) -> None:
         raise TypeError(f"x must be a dictionary of features, got {type(x).__name__}")
 
 
-def is_record(x: Mapping[Hashable, Any]) -> bool:
-    """Whether a first dictionary is a record of any kind.
-
-    None says nothing of what its column will have, so it may be.
-    """
-    return None in x.values() or has_words(x)
-
-
 def has_words(x: Mapping[Hashable, Any]) -> bool:
     """Whether a dictionary has something else than numbers: text, categories, lists, times."""
     return not all(value is None or isinstance(value, _NUMBERS) for value in x.values())

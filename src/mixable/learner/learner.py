@@ -234,10 +234,10 @@ class Learner:
         else:
             raise TypeError('a stream is followed with kernel="auto" or None only')
         return Followed(
-            self.outcomes.forecast(P[:done]),
-            done,
-            reason,
-            lambda row: kept_row(both, row, room, None),  # type: ignore[arg-type]
+            P=self.outcomes.forecast(P[:done]),
+            done=done,
+            reason=reason,
+            kept=lambda row: kept_row(both, row, room, None),  # type: ignore[arg-type]
         )
 
     def _room(self, X: Any, kept: Sequence[Kept], codes: NDArray[np.int_]) -> Array | None:
@@ -308,7 +308,7 @@ class Learner:
             both = with_kept(Z, before, self.n_features)
             room = self._room(both, before, codes[part])
             P, count, reason = self.forecaster.follow(both, own_order, codes[part], room)
-            self.inputs.commit(pending, int((codes[part][:count] >= 0).sum()))
+            self.inputs.commit(pending, int(np.count_nonzero(codes[part][:count] >= 0)))
             self.widen()
             made.append((done, both, room))
             pieces.append(P[:count])
@@ -316,7 +316,7 @@ class Learner:
         self.inputs.encoder.ask()
         none = np.empty((0, self.forecaster.n_classes))
         P = np.concatenate([none, *pieces])
-        return Followed(self.outcomes.forecast(P), done, reason, of_row)
+        return Followed(P=self.outcomes.forecast(P), done=done, reason=reason, kept=of_row)
 
     def kept(self, x: Any) -> Kept:
         """The inputs of a forecast, to be kept until its outcome comes; x as in `predict`."""

@@ -13,7 +13,7 @@ from mixable._mergeable import Mergeable
 from mixable._types import Array
 from mixable.learner import class_weights
 from mixable.learner.class_weights import ClassWeight, Tally
-from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, is_record, number
+from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, has_words, number
 from mixable.learner.design import Design
 from mixable.learner.explaining import Contribution, explained, without_each
 from mixable.learner.importance import importance
@@ -178,7 +178,7 @@ class NamedLearner(Alone, Mergeable):
         if row is not None and self._learner is not None:
             return self._learner.learn_one(row, y, w)
         check_dictionary(x)
-        if self._is_new and (self._declared() is not None or is_record(x)):
+        if self._begins_records(x):
             self._begin_with(x, y, w)
             return
         if self.encoder is not None and self._learner is not None:
@@ -193,6 +193,17 @@ class NamedLearner(Alone, Mergeable):
         learner = self._add_features(sorted(x, key=repr))
         if learner is not None:
             learner.learn_one(self._columns.row(x), y, w)
+
+    def _begins_records(self, x: dict[Hashable, Any]) -> bool:
+        """Whether this is the first record, and of any kind.
+
+        What is missing says nothing of a kind: a model that can take records does so.
+        """
+        if not self._is_new:
+            return False
+        if self._declared() is not None or has_words(x):
+            return True
+        return None in x.values() and takes_records(self._design())
 
     def _begin_with(self, x: dict[Hashable, Any], y: Any, w: float) -> None:
         """Take records from this one on, and learn it; if it is refused, nothing has changed."""

@@ -299,7 +299,8 @@ class ServedModel(ScoredModel):
         self.done.pop(key, None)
         text = as_json(features)
         p = np.array(list(forecast.values()), dtype=np.float64)
-        self.waiting[key] = Kept(text, p, self.rates, self._inputs(features, limits))
+        inputs = self._inputs(features, limits)
+        self.waiting[key] = Kept(text=text, p=p, rates=self.rates, inputs=inputs)
         self.waiting_bytes += self.waiting[key].bytes
         self.counts["remembered"] += 1
         while len(self.waiting) > limits.waiting or self.waiting_bytes > limits.waiting_bytes:

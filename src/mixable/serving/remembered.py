@@ -97,7 +97,7 @@ def waiting_of(state: dict[str, Any], learner: Learner, rates: list[int]) -> Wai
             raise ValueError("what waits for its label does not go with the learner")
         record = checked_record(text)
         own = replace(inputs, record=record if has_records else None) if len(inputs.z) else None
-        waiting[bytes(key).decode()] = Kept(bytes(text), p, then.tolist(), own)
+        waiting[bytes(key).decode()] = Kept(text=bytes(text), p=p, rates=then.tolist(), inputs=own)
     return waiting
 
 

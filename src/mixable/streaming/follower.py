@@ -6,7 +6,8 @@ import contextlib
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,9 +88,9 @@ class Follower:
         known = {None: -1, **self._model.learner.codes}
         if self._remember is None:
             labels = itertools.takewhile(known.__contains__, batch.labels[begin:end])
-            return Plan([known[label] for label in labels], [], [], {})
+            return Plan(codes=[known[label] for label in labels])
         waiting = _Waiting(self._model.waiting, self._remember)
-        plan = Plan([], [], [], {})
+        plan = Plan()
         behind: list[int] = []  # steps whose row was kept: those come behind the others
         for row, (label, name) in enumerate(
             zip(batch.labels[begin:end], self._names[begin:end], strict=True), begin
@@ -234,13 +235,15 @@ class Follower:
         return None
 
 
-class Plan(NamedTuple):
+@dataclass(slots=True, kw_only=True)
+class Plan:
     """Rows that are run in one call."""
 
-    codes: list[int]  # of labels, -1 for none
-    order: list[int]  # as `Learner.follow` has it; empty if no row has an identifier
-    kept: list[Kept]
-    answered: dict[int, int]  # events whose label is among them, and where
+    codes: list[int] = field(default_factory=list)  # of labels, -1 for none
+    # As `Learner.follow` has it; empty if no row has an identifier.
+    order: list[int] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    answered: dict[int, int] = field(default_factory=dict)  # events labelled among them, and where
 
 
 class _Waiting:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from mixable import _validate, records
 from mixable._alone import alone
 from mixable.learner import Design, Learner, NamedLearner, label
-from mixable.learner.columns import Columns, has_words, is_record
+from mixable.learner.columns import Columns, has_words
 from mixable.learner.explaining import Contribution
 from mixable.learner.late import Kept
 from mixable.metrics import Scores
@@ -89,7 +89,7 @@ class KeptModel(NamedLearner):
 
     def _probabilities(self, x: dict[Hashable, Any]) -> dict[Any, float]:
         x = self.restricted(x)
-        is_first = self._is_new and isinstance(x, dict) and is_record(x)
+        is_first = isinstance(x, dict) and self._begins_records(x)
         return super()._probabilities({} if is_first else x)
 
     @property
@@ -124,7 +124,7 @@ class KeptModel(NamedLearner):
         """Know the columns of a record from now on, though its label may come late or never."""
         used = self.restricted(x)
         encoder = self.encoder
-        if encoder is None and self._is_new and (self.declared is not None or is_record(used)):
+        if self._begins_records(used):
             self.begin_records([used])
         elif encoder is None and not has_words(used):
             self._add_names(used)

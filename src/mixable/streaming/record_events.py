@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mixable import _core
-from mixable.learner.columns import is_record
+from mixable.learner.columns import has_words
 from mixable.records import Encoder
-from mixable.records.cells import WORD
+from mixable.records.cells import MISSING, WORD
 from mixable.records.grid import Grid, is_settled, role_of
 from mixable.streaming.errors import StreamError
 from mixable.streaming.events import LONGEST_NAME, Batch, CsvEvents, JsonEvents
@@ -27,9 +27,9 @@ class CsvRecords(CsvEvents):
 
     @staticmethod
     def has_words(record: Record) -> bool:
-        """Whether a record has other things than numbers, or may: an empty cell says nothing."""
-        cells = record.values()
-        return any(not cell or _core.read_number(cell, "plain")[1] == WORD for cell in cells)
+        """Whether a record has other things than numbers, or may: a missing cell says nothing."""
+        kinds = [_core.read_number(cell, "plain")[1] for cell in record.values()]
+        return WORD in kinds or MISSING in kinds
 
     def _used(self, features: list[str]) -> list[str]:
         return [str(name) for name in self._model.restricted(dict.fromkeys(features))]
@@ -178,7 +178,11 @@ def _fields(text: str) -> list[str]:
 class JsonRecords(JsonEvents):
     """Events in JSON lines; values may be text, truth values, lists of texts."""
 
-    has_words = staticmethod(is_record)
+    @staticmethod
+    def has_words(record: Record) -> bool:
+        """Whether a record has other things than numbers, or may: null says nothing."""
+        return None in record.values() or has_words(record)
+
     _names: frozenset[Hashable] = frozenset()  # of the latest event
 
     def _row(self, values: Record) -> Any:
