@@ -140,6 +140,21 @@ def test_what_is_learned_does_not_depend_on_when_the_outcome_came():
     assert late.predict(records[50:]).tobytes() == prompt.predict(records[50:]).tobytes()
 
 
+@pytest.mark.parametrize("kind", ["records", "numbers", "linear"])
+def test_a_late_label_may_be_a_new_class_and_columns_may_have_come_since(kind):
+    rng = np.random.default_rng(5)
+    X = [record(t, rng) for t in range(9)] if kind == "records" else rng.normal(size=(9, 3))
+    learner = new_learner(kind, X[0])
+    for t in range(8):
+        learner.learn([X[t]] if kind == "records" else X[t][None], [("no", "yes")[t % 2]])
+    kept = [learner.kept([X[8]] if kind == "records" else X[8]) for _ in range(2)]
+    learner.learn_kept(kept[0], "maybe")
+    learner.add_features(2)
+    learner.learn_kept(kept[1], "never")
+    assert learner.labels == ["no", "yes", "maybe", "never"]
+    assert learner.forecaster.steps == 10
+
+
 def delayed(kind, n=2500, rate=0.1):
     """Events without any signal: a label "yes" comes 300 events late, "no" 10."""
     rng = np.random.default_rng(3)

@@ -158,6 +158,8 @@ class Blend(Experts):
         label, own = _validate.label(y, self.n_classes), _validate.weight(weight)
         numbers, before = numbers_of(x), self.steps
         kept = x.kept if isinstance(x, Rows) else None
+        if kept is not None:  # its label may be a new one
+            kept = self.kept_now(kept[0], self.n_features)[None]
         self._compiled().learn(numbers, sparse_of(x), label, own, kept)
         if not before % exchange.EVERY or not self.steps % exchange.PERIOD:
             self._keep(numbers, before, np.array([own]))
