@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from mixable._types import Array
 from mixable.learner.inputs import Pending, RawInputs
-from mixable.records import Encoder, Row
+from mixable.records import Encoder, Row, Rows
 from mixable.records.column import RECONSIDERED
 from mixable.records.cutting import alike
 from mixable.records.grid import Grid
@@ -52,23 +52,32 @@ class RecordInputs(RawInputs):
             row = self.encoded(X[0])
             later = row if weight is None or weight[0] > 0 else None
             return row.as_rows(max(self.n_features, len(row.dense))), Pending(X, weight, later)
-        rows, pending = self.encoder.stage(X)
-        rows.dense = rows.dense_at(max(self.n_features, rows.dense.shape[1]))
         if weight is None or (weight > 0).all():
-            return rows, Pending(X, weight, pending)
-        return rows, Pending(X, weight, None)
+            rows, pending = self.encoder.stage(X)
+        else:  # those of weight 0 teach the encoder nothing
+            known = np.flatnonzero(weight > 0)
+            rows, pending = self._stage_some(X, _some(X, known) if len(known) else None, weight > 0)
+        rows.dense = rows.dense_at(max(self.n_features, rows.dense.shape[1]))
+        return rows, Pending(X, weight, pending)
+
+    def _stage_some(self, X: Any, learned: Any, is_learned: Any) -> tuple[Rows, Any]:
+        """The rows of records, where only some are learned, and what is to be learned of these."""
+        later = None if learned is None else self.encoder.stage(learned)[1]
+        rows, staged = self.encoder.stage(X)
+        before = np.cumsum(np.concatenate([[0], is_learned]))[:-1].astype(np.int64)
+        for name, column in staged.registry.columns.items():
+            if isinstance(column, Time):
+                taught = None if later is None else later.parts.get(name)
+                column.correct(rows.dense, staged.parts[name], taught, before)
+        return rows, later
 
     def commit(self, pending: Pending, rows: int) -> None:
         if isinstance(pending.later, Row):
             if rows:
                 self.encoder.commit(pending.later)
         elif pending.later is not None:
-            self.encoder.commit(pending.later, rows)
-        elif rows and pending.weight is not None:  # those that count, by themselves
-            counts = np.flatnonzero(pending.weight[:rows] > 0)
-            if not len(counts):
-                return
-            self.encoder.commit(self.encoder.stage(_some(pending.X, counts))[1])
+            counts = rows if pending.weight is None else np.count_nonzero(pending.weight[:rows] > 0)
+            self.encoder.commit(pending.later, int(counts))
 
     def with_features(self, n_features: int) -> RecordInputs:
         return RecordInputs(self.encoder, n_features)
@@ -89,14 +98,19 @@ class RecordInputs(RawInputs):
                 yield part
                 at = part.stop
             return
-        first = self._first_values(X)
+        waiting = self._values_of_new_columns(X)
         rows_before = np.cumsum(np.concatenate([[0], counts]))  # that count
         while at < n:
-            end = min([n, *(row for name, row in first.items() if row > at)])
+            nexts = {name: rows.at_least(at) for name, rows in waiting.items()}
+            new = [name for name in nexts if name not in registry.columns]
+            begins = [name for name in new if nexts[name] == at]
+            if begins and not counts[at]:  # such a row leaves no column behind
+                yield slice(at, at + 1)
+                at += 1
+                continue
+            end = min([n, *(nexts[name] for name in new if nexts[name] > at)])
             known = [c.n for c in registry.columns.values() if c.may_change]
-            if at in first.values():
-                known.append(0)
-            for records in known:
+            for records in [*known, *([0] if begins else [])]:
                 ahead = next((r for r in RECONSIDERED if r > records), None)
                 if ahead is not None:
                     row = int(np.searchsorted(rows_before, rows_before[at] + ahead - records))
@@ -104,21 +118,19 @@ class RecordInputs(RawInputs):
             yield slice(at, end)
             at = end
 
-    def _first_values(self, X: Any) -> dict[Any, int]:
-        """The row of a frame in which each column that is not known yet has its first value."""
-        known = self.encoder.registry.columns
+    def _values_of_new_columns(self, X: Any) -> dict[Any, Ahead]:
+        """For each column of a frame that is not known yet, the rows in which it has a value."""
+        known, declared = self.encoder.registry.columns, self.encoder.declared
         names = [name for name in frame_columns(rows_of(X, slice(0, 1))) if name not in known]
         if not names:
             return {}
-        columns = frame_columns(X)
-        out = {}
+        columns, n = frame_columns(X), len(X)
+        out: dict[Any, Ahead] = {}
         for name in names:
-            if self.encoder.declared.kind(name) is not None:
-                out[name] = 0
-                continue
-            for row, _ in values(name, columns[name].items):
-                out[name] = row
-                break
+            rows: Iterable[int] = range(n)  # where a kind is declared, no value has to tell it
+            if declared.kind(name) is None:
+                rows = (row for row, _ in values(name, columns[name].items))
+            out[name] = Ahead(rows, n)
         return out
 
     def alike(self, X: list[Any] | Grid, learned: list[Any]) -> int:
@@ -138,15 +150,11 @@ class RecordInputs(RawInputs):
         if prompt:
             return self.stage(X.records() if isinstance(X, Grid) and len(X) == 1 else X)
         known = [record for record in learned if record is not None]
-        later = self.encoder.stage(known)[1] if known else None
+        is_learned = [record is not None for record in learned]
         if len(X) == 1:
+            later = self.encoder.stage(known)[1] if known else None
             return self.transform([X[0]]), Pending(np.empty(0), None, later)
-        rows, staged = self.encoder.stage(X)
-        before = np.cumsum([0, *(record is not None for record in learned)])[:-1]
-        for name, column in staged.registry.columns.items():
-            if isinstance(column, Time):
-                taught = None if later is None else later.parts[name]
-                column.correct(rows.dense, staged.parts[name], taught, before)
+        rows, later = self._stage_some(X, known or None, is_learned)
         rows.dense = rows.dense_at(self.n_features)
         return rows, Pending(np.empty(0), None, later)
 
@@ -158,6 +166,20 @@ class RecordInputs(RawInputs):
         if not isinstance(encoder, Encoder) or encoder.n_dense > self.n_features:
             raise ValueError("the saved encoder does not go with the forecaster")
         self.encoder = encoder
+
+
+class Ahead:
+    """Rows in order, of which those behind are dropped."""
+
+    def __init__(self, rows: Iterable[int], end: int) -> None:
+        self._rows, self._end = iter(rows), end
+        self._next = -1
+
+    def at_least(self, row: int) -> int:
+        """The first of them that is not before a row; the end if there is none."""
+        while self._next < row:
+            self._next = next(self._rows, self._end)
+        return self._next
 
 
 def _are_same(one: Any, other: Any) -> bool:

@@ -10,7 +10,17 @@ import numpy as np
 from mixable import _core, _validate
 from mixable._types import Array
 from mixable.records.cells import ABSENT, instant
-from mixable.records.column import ALL, NOTHING, WITHOUT_BINS, Cells, Draft, Keys, Limits, Part
+from mixable.records.column import (
+    ALL,
+    NOTHING,
+    WITHOUT_BINS,
+    Cells,
+    Draft,
+    Ends,
+    Keys,
+    Limits,
+    Part,
+)
 from mixable.records.formats import Formatted, Votes, is_unclear_time
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -124,7 +134,7 @@ class Time(Formatted):
         learned = {"wall": wall, "utc": utc, "votes": votes, "others": others, "counts": counts}
         return Part(counts=counts, keys=keys, dense=dense, cells=learned)
 
-    def correct(self, dense: Array, part: Part, learned: Part | None, before: Array) -> None:
+    def correct(self, dense: Array, part: Part, learned: Part | None, before: Ends) -> None:
         """Write the time since the latest record where not all rows of a table are learned.
 
         Of those that are learned, which may be others, `before` says how many are so before each.
