@@ -241,7 +241,7 @@ def test_delays_that_depend_on_the_label_do_not_tell_it(tmp_path):
         "--out",
         tmp_path / "out.csv",
     )
-    run(tmp_path, *arguments, source="in.csv")
+    run(tmp_path, *arguments, "--out", tmp_path / "out.csv", source="in.csv")
     rows = [line.split(",") for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
     assert len(rows) == 3000
     assert 0.06 < np.mean([float(row[2]) for row in rows[1000:]]) < 0.13
