@@ -12,6 +12,18 @@ import typer
 
 from mixable._config import one_blas_thread
 from mixable.cli.consoles import Messages
+from mixable.cli.kinds import (
+    CategoryColumns,
+    Crosses,
+    DaysFirst,
+    DecimalCommas,
+    IgnoredColumns,
+    MonthsFirst,
+    NumberColumns,
+    TagsColumns,
+    TextColumns,
+    TimeColumns,
+)
 from mixable.cli.stream import columns_of, names_of
 from mixable.learner import Design, design_of_classes
 from mixable.streaming.errors import StreamError
@@ -45,15 +57,16 @@ def run_serve(
     features: Annotated[
         str | None, typer.Option(help="The features of new models, by commas; otherwise all.")
     ] = None,
-    number: Annotated[str | None, typer.Option(help="Columns of numbers, by commas.")] = None,
-    category: Annotated[str | None, typer.Option(help="Columns of categories, by commas.")] = None,
-    text: Annotated[str | None, typer.Option(help="Columns of text, by commas.")] = None,
-    tags: Annotated[str | None, typer.Option(help="Columns of lists of tags, by commas.")] = None,
-    time: Annotated[str | None, typer.Option(help="Columns of times, by commas.")] = None,
-    ignore: Annotated[str | None, typer.Option(help="Columns to leave out, by commas.")] = None,
-    cross: Annotated[
-        str | None, typer.Option(help="Pairs of columns that count together: a*b,c*d.")
-    ] = None,
+    number: NumberColumns = None,
+    category: CategoryColumns = None,
+    text: TextColumns = None,
+    tags: TagsColumns = None,
+    time: TimeColumns = None,
+    ignore: IgnoredColumns = None,
+    decimal_comma: DecimalCommas = None,
+    day_first: DaysFirst = None,
+    month_first: MonthsFirst = None,
+    cross: Crosses = None,
     curved: Annotated[
         bool | None,
         typer.Option("--curved/--linear", help="Whether new models learn curves: they do."),
@@ -94,7 +107,8 @@ def run_serve(
             raise StreamError(f"--host {host} needs --token-file or --token: others can reach it")
         known, columns = names_of(classes, "--classes"), names_of(features, "--features")
         given = {"number": number, "category": category, "text": text, "tags": tags}
-        kinds = columns_of({**given, "time": time, "ignore": ignore, "cross": cross})
+        given |= {"time": time, "ignore": ignore, "cross": cross, "decimal_comma": decimal_comma}
+        kinds = columns_of({**given, "day_first": day_first, "month_first": month_first})
         if begin is not None and (known or columns or kinds or curved is not None):
             own = "classes, features, kinds and curves of its own"
             raise StreamError(f"--from has {own}; leave them out")

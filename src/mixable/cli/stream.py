@@ -15,6 +15,18 @@ from mixable import persistence, records
 from mixable._files import clear_parts
 from mixable.cli.consoles import Messages
 from mixable.cli.display import live, summary
+from mixable.cli.kinds import (
+    CategoryColumns,
+    Crosses,
+    DaysFirst,
+    DecimalCommas,
+    IgnoredColumns,
+    MonthsFirst,
+    NumberColumns,
+    TagsColumns,
+    TextColumns,
+    TimeColumns,
+)
 from mixable.forecasters import AutoGAF
 from mixable.forecasters.table import FORECASTERS
 from mixable.learner import Design, design_of_classes
@@ -68,24 +80,16 @@ def run_stream(
     features: Annotated[
         str | None, typer.Option(help="The features to use, by commas; otherwise all columns.")
     ] = None,
-    number: Annotated[str | None, typer.Option(help="Columns of numbers, by commas.")] = None,
-    category: Annotated[str | None, typer.Option(help="Columns of categories, by commas.")] = None,
-    text: Annotated[str | None, typer.Option(help="Columns of text, by commas.")] = None,
-    tags: Annotated[str | None, typer.Option(help="Columns of lists of tags, by commas.")] = None,
-    time: Annotated[str | None, typer.Option(help="Columns of times, by commas.")] = None,
-    ignore: Annotated[str | None, typer.Option(help="Columns to leave out, by commas.")] = None,
-    decimal_comma: Annotated[
-        str | None, typer.Option(help="Columns of numbers such as 1.234,50, by commas.")
-    ] = None,
-    day_first: Annotated[
-        str | None, typer.Option(help="Columns of times such as 31/12/2024, by commas.")
-    ] = None,
-    month_first: Annotated[
-        str | None, typer.Option(help="Columns of times such as 12/31/2024, by commas.")
-    ] = None,
-    cross: Annotated[
-        str | None, typer.Option(help="Pairs of columns that count together: a*b,c*d.")
-    ] = None,
+    number: NumberColumns = None,
+    category: CategoryColumns = None,
+    text: TextColumns = None,
+    tags: TagsColumns = None,
+    time: TimeColumns = None,
+    ignore: IgnoredColumns = None,
+    decimal_comma: DecimalCommas = None,
+    day_first: DaysFirst = None,
+    month_first: MonthsFirst = None,
+    cross: Crosses = None,
     learn: Annotated[
         bool,
         typer.Option(
