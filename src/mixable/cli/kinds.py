@@ -15,8 +15,6 @@ TagsColumns = Annotated[Names, typer.Option(help="Columns of lists of tags, by c
 TimeColumns = Annotated[Names, typer.Option(help="Columns of times, by commas.")]
 IgnoredColumns = Annotated[Names, typer.Option(help="Columns to leave out, by commas.")]
 DecimalCommas = Annotated[Names, typer.Option(help="Numbers such as 1.234,50, by commas.")]
-    Names, typer.Option(help="Columns of numbers such as 1.234,50, by commas.")
-]
 DaysFirst = Annotated[Names, typer.Option(help="Times such as 31/12/2024, by commas.")]
 MonthsFirst = Annotated[Names, typer.Option(help="Times such as 12/31/2024, by commas.")]
 Crosses = Annotated[Names, typer.Option(help="Pairs of columns that count together: a*b,c*d.")]
