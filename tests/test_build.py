@@ -1,6 +1,7 @@
 """What the build says to those who cannot compile."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,25 +12,32 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
+COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|icpx|nvc\+\+)([-.0-9].*)?")
+
+
 @pytest.fixture
 def configure(tmp_path):
-    """Configures with nothing but CMake on the path; returns whether that worked, and its words."""
-    cmake = shutil.which("cmake")
-    if cmake is None:
+    """Configures with every program on the path but compilers; whether it worked, and its words.
+
+    CMake itself may be a script that needs others.
+    """
+    if shutil.which("cmake") is None:
         pytest.skip("no CMake here: pip brings its own for a build")
-    ninja = shutil.which("ninja")
-    (tmp_path / "bin").mkdir()
-    if ninja is not None:
-        (tmp_path / "bin" / "ninja").symlink_to(ninja)
-    generator = ["-G", "Ninja"] if ninja is not None else []
+    own = tmp_path / "bin"
+    own.mkdir()
+    for folder in map(Path, os.environ["PATH"].split(os.pathsep)):
+        for program in folder.iterdir() if folder.is_dir() else ():
+            place = own / program.name
+            if not COMPILERS.fullmatch(program.name) and not place.is_symlink():
+                place.symlink_to(program)
+    generator = ["-G", "Ninja"] if shutil.which("ninja") is not None else []
 
     def run(**environment):
-        own = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path), **environment}
-        # CMake of pip is a script of Python.
-        kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-        command = [cmake, *generator, "-S", str(ROOT), "-B", str(tmp_path / "build")]
+        kept = {name: each for name, each in os.environ.items() if name not in ("CXX", "CC")}
+        command = ["cmake", *generator, "-S", str(ROOT), "-B", str(tmp_path / "build")]
+        environment = {**kept, "PATH": str(own), **environment}
         done = subprocess.run(
-            command, env={**kept, **own}, capture_output=True, text=True, timeout=60, check=False
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False
         )
         return done.returncode == 0, " ".join((done.stdout + done.stderr).split())
 

@@ -59,67 +59,6 @@ def test_tuples_are_made_by_name(folder):
     assert not bad
 
 
-def is_truth(node):
-    """Whether an expression can only be true or false, or an array of such."""
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.BitAnd | ast.BitOr) and is_truth(node.left)
-    if isinstance(node, ast.Subscript):
-        return is_truth(node.value)
-    if isinstance(node, ast.Call):
-        called = node.func
-        names = ("bool", "isnan", "isinf", "isfinite", "isinstance", "any", "all")
-        return getattr(called, "id", getattr(called, "attr", None)) in names
-    if isinstance(node, ast.Attribute):
-        return node.attr == "awake"
-    return isinstance(node, ast.Compare) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    )
-
-
-def counts_truths(node):
-    """Whether an expression computes with truths as if they were numbers."""
-    if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor):
-        return is_truth(node.left) or is_truth(node.right)
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-        return is_truth(node.value)
-    if not isinstance(node, ast.Call):
-        return False
-    name = getattr(node.func, "id", getattr(node.func, "attr", None))
-    if name not in ("sum", "mean", "cumsum", "fmean", "prod"):
-        return False
-    first = [getattr(each, "elt", each) for each in node.args[:1]]
-    return any(map(is_truth, [*first, getattr(node.func, "value", None)]))
-
-
-def test_the_finder_of_counted_truths_finds_them():
-    for bad in ("sum(a > b for a in c)", "(x == y).mean()", "n + (a < b)", "f.awake.sum()"):
-        assert any(map(counts_truths, ast.walk(ast.parse(bad)))), bad
-    for good in ("len([a for a in c if a > b])", "(a < b) & (b < c)", "x[y > 0].sum()"):
-        assert not any(map(counts_truths, ast.walk(ast.parse(good)))), good
-
-
-def is_choice_within_another(node):
-    """Whether a conditional expression has one as a part."""
-    parts = (node.test, node.body, node.orelse) if isinstance(node, ast.IfExp) else ()
-    return any(isinstance(part, ast.IfExp) for part in parts)
-
-
-def test_the_finder_of_choices_finds_them():
-    assert any(map(is_choice_within_another, ast.walk(ast.parse("a if b else c if d else e"))))
-
-
-def test_truths_are_not_numbers_and_choices_are_not_within_others():
-    """`np.count_nonzero`, `len` of a list and `np.where` say what is meant."""
-    bad = [
-        f"{path}:{node.lineno}: {ast.unparse(node)}"
-        for folder in ("src", "tests", "benchmarks", "examples")
-        for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if counts_truths(node) or is_choice_within_another(node)
-    ]
-    assert not bad
-
-
 def test_names_of_types_are_used_where_there_is_one():
     named = ("NDArray[np.float64]", "NDArray[np.bool_]")
     spelled = [

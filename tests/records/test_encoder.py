@@ -40,7 +40,7 @@ names = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.dictionaries(names, anything, max_size=6), max_size=6), st.booleans())
 def test_any_record_is_encoded_or_refused_with_a_reason(records, declared):
     """Keys change their kind in mid-stream; what was refused leaves no trace."""
