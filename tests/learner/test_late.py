@@ -187,6 +187,36 @@ def test_delays_that_depend_on_the_label_do_not_tell_it(kind):
     assert 0.06 < np.mean(p[1000:]) < 0.13
 
 
+@pytest.mark.parametrize("is_record", [False, True])
+def test_numbers_to_predict_may_come_late_too(is_record):
+    """The age of a record at the moment of learning has no part in what is learned."""
+    rng = np.random.default_rng(6)
+
+    def row(t):
+        x = {"a": float(rng.normal()), "b": float(t)}
+        return {**x, "at": (START + dt.timedelta(minutes=t)).isoformat()} if is_record else x
+
+    rows = [row(t) for t in range(40)]
+    late, other = mx.river.GAFRegressor(), mx.river.GAFRegressor()
+    for x in rows[:30]:
+        for each in (late, other):
+            each.learn_one(x, x["a"])
+    late.predict_one(rows[30])
+    kept = other._kept(rows[30])
+    for x in rows[31:]:
+        for each in (late, other):
+            each.learn_one(x, x["a"])
+    late.learn_one(rows[30], 0.5)
+    other._learner.learn_kept(kept, 0.5)
+    assert late.predict_one(rows[5]) == other.predict_one(rows[5])
+    if is_record:
+        plain = mx.river.GAFRegressor()
+        for x in [*rows[:30], *rows[31:]]:
+            plain.learn_one(x, x["a"])
+        plain.learn_one(rows[30], 0.5)  # it was not forecast: it is encoded now
+        assert plain.predict_one(rows[5]) != late.predict_one(rows[5])
+
+
 def test_forecasts_are_found_by_content_and_the_oldest_are_forgotten():
     forecasts = Forecasts(most=3)
     made = []
