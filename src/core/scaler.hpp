@@ -281,7 +281,8 @@ class Scaler {
     }
     Units units_at(long i) const {
         Units units{};
-        if (units_.size() > 0) std::memcpy(&units, units_ + i * in_units, sizeof units);
+        if (units_.size() > 0)
+            std::memcpy(static_cast<void*>(&units), units_ + i * in_units, sizeof units);
         return units;
     }
     void write(long i, const Units& units) {
