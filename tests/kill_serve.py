@@ -27,7 +27,7 @@ import mixable as mx
 from mixable._config import one_blas_thread
 from mixable.serving.events import Event
 from mixable.serving.limits import ModelLimits
-from mixable.serving.remembered import Kept
+from mixable.serving.remembered import Remembered
 
 LIMIT = 300_000  # bytes of a file, for FULL
 
@@ -122,7 +122,7 @@ def replayed(clients):
                 p = np.array(list(said.values()), dtype=float)
                 text = json.dumps(features).encode()
                 inputs = model._inputs(features, limits)
-                waiting[other] = Kept(text=text, p=p, rates=model.rates, inputs=inputs)
+                waiting[other] = Remembered(text=text, p=p, rates=model.rates, inputs=inputs)
         features, label, forecast = learned[step]
         if forecast is None:
             model.apply(Event(id=None, features=features, label=label), limits)

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parent.parent
 MOST = 3  # arguments without their names
 
 # Results that are also tuples, since their readers unpack them; they are made by name.
-TUPLES = {"Bin", "Components", "NoiseExpert", "Constants", "Curve", "Expert", "Followed", "Kept"}
-TUPLES |= {"Row", "Rung"}
+TUPLES = {"Bin", "Components", "NoiseExpert", "Constants", "Curve", "Expert", "Followed"}
+TUPLES |= {"Remembered", "Row", "Rung"}
 
 
 def classes():

@@ -237,6 +237,7 @@ class Learner:
             P=self.outcomes.forecast(P[:done]),
             done=done,
             reason=reason,
+            # There is room wherever a row was not learned.
             kept=lambda row: kept_row(both, row, room, None),  # type: ignore[arg-type]
         )
 
@@ -261,6 +262,15 @@ class Learner:
         first, now = int(self.design.intercept), self.n_features + int(self.design.intercept)
         views = len(kept.z) // max(len(kept.x) + first, 1)
         return at_width(kept.z.reshape(views, -1), now, fill=0.0).ravel()
+
+    def check(self, kept: Kept) -> None:
+        """Refuse what no forecast of this learner has left."""
+        is_blend = isinstance(self.forecaster, Blend)
+        length = self.forecaster.kept_length if is_blend else self.inputs.row_length
+        width = 1 if is_blend else max(len(kept.x) + int(self.design.intercept), 1)
+        has_parts = len(kept.z) >= len(kept.x) and len(kept.z) % width == 0
+        if not has_parts or len(self._known(kept)) != length:
+            raise ValueError("what waits for its label does not go with the learner")
 
     def _follow_records(
         self, X: Any, codes: NDArray[np.int_], order: NDArray[np.int_], kept: Sequence[Kept]

@@ -13,13 +13,13 @@ from mixable import _validate, records
 from mixable.learner import Design
 from mixable.learner.columns import Columns, has_words
 from mixable.learner.explaining import Contribution
-from mixable.learner.late import Kept as Inputs
+from mixable.learner.late import Kept, as_json
 from mixable.learner.widening import widened
 from mixable.serving import remembered
 from mixable.serving.events import Event, Features
 from mixable.serving.limits import ModelLimits, RefusedError
 from mixable.serving.progress import Progress
-from mixable.serving.remembered import Kept, Learned, as_json, fingerprint
+from mixable.serving.remembered import Learned, Remembered, fingerprint
 from mixable.serving.scored import ScoredModel
 from mixable.streaming.kept import Identifier
 
@@ -255,7 +255,7 @@ class ServedModel(ScoredModel):
         p: list[float],
         limits: ModelLimits,
         rates: list[int] | None = None,
-        inputs: Inputs | None = None,
+        inputs: Kept | None = None,
     ) -> None:
         self._check_room(features, label, limits)
         try:
@@ -300,13 +300,13 @@ class ServedModel(ScoredModel):
         text = as_json(features)
         p = np.array(list(forecast.values()), dtype=np.float64)
         inputs = self._inputs(features, limits)
-        self.waiting[key] = Kept(text=text, p=p, rates=self.rates, inputs=inputs)
+        self.waiting[key] = Remembered(text=text, p=p, rates=self.rates, inputs=inputs)
         self.waiting_bytes += self.waiting[key].bytes
         self.counts["remembered"] += 1
         while len(self.waiting) > limits.waiting or self.waiting_bytes > limits.waiting_bytes:
             self._forget(next(iter(self.waiting)))
 
-    def _inputs(self, features: Features, limits: ModelLimits) -> Inputs | None:
+    def _inputs(self, features: Features, limits: ModelLimits) -> Kept | None:
         """The inputs of a forecast that waits, whose columns are known from now on."""
         own = self.restricted(features)
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import OrderedDict
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,21 +11,26 @@ import numpy as np
 
 from mixable._types import Array
 from mixable.learner import Learner
-from mixable.learner.late import Kept as Inputs
-from mixable.learner.late import checked_record, restored, saved, stacked, stacked_texts, unstacked
-from mixable.learner.record_inputs import RecordInputs
-from mixable.serving.events import Features
+from mixable.learner.late import (
+    Kept,
+    checked_record,
+    restored,
+    saved,
+    stacked,
+    stacked_texts,
+    unstacked,
+)
 
-NONE = Inputs(record=None, x=np.empty(0), z=np.empty(0))
+NONE = Kept(record=None, x=np.empty(0), z=np.empty(0))
 
 
-class Kept(NamedTuple):
+class Remembered(NamedTuple):
     """A forecast that waits for its label."""
 
     text: bytes  # the features as JSON
     p: Array
     rates: list[int]  # how often each class had come at that time
-    inputs: Inputs | None = None  # of the forecast, unless the model knew nothing of the record
+    inputs: Kept | None = None  # of the forecast, unless the model knew nothing of the record
 
     @property
     def bytes(self) -> int:
@@ -34,7 +38,7 @@ class Kept(NamedTuple):
         return len(self.text) + (0 if self.inputs is None else self.inputs.bytes)
 
 
-Waiting = OrderedDict[str, Kept]
+Waiting = OrderedDict[str, Remembered]
 
 
 class Learned(NamedTuple):
@@ -59,16 +63,19 @@ def state(waiting: Waiting, done: Done) -> dict[str, Any]:
             "rates": stacked(
                 [np.array(each.rates, np.int64) for each in waiting.values()], np.int64
             ),
-            # The record is in the features.
-            "inputs": saved(
-                [replace(each.inputs or NONE, record=None) for each in waiting.values()]
-            ),
+            "inputs": saved([_without_record(each.inputs) for each in waiting.values()]),
         },
         "done": {
             "ids": stacked_texts(key.encode() for key in done),
             "learned": np.array(list(done.values()), dtype=np.int64).reshape(-1, 3),
         },
     }
+
+
+def _without_record(inputs: Kept | None) -> Kept:
+    """Inputs as they are saved: the features have the record, if there is one."""
+    kept = inputs or NONE
+    return kept if kept.record is None else replace(kept, record={})
 
 
 def waiting_of(state: dict[str, Any], learner: Learner, rates: list[int]) -> Waiting:
@@ -80,24 +87,29 @@ def waiting_of(state: dict[str, Any], learner: Learner, rates: list[int]) -> Wai
     waiting: Waiting = OrderedDict()
     ids, classes = unstacked(state["ids"], "u"), len(learner.labels)
     old = [np.array(rates, np.int64)] * len(ids)
-    kept = [NONE] * len(ids)
+    kept, were_records = [NONE] * len(ids), [False] * len(ids)
     if "inputs" in state:
         kept = restored(state["inputs"], learner.n_features, has_records=False)
-    has_records = isinstance(learner.inputs, RecordInputs)
-    for key, text, p, then, inputs in zip(
+        were_records = (state["inputs"]["records"]["lengths"] > 0).tolist()
+    for key, text, p, then, inputs, was_record in zip(
         ids,
         unstacked(state["features"], "u"),
         unstacked(state["P"], "f"),
         unstacked(state["rates"], "i") if "rates" in state else old,
         kept,
+        were_records,
         strict=True,
     ):
         is_sound = len(p) <= classes and ((p >= 0) & (p <= MOST)).all()
         if not is_sound or len(then) > classes or (then < 0).any():
             raise ValueError("what waits for its label does not go with the learner")
         record = checked_record(text)
-        own = replace(inputs, record=record if has_records else None) if len(inputs.z) else None
-        waiting[bytes(key).decode()] = Kept(text=bytes(text), p=p, rates=then.tolist(), inputs=own)
+        own = replace(inputs, record=record if was_record else None) if len(inputs.z) else None
+        if own is not None:
+            learner.check(own)
+        waiting[bytes(key).decode()] = Remembered(
+            text=bytes(text), p=p, rates=then.tolist(), inputs=own
+        )
     return waiting
 
 
@@ -112,11 +124,6 @@ def done_of(saved: dict[str, Any], classes: int) -> Done:
             raise ValueError("what was learned does not go with the learner")
         done[bytes(key).decode()] = Learned(code, step, print_)
     return done
-
-
-def as_json(features: Features | None) -> bytes:
-    """Features as they are kept."""
-    return json.dumps(features, separators=(",", ":")).encode()
 
 
 def fingerprint(text: bytes) -> int:

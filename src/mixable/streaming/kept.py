@@ -1,4 +1,4 @@
-"""What the models of streams and of services share: text labels, counts, scores, stacks."""
+"""What the models of streams and of services share: text labels, counts, scores, columns."""
 
 from __future__ import annotations
 

@@ -131,6 +131,8 @@ class StreamModel(KeptModel):
         has_records = isinstance(learner.inputs, RecordInputs)
         if "kept" in waiting:
             kept = restored(waiting["kept"], learner.n_features, has_records=has_records)
+            for each in kept:
+                learner.check(each)
         else:
             kept = _as_of_now(waiting["X"], learner, has_records=has_records)
         forecasts = unstacked(waiting["P"], "f")
