@@ -42,6 +42,14 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order(request: pytest.FixtureRequest) -> None:
+    """The random numbers of a module begin anew with each test: workers share tests by chance."""
+    for name in ("RNG", "rng"):
+        if isinstance(vars(request.module).get(name), np.random.Generator):
+            setattr(request.module, name, np.random.default_rng(0))
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what thousands of tests and their modules are made of."""
     gc.collect()
