@@ -1,6 +1,6 @@
 // What makes rows of records, as Python objects: scaling, landmarks, shapes; and points.
 #include "bindings.hpp"
-#include "core/landmarks.hpp"
+#include "core/feature_map.hpp"
 #include "core/normal.hpp"
 #include "core/scaler.hpp"
 #include "core/shape.hpp"
@@ -81,7 +81,20 @@ nb::object features(Landmarks& map, nb::handle X, nb::handle counts) {
 }
 
 void bind_landmarks(nb::module_& m) {
-    nb::class_<Landmarks>(m, "Landmarks", "Features by landmarks; see core/landmarks.hpp.")
+    nb::class_<FeatureMap>(m, "FeatureMap", "Features of scaled inputs; see core/landmarks.hpp.");
+    nb::class_<Waves, FeatureMap>(m, "Waves", "Random Fourier features; see core/feature_map.hpp.")
+        .def(
+            "__init__",
+            [](Waves* self, nb::handle frequencies, nb::handle phases) {
+                const double *F = checked(frequencies, 2), *phase = checked(phases, 1);
+                if (length(phases) != length(frequencies, 1))
+                    throw nb::value_error("frequencies and phases do not go together");
+                new (self) Waves(length(frequencies), length(phases), F, phase);
+            },
+            nb::arg("frequencies"), nb::arg("phases"),
+            nb::sig("def __init__(self, frequencies: NDArray[np.float64], phases: "
+                    "NDArray[np.float64]) -> None"));
+    nb::class_<Landmarks, FeatureMap>(m, "Landmarks", "Features by landmarks; see core/landmarks.hpp.")
         .def(
             "__init__",
             [](Landmarks* self, long d, long most, double gamma, double tolerance) {

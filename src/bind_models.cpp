@@ -66,24 +66,6 @@ void bind_base(nb::module_& m, const char* name, const char* doc) {
              nb::sig(
                  "def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
              "Takes over what state() of a model of the same shape returned.");
-    if constexpr (labels)
-        model
-            .def("follow", &M::follow, nb::arg("scaler"), nb::arg("X"), nb::arg("order"),
-                 nb::arg("y"), nb::arg("kept").none(),
-                 nb::sig("def follow(self, scaler: Scaler, X: NDArray[np.float64], order: "
-                         "NDArray[np.int_], y: NDArray[np.int_], kept: NDArray[np.float64] | "
-                         "None) -> tuple[NDArray[np.float64], int, str | None]"),
-                 "Steps with raw rows, one after the other; see core/follow.hpp. Returns "
-                 "forecasts, steps done, why it stopped before the end.")
-            .def("predict_raw", &M::predict_raw, nb::arg("scaler"), nb::arg("x"),
-                 nb::sig("def predict_raw(self, scaler: Scaler, x: NDArray[np.float64]) -> "
-                         "NDArray[np.float64]"),
-                 "The forecast of one raw row.")
-            .def("learn_raw", &M::learn_raw, nb::arg("scaler"), nb::arg("x"), nb::arg("y"),
-                 nb::arg("weight"),
-                 nb::sig("def learn_raw(self, scaler: Scaler, x: NDArray[np.float64], y: int, "
-                         "weight: float) -> None"),
-                 "Learns one raw row, and so does the scaler unless the weight is 0.");
 }
 
 /// One class of models; the constructor is the caller's to add.

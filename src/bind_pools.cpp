@@ -1,6 +1,6 @@
 // Forecasters of sparse rows, and pools of experts of several kinds, as Python objects.
 #include "bindings.hpp"
-#include "pooled_model.hpp"
+#include "pool_model.hpp"
 
 namespace MIXABLE_ISA {
 namespace {
@@ -112,42 +112,86 @@ void bind_fallback(nb::module_& m) {
     m.attr("FALLBACK_SHARE") = Fallback::share;
 }
 
-void bind_pooled(nb::module_& m) {
-    nb::class_<PooledModel>(m, "Pooled", "A pool with its inputs; see core/pooled.hpp.")
-        .def(nb::init<const nb::list&, const nb::object&, const nb::object&, long>(),
-             nb::arg("experts"), nb::arg("judge"), nb::arg("fallback").none(), nb::arg("threads"),
-             nb::sig("def __init__(self, experts: list[PoolExpert], judge: Judge, fallback: "
+void bind_number_judge(nb::module_& m) {
+    using M = NumberJudgeModel;
+    nb::class_<M>(m, "NumberJudge", "See core/number_judge.hpp; an input is N experts' means.")
+        .def(nb::init<long, long, double>(), nb::arg("n_experts"), nb::arg("n_first") = 1,
+             nb::arg("least_gain") = 0.005)
+        .def("predict", &M::predict, nb::arg("X"),
+             nb::sig("def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
+             "Mean and standard deviation (n, 2); NaN says that an expert is not active.")
+        .def("components", &M::components, nb::arg("X"),
+             nb::sig("def components(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
+             "What each forecast is a mixture of, one after the other: weight, mean, scale, thin.")
+        .def("weights", &M::weights, nb::arg("X"),
+             nb::sig("def weights(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
+             "The weights (n, N) of the experts' means.")
+        .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
+             "The weight (N,) of each expert in their mixture.")
+        .def("run", &M::run, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(),
+             nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.float64], weight: "
+                     "NDArray[np.float64] | None) -> NDArray[np.float64]"),
+             "Mean, standard deviation and log density (n, 3), each before its target is learned.")
+        .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
+        .def("state", &M::state,
+             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
+             "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
+             "Takes over what state() of a judge of as many experts returned.")
+        .def("review", &M::review,
+             "Decides whether all but the first experts rest; to be called every PERIOD steps.")
+        .def_prop_ro("is_resting", &M::is_resting, nb::sig("def is_resting(self, /) -> bool"),
+                     "Whether all but the first experts rest.");
+}
+
+template <class Outcome>
+void bind_pool(nb::module_& m, const char* name, const char* doc) {
+    using M = PoolModel<Outcome>;
+    constexpr bool labels = M::of_labels;
+    auto pool = nb::class_<M>(m, name, doc);
+    if constexpr (!labels)
+        pool.def("components", &M::components, nb::arg("X"), nb::arg("features").none(),
+                 nb::sig("def components(self, X: NDArray[np.float64], features: Features | None) "
+                         "-> NDArray[np.float64]"),
+                 "What forecasts are mixtures of (n, parts, 4): weight, mean, scale, thin.");
+    pool.def(nb::init<const nb::list&, const nb::object&, const nb::object&, long>(),
+             nb::arg("experts"), nb::arg("judge").none(), nb::arg("fallback").none(),
+             nb::arg("threads"),
+             nb::sig("def __init__(self, experts: list[PoolExpert], judge: Any, fallback: "
                      "Fallback | None, threads: int) -> None"))
-        .def("predict", &PooledModel::predict, nb::arg("X"), nb::arg("features").none(),
+        .def("predict", &M::predict, nb::arg("X"), nb::arg("features").none(),
              nb::sig("def predict(self, X: NDArray[np.float64], features: Features | None) -> "
                      "NDArray[np.float64]"),
              "The forecasts of records: raw numbers; sparse features, their crosses, and a byte "
              "for each number: what those who take sparse features see of it (core/shapes.hpp).")
-        .def("learn", &PooledModel::learn, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
+        .def("learn", &M::learn, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
              nb::arg("weight"), nb::arg("kept").none(),
-             nb::sig("def learn(self, X: NDArray[np.float64], features: Features | None, y: "
-                     "int, weight: float, kept: NDArray[np.float64] | None) -> None"),
+             labels ? nb::sig("def learn(self, X: NDArray[np.float64], features: Features | None, "
+                              "y: int, weight: float, kept: NDArray[np.float64] | None) -> None")
+                    : nb::sig("def learn(self, X: NDArray[np.float64], features: Features | None, "
+                              "y: float, weight: float, kept: NDArray[np.float64] | None) -> "
+                              "None"),
              "Learns one record; with what was kept of its forecast, if that is given.")
-        .def("run", &PooledModel::run, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
+        .def("run", &M::run, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
              nb::arg("weight").none(),
              nb::sig("def run(self, X: NDArray[np.float64], features: Features | None, y: "
-                     "NDArray[np.int_], weight: NDArray[np.float64] | None) -> "
+                     "NDArray[Any], weight: NDArray[np.float64] | None) -> "
                      "NDArray[np.float64]"),
              "Predicts records and learns them.")
-        .def("follow", &PooledModel::follow, nb::arg("X"), nb::arg("features").none(),
-             nb::arg("order"), nb::arg("y"), nb::arg("kept").none(),
+        .def("follow", &M::follow, nb::arg("X"), nb::arg("features").none(), nb::arg("order"),
+             nb::arg("y"), nb::arg("kept").none(),
              nb::sig("def follow(self, X: NDArray[np.float64], features: Features | None, order: "
-                     "NDArray[np.int_], y: NDArray[np.int_], kept: NDArray[np.float64] | None) "
+                     "NDArray[np.int_], y: NDArray[Any], kept: NDArray[np.float64] | None) "
                      "-> tuple[NDArray[np.float64], int, str | None]"),
-             "Steps with records, one after the other; see core/follow.hpp. Returns forecasts, "
-             "steps done, why it stopped before the end.")
-        .def_prop_ro("kept_length", &PooledModel::kept_length,
-                     nb::sig("def kept_length(self, /) -> int"),
-                     "Numbers that are kept of a record until its label comes.")
-        .def("kept", &PooledModel::kept, nb::arg("X"), nb::arg("features").none(),
+             "Steps with records, one after the other. Returns forecasts, steps done, why it "
+             "stopped before the end.")
+        .def_prop_ro("kept_length", &M::kept_length, nb::sig("def kept_length(self, /) -> int"),
+                     "Numbers that are kept of a record until its outcome comes.")
+        .def("kept", &M::kept, nb::arg("X"), nb::arg("features").none(),
              nb::sig("def kept(self, X: NDArray[np.float64], features: Features | None) -> "
                      "NDArray[np.float64]"),
-             "What is kept of one record until its label comes.");
+             "What is kept of one record until its outcome comes.");
 }
 
 }  // namespace
@@ -156,7 +200,9 @@ void bind_pools(nb::module_& m) {
     bind_sparse(m);
     bind_judge(m);
     bind_fallback(m);
-    bind_pooled(m);
+    bind_number_judge(m);
+    bind_pool<double>(m, "NumberPool", "The protocol of numbers; see core/pool.hpp.");
+    bind_pool<long>(m, "LabelPool", "The protocol of labels; see core/pool.hpp.");
 }
 
 }  // namespace MIXABLE_ISA

@@ -11,17 +11,6 @@ void bind_sparse_ridge(nb::module_& m) {
              nb::arg("max_features"),
              nb::sig("def __init__(self, grid: Sequence[tuple[float, float]], max_features: int) "
                      "-> None"))
-        .def("predict", &M::predict, nb::arg("scaler"), nb::arg("shapes"), nb::arg("X"),
-             nb::arg("features").none(),
-             nb::sig("def predict(self, scaler: Scaler, shapes: Shapes, X: NDArray[np.float64], "
-                     "features: Features | None) -> NDArray[np.float64]"),
-             "What is said of records, and their numbers, scaled: a row each.")
-        .def("run", &M::run, nb::arg("scaler"), nb::arg("shapes"), nb::arg("X"),
-             nb::arg("features").none(), nb::arg("y"), nb::arg("weight").none(),
-             nb::sig("def run(self, scaler: Scaler, shapes: Shapes, X: NDArray[np.float64], "
-                     "features: Features | None, y: NDArray[np.float64], "
-                     "weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
-             "The same, each made before its target is learned; the scaler learns, too.")
         .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"))
         .def_prop_ro("features", &M::features, nb::sig("def features(self, /) -> int"))
         .def_prop_ro("most_features", &M::most_features,

@@ -9,8 +9,8 @@
 #include <typeinfo>
 
 #include "core/any_forecaster.hpp"
-#include "core/follow.hpp"
 #include "core/parallel.hpp"
+#include "core/sizes.hpp"
 #include "saved.hpp"
 #include "sharing.hpp"
 #include "use.hpp"
@@ -33,7 +33,6 @@ class Model : public OneUser {
           block_(Arena::of(forecaster_.get())),
           d_(forecaster_->row_length()),
           outputs_(forecaster_->outputs()),
-          z_(d_),
           long_step_(forecaster_->cost() > 2e5),
           slice_(slice_rows()),
           largest_(forecaster_->largest_square()) {}
@@ -106,67 +105,6 @@ class Model : public OneUser {
         });
         check_forecasts(p, n, K);
         return out;
-    }
-
-    /// (P, done, reason): steps with rows of X (NaN for what is missing); see core/follow.hpp.
-    [[gnu::noinline]] nb::tuple follow(Scaler& scaler, nb::handle X_, nb::handle order_,
-                                       nb::handle y_, nb::handle Z_) {
-        Use use(*this);
-        const double* X = checked(X_, 2);
-        const Steps order(order_, length(X_));
-        if (!is_plain(y_, NPY_LONG, 1))
-            throw nb::type_error("expected a C-contiguous array of labels");
-        const long* y = data<long>(y_);
-        const long n = order.n, K = outputs_;
-        if (length(X_, 1) != scaler.d || scaler.views * scaler.width != d_ || length(y_) != n)
-            throw nb::value_error("X, y and the scaler do not go together");
-        double* Z = nullptr;
-        if (!Z_.is_none()) {
-            if (!is_plain(Z_, NPY_DOUBLE, 2) || length(Z_) != length(X_) || length(Z_, 1) != d_)
-                throw nb::value_error("rows and their scaled numbers do not go together");
-            Z = data(Z_);
-        }
-        for (long t = 0; t < n; ++t)
-            if (y[t] < -1 || y[t] >= K) throw nb::value_error("y has a label out of range");
-        order.check(y, Z);
-        nb::object out = new_array({n, K});
-        double* p = data(out);
-        std::fill_n(p, n * K, 0.0);
-        Followed followed;
-        if constexpr (of_labels) {
-            WithoutGil without_gil;
-            followed = MIXABLE_ISA::follow(
-                *forecaster_, scaler, X, order.rows, y, n, Z, p,
-                [this](const double* z) { check_size(z, 1, "the input"); },
-                [this](const double* forecast) { check_forecasts(forecast, 1, outputs_); });
-        }
-        const nb::object reason =
-            followed.reason.empty() ? nb::none() : nb::object(nb::str(followed.reason.c_str()));
-        return nb::make_tuple(out, followed.done, reason);
-    }
-
-    [[gnu::noinline]] nb::object predict_raw(const Scaler& scaler, nb::handle x) {
-        const bool is_far = ask();
-        Use use(*this, Job::predict);
-        if (is_far) block_.fetch(1);
-        scale(scaler, raw_row(scaler, x), z_);
-        check_size(z_, 1, "x");
-        return predict_row(z_, is_far);
-    }
-
-    [[gnu::noinline]] void learn_raw(Scaler& scaler, nb::handle x, long y, double weight) {
-        const bool is_far = ask();
-        Use use(*this);
-        if (is_far) ask_for_more();
-        const double* row = raw_row(scaler, x);
-        if (y < 0 || y >= outputs_) throw nb::value_error("y is out of range");
-        if (!(weight >= 0 && weight <= std::numeric_limits<double>::max()))
-            weight = nb::cast<double>(validated("weight", weight));
-        scale(scaler, row, z_);
-        check_size(z_, 1, "x");
-        // Only the forecaster's step leaves Python's lock: others may read the scaler meanwhile.
-        released([&] { forecaster_->learn(z_, y, weight); });
-        if (weight > 0) learn_scale(scaler, row, z_);
     }
 
     nb::object mean() {
@@ -299,13 +237,6 @@ class Model : public OneUser {
         }
     }
 
-    const double* raw_row(const Scaler& scaler, nb::handle x) const {
-        const double* row = checked(x, 1);
-        if (length(x) != scaler.d || scaler.views * scaler.width != d_)
-            throw nb::value_error("x and the scaler do not go together");
-        return row;
-    }
-
     const double* plain_row(nb::handle x) const {
         if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
         const double* row = data(x);
@@ -377,7 +308,6 @@ class Model : public OneUser {
     Block block_;   // where it is, if it is small
     long d_;        // numbers in an input
     long outputs_;  // numbers in a forecast
-    Buffer z_;      // a row that was scaled
     bool long_step_;
     long slice_;      // rows between two looks for Ctrl-C
     double largest_;  // of |x|^2
@@ -387,11 +317,7 @@ class Model : public OneUser {
 // compiled once, for all levels, single rows took 15% more time on v3.)
 extern template nb::object Model<long>::forecast(nb::handle, bool);
 extern template nb::object Model<long>::run(nb::handle, nb::handle, nb::handle);
-extern template nb::object Model<long>::predict_raw(const Scaler&, nb::handle);
-extern template nb::tuple Model<long>::follow(Scaler&, nb::handle, nb::handle, nb::handle,
-                                              nb::handle);
 extern template void Model<long>::step(nb::handle, nb::handle, nb::handle, bool);
-extern template void Model<long>::learn_raw(Scaler&, nb::handle, long, double);
 extern template nb::object Model<double>::forecast(nb::handle, bool);
 extern template nb::object Model<double>::run(nb::handle, nb::handle, nb::handle);
 extern template void Model<double>::step(nb::handle, nb::handle, nb::handle, bool);

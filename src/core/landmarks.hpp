@@ -10,11 +10,29 @@
 
 namespace MIXABLE_ISA {
 
-class Landmarks {
+/// A map from d scaled inputs to m features.
+class FeatureMap {
+   public:
+    FeatureMap(long inputs, long features) : d(inputs), m(features) {}
+    virtual ~FeatureMap() = default;
+
+    const long d, m;
+
+    /// The features of x, as if it were the next row; returns whether it may become a part of the
+    /// map.
+    virtual bool transform(const double* x, double* out) = 0;
+    /// Makes x, whose features were just computed, a part of the map.
+    virtual void add(const double* x, const double* features) = 0;
+    /// The features of n rows, each as if it were the next one.
+    virtual void transform_many(const double* X, long n, double* out) = 0;
+    /// The features of n rows one after the other; those that count may become parts of the map.
+    virtual void learn_many(const double* X, const bool* counts, long n, double* out) = 0;
+};
+
+class Landmarks final : public FeatureMap {
    public:
     Landmarks(long features, long most, double gamma, double tolerance, const Blas& blas)
-        : d(features),
-          m(most),
+        : FeatureMap(features, most),
           gamma_(gamma),
           tolerance_(tolerance),
           blas_(blas),
@@ -22,8 +40,6 @@ class Landmarks {
           factor_(m * m),
           inputs_(d * W),
           lanes_((m + W) * W) {}
-
-    const long d, m;
 
     long count() const { return r_; }
     double gamma() const { return gamma_; }
@@ -54,28 +70,24 @@ class Landmarks {
         }
     }
 
-    /// The m features of x, as if it were the next row; returns whether it may become a landmark.
-    bool transform(const double* x, double* out) {
+    bool transform(const double* x, double* out) override {
         one_row(x, out);
         return finish(out);
     }
-    /// Makes x, whose features were just computed, a landmark.
-    void add(const double* x, const double* features) {
+    void add(const double* x, const double* features) override {
         copy(x, d, at_ + r_ * d);
         copy(features, r_ + 1, factor_ + r_ * m);
         ++r_;
     }
 
-    /// The features of n rows, each as if it were the next one.
-    void transform_many(const double* X, long n, double* out) {
+    void transform_many(const double* X, long n, double* out) override {
         for (long t = 0; t < n; t += block) {
             const long rows = std::min(block, n - t);
             some_rows(X + t * d, rows, out + t * m);
             for (long i = 0; i < rows; ++i) finish(out + (t + i) * m);
         }
     }
-    /// The features of n rows one after the other. Those that count may become landmarks.
-    void learn_many(const double* X, const bool* counts, long n, double* out) {
+    void learn_many(const double* X, const bool* counts, long n, double* out) override {
         bool is_growing = true;
         for (long t = 0; t < n;) {
             const long rows = is_growing ? 1 : std::min(block, n - t);

@@ -18,12 +18,10 @@ LEARNER_PARTS = (
     "PooledDesign",
     "ShapeDesign",
     "KernelPlan",
+    "StageDesign",
     "Blend",
-    "CurvedDesign",
-    "CurvedRidge",
-    "RecordRidge",
-    "RecordRidgeDesign",
 )
+OLD_PARTS = ("CurvedDesign", "CurvedRidge", "RecordRidge", "RecordRidgeDesign")  # of version 0.2
 
 # Where the classes are that a file may contain. Nothing else is ever made from one.
 HOMES = {
@@ -43,6 +41,7 @@ HOMES = {
     },
     **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
     **{name: "mixable.learner" for name in LEARNER_PARTS},
+    **{name: "mixable.learner.old" for name in OLD_PARTS},
     "Columns": "mixable.records",
     "Encoder": "mixable.records",
     "Scores": "mixable.metrics",
@@ -59,6 +58,7 @@ OLD_NAMES = {"Engine": "Learner"}
 # What is only ever part of a model.
 PARTS = {
     *LEARNER_PARTS,
+    *OLD_PARTS,
     "Columns",
     *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses")),
 }

@@ -59,11 +59,16 @@ class Experts(Mergeable):
 
     def _grow(self, how: str, *arguments: int) -> None:
         grown = [_before_growth(expert) for expert in self.experts]
-        for expert in grown:
+        for before, expert in zip(self.experts, grown, strict=True):
             if not hasattr(expert, how):
                 raise TypeError(f"{type(expert).__name__} has no {how}")
-            getattr(expert, how)(*arguments)
+            if self._grows(before, how):
+                getattr(expert, how)(*arguments)
         self.experts = grown
+
+    def _grows(self, expert: Any, how: str) -> bool:
+        """Whether an expert takes part in a growth of all."""
+        return True
 
     def _forecasts(self, x: Array) -> Array:
         """What each expert says of an input, or of each row of a table (first axis: experts)."""

@@ -6,6 +6,6 @@
 #include "bind_pools.cpp"
 #include "bind_sparse_ridge.cpp"
 #include "bindings.cpp"
-#include "core/follow.cpp"
+#include "core/sizes.cpp"
 #include "core/forecasters.cpp"
 #include "model.cpp"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixable.forecasters.ensemble import Ensemble, in_words
-from mixable.learner import Blend, CurvedRidge, Learner, RecordRidge
+from mixable.learner import Blend, Learner
 
 MOST_NAMES = 8  # of classes, and of features
 MOST_TRUSTED = 3
@@ -59,14 +59,11 @@ def columns(model: Any) -> str:
 
 def trusted(forecaster: Any) -> list[tuple[str, float]]:
     """Who has the trust, most of it first; a forecaster that is no mixture has it all."""
-    if isinstance(forecaster, RecordRidge):
-        return trusted(forecaster.head)
     if isinstance(forecaster, Blend):
         beside = forecaster.fallback_trust
-        names = ["the pool", "the pool that forgets", *forecaster.design.names, *beside]
+        pools = [] if forecaster.n_classes is None else ["the pool", "the pool that forgets"]
+        names = [*pools, *forecaster.design.names, *beside]
         shares = np.array([*forecaster.trust, *beside.values()])
-    elif isinstance(forecaster, CurvedRidge):
-        names, shares = ["linear", "curved"], np.array([1 - forecaster.trust, forecaster.trust])
     elif isinstance(forecaster, Ensemble):
         names, shares = [in_words(expert) for expert in forecaster.experts], forecaster.trust
     else:

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from mixable import _validate
+from mixable import _core, _validate
 from mixable._types import Array, Truths
 
 
@@ -69,6 +69,10 @@ class Fourier:
     def learn(self, Z: Array, counts: Truths | None = None) -> tuple[Array, Fourier]:
         """The same, and the map afterwards: there is nothing to learn."""
         return self.transform(Z), self
+
+    def compiled(self) -> _core.Waves:
+        """The map, compiled."""
+        return _core.Waves(np.ascontiguousarray(self.frequencies), self.phases)
 
     def add_features(self, k: int) -> Fourier:
         """The map for `k` more features, at the end; where these are 0 it is the same."""

@@ -91,6 +91,10 @@ class Nystroem:
         later = self._with(*self._core.arrays())
         return later._core.learn(np.ascontiguousarray(Z), counts), later
 
+    def compiled(self) -> _core.Landmarks:
+        """The map, compiled: what learns rows in it changes this one."""
+        return self._core
+
     def add_features(self, k: int) -> Nystroem:
         """The map for `k` more features, at the end; the landmarks have 0 there."""
         return self._with(*self._core.arrays(), more=k)

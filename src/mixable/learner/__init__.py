@@ -2,29 +2,27 @@
 
 from mixable.learner.blend import Blend
 from mixable.learner.columns import label
-from mixable.learner.curved import CurvedDesign, design_of_numbers
-from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.design import Design
 from mixable.learner.kernel_inputs import KernelPlan
 from mixable.learner.learner import Learner, takes_features
 from mixable.learner.named import NamedLearner
-from mixable.learner.pooled import PooledDesign, design_of_classes, design_of_records
-from mixable.learner.record_design import RecordRidgeDesign
-from mixable.learner.record_ridge import RecordRidge
-from mixable.learner.shapes import ShapeDesign
+from mixable.learner.pooled import (
+    PooledDesign,
+    design_of_classes,
+    design_of_numbers,
+    design_of_records,
+)
+from mixable.learner.shapes import ShapeDesign, StageDesign
 
 __all__ = [
     "Blend",
-    "CurvedDesign",
-    "CurvedRidge",
     "Design",
     "KernelPlan",
     "Learner",
     "NamedLearner",
     "PooledDesign",
-    "RecordRidge",
-    "RecordRidgeDesign",
     "ShapeDesign",
+    "StageDesign",
     "design_of_classes",
     "design_of_numbers",
     "design_of_records",

@@ -1,4 +1,8 @@
-"""Experts of different kinds, each with inputs of its own, under one judge."""
+"""A pool: experts of different kinds, each with inputs of its own, under one judge.
+
+Every model is one, for labels and for numbers; a linear model is a pool of one expert, without a
+judge. What happens to a record, and in which order, is compiled: core/pool.hpp.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +16,30 @@ from mixable import _core, _validate
 from mixable._types import Array
 from mixable.bounds.default import fallback_plan
 from mixable.experts import Experts
-from mixable.kernels import Nystroem
-from mixable.learner import exchange
+from mixable.forecasters.compiled import is_all_compiled
+from mixable.forecasters.densities import Components, ends_of, log_densities, quantiles
 from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.parts import largest_row
-from mixable.learner.shapes import ShapedInputs
+from mixable.learner.shapes import ShapedInputs, Stage, StageDesign
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records.rows import Rows
 
 Records: TypeAlias = Array | Rows
 """Numbers as a row (d,) or a table (n, d), NaN for what is missing; or with sparse features."""
 
-LAM, SHARE = 1.0, 1e-3  # of the judge
+LAM, SHARE = 1.0, 1e-3  # of the judge of labels
 TIE = 50.0
 """How firmly the weights sum to 1 at first, in units of LAM: that sum is learned last."""
 
 FALLBACK = ("class rates", "gradients of raw inputs", "Folklore of raw inputs")
 MOST_FEATURES = 1 << 18  # sparse features that the fallback knows: those that come first
+PIECE = 256  # rows whose predictive distributions are computed together
 
 
 @runtime_checkable
 class Plan(Protocol):
-    """What a blend asks of its design."""
+    """What a pool asks of its design."""
 
     standardize: bool
 
@@ -47,12 +52,20 @@ class Plan(Protocol):
         """What each expert is called."""
 
     @property
+    def stage(self) -> StageDesign | None:
+        """The regressions on sparse features that experts on numbers begin with."""
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether there is a judge, and for labels a fallback."""
+
+    @property
     def threads(self) -> int | None:
         """Threads that share a table; None: as many as are usual."""
 
     @property
     def least_gain(self) -> float:
-        """Experts rest that gain less than this share of the first one's loss."""
+        """Experts are inactive that gain less than this share of the first one's loss."""
 
     @property
     def takes_features(self) -> bool:
@@ -60,62 +73,92 @@ class Plan(Protocol):
 
 
 class Blend(Experts):
-    """A forecaster on raw records. One record goes through one compiled call: core/pooled.hpp.
+    """A forecaster on raw records. One record goes through one compiled call.
 
-    The first expert is always awake. The others rest when they gain little over it. Beside all of
-    them stands the fallback, which sees the raw inputs, never rests, and carries the bound
-    (core/fallback.hpp, `bounds.default`). Blends from files of version 0.2 or earlier have none.
+    The first expert is always active. The others are not where they gain little over it. Beside
+    the experts on labels stands the fallback, which sees the raw inputs, is always active, and
+    carries the bound (core/fallback.hpp, `bounds.default`). Pools of files of version 0.2 or
+    earlier have none.
     """
 
-    def __init__(self, design: Plan, n_features: int, n_classes: int) -> None:
+    def __init__(
+        self, design: Plan, n_features: int, n_classes: int | None, expert: Any = None
+    ) -> None:
         self.design = design
         parts = design.parts
-        super().__init__([part.forecaster(n_features, n_classes) for part in parts], "blend")
-        self.inputs: list[Inputs] = [part.inputs(n_features) for part in parts]
-        self._recent = exchange.checked_rows(None, n_features)
+        experts = [expert] if expert is not None else self._new_experts(n_features, n_classes)
+        super().__init__(experts, "blend")
+        self.inputs: list[Inputs] = [self._new_inputs(part, n_features) for part in parts]
+        self.stage = None if design.stage is None else Stage(design.stage, n_features)
+        self._width = n_features
         self._core = self._new_core()
-        self._fallback: _core.Fallback | None = self._new_fallback()
+        self._fallback = self._new_fallback()
 
-    def _new_fallback(self) -> _core.Fallback:
+    def _new_experts(self, n_features: int, n_classes: int | None) -> list[Any]:
+        stage, parts = self.design.stage, self.design.parts
+        if stage is None:
+            return [part.forecaster(n_features, n_classes) for part in parts]
+        return [part.forecaster(stage.columns(part, n_features), n_classes) for part in parts]
+
+    def _new_inputs(self, part: Any, n_features: int) -> Inputs:
+        stage = self.design.stage
+        inputs: Inputs
+        if stage is None:
+            inputs = part.inputs(n_features)
+        else:  # columns of the stage are scaled already
+            inputs = part.inputs(stage.columns(part, n_features), scaled=True)
+        return inputs
+
+    def _new_fallback(self) -> _core.Fallback | None:
+        if self.n_classes is None or not self.design.is_pooled:
+            return None
         return new_fallback(self.n_features, self.n_classes, self.design.takes_features)
 
-    def _new_core(self) -> _core.Judge:
-        N, K = len(self.experts), int(self.experts[0].n_classes)
-        self._pooled: _core.Pooled | None = None
-        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, self.design.least_gain, TIE)
+    def _new_core(self) -> Any:
+        self._pool: Any = None
+        N, K, least_gain = len(self.experts), self.n_classes, self.design.least_gain
+        if not self.design.is_pooled:
+            return None
+        if K is None:
+            return _core.NumberJudge(N, 1, least_gain)
+        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, least_gain, TIE)
 
     @property
     def steps(self) -> int:
         """Number of examples learned."""
-        return self._core.steps
+        return int((self._core or self.experts[0]).steps)
 
     @property
     def n_features(self) -> int:
         """Number of numbers in a record."""
-        return self.inputs[0].n_features
+        return self._width
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return int(self.experts[0].n_classes)
+    def n_classes(self) -> int | None:
+        """Number of classes; None for numbers."""
+        return getattr(self.experts[0], "n_classes", None)
 
     @property
     def is_resting(self) -> bool:
         """Whether it is its first expert, for the time being."""
-        return self._core.is_resting
+        return self._core is not None and self._core.is_resting
 
     @property
     def trust(self) -> Array:
-        """The trust in the pool, in the pool that forgets, and in each expert.
+        """Of labels, the weight of the pool, of the pool that forgets, and of each expert.
 
-        Together with `fallback_trust` it sums to 1.
+        Together with `fallback_trust` it sums to 1. Of numbers, the weight of each expert.
         """
+        if self._core is None:
+            return np.ones(1)
+        if self.n_classes is None:
+            return np.asarray(self._core.trust())
         trust = (1 - sum(self.fallback_trust.values())) * self._core.trust()
         return np.concatenate([[trust[:2].sum(), trust[2:4].sum()], trust[4:]])
 
     @property
     def fallback_trust(self) -> dict[str, float]:
-        """The trust in what stands beside the pool; the pool has the rest. Empty if none does."""
+        """The weight of what stands beside the pool; the pool has the rest. Empty without any."""
         if self._fallback is None:
             return {}
         return dict(zip(FALLBACK, self._fallback.trust()[1:].tolist(), strict=True))
@@ -127,100 +170,83 @@ class Blend(Experts):
 
     def report(self) -> str:
         """What it has settled on, in words."""
-        pool, forgetting, *each = self.trust
-        names = self.design.names
+        names, resting = self.design.names, ""
+        if self._core is None:
+            return str(self.experts[0].report())
+        if self.is_resting:
+            resting = f" All but the {names[0]} one rest."
+        if self.n_classes is None:
+            shares = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, self.trust, strict=True))
+            stage = "" if self.stage is None else f"\n{self.stage.report()}"
+            each = "\n".join(
+                f"{name}: {expert.report()}"
+                for name, expert in zip(names, self.experts, strict=True)
+            )
+            head = f"Pool of {len(names)} experts after {self.steps} examples.{resting}"
+            return f"{head}\nTrust: {shares}.{stage}\n{each}"
+        pool, forgetting, *each_trust = self.trust
         weights = ", ".join(f"{name} {w:.2f}" for name, w in zip(names, self.weights, strict=True))
-        alone = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, each, strict=True))
-        resting = f" All but the {names[0]} one rest." if self.is_resting else ""
+        alone = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, each_trust, strict=True))
         beside = ", ".join(f"{name} {t:.0%}" for name, t in self.fallback_trust.items())
         return (
-            f"Pool of {len(each)} experts after {self.steps} examples.{resting}\n"
+            f"Pool of {len(names)} experts after {self.steps} examples.{resting}\n"
             f"Weights of their logarithms: {weights}.\n"
             f"Trust: pool {pool:.0%}, the pool that forgets {forgetting:.0%}; alone {alone}."
             + (f"\nBeside the pool: {beside}." if beside else "")
         )
 
-    @property
-    def _row_length(self) -> int:
-        return max(self.n_features, 1)
-
-    @staticmethod
-    def _largest_square() -> float:
-        return np.inf
-
-    def predict(self, x: Records) -> Array:
-        """Probabilities (n_classes,) of a record; of a table, a row each."""
+    def predict(self, x: Records) -> Any:
+        """Probabilities (n_classes,) of a record, or a mean; of a table, a row each."""
         p = self._compiled().predict(numbers_of(x), sparse_of(x))
+        p = p if self.n_classes is not None else np.ascontiguousarray(p[:, 0])
         return p[0] if x.ndim == 1 else p
 
-    def learn(self, x: Records, y: int, weight: float = 1.0) -> None:
+    def std(self, x: Records) -> Any:
+        """The standard deviation of a number's forecast; of a table, of each row."""
+        p = self._compiled().predict(numbers_of(x), sparse_of(x))
+        return float(p[0, 1]) if x.ndim == 1 else np.ascontiguousarray(p[:, 1])
+
+    def learn(self, x: Records, y: Any, weight: float = 1.0) -> None:
         """Learn one record."""
-        label, own = _validate.label(y, self.n_classes), _validate.weight(weight)
-        numbers, before = numbers_of(x), self.steps
+        if self.n_classes is not None:
+            y = _validate.label(y, self.n_classes)
         kept = x.kept if isinstance(x, Rows) else None
         if kept is not None:  # its label may be a new one
             kept = self.kept_now(kept[0], self.n_features)[None]
-        self._compiled().learn(numbers, sparse_of(x), label, own, kept)
-        if not before % exchange.EVERY or not self.steps % exchange.PERIOD:
-            self._keep(numbers, before, np.array([own]))
+        own = _validate.weight(weight)
+        self._compiled().learn(numbers_of(x), sparse_of(x), y, own, kept)
 
-    def run(self, X: Records, y: NDArray[np.int_], weight: Array | None = None) -> Array:
-        """Probabilities of each record, made before its label is learned."""
-        if len(X) <= self._until_review():
-            return self._run_part(X, y, weight)
-        _validate.labels(y, self.n_classes, len(X))
+    def run(self, X: Records, y: NDArray[Any], weight: Array | None = None) -> Array:
+        """Forecasts of each record, made before its outcome is learned."""
+        if self.n_classes is not None:
+            _validate.labels(y, self.n_classes, len(X))
         if weight is not None:
             _validate.example_weights(weight, "weight")
-        out, at = [], 0
-        while at < len(X):
-            part = slice(at, at + self._until_review())
-            out.append(self._run_part(X[part], y[part], None if weight is None else weight[part]))
-            at = part.stop
-        return np.concatenate(out)
-
-    def _run_part(self, X: Records, y: NDArray[np.int_], weight: Array | None) -> Array:
-        numbers, before = numbers_of(X), self.steps
-        try:
-            return self._compiled().run(numbers, sparse_of(X), y, weight)
-        finally:  # also Ctrl-C, and a record that is refused
-            self._keep(numbers[: self.steps - before], before, weight)
+        out: Array = self._compiled().run(numbers_of(X), sparse_of(X), y, weight)
+        return out
 
     def check(self, X: Records) -> None:
         """Refuse records with numbers that are too large; standardised ones never are."""
         if not self.design.standardize and len(X):
             largest = largest_row(numbers_of(X))
-            self.predict(X[largest : largest + 1])
+            try:
+                self.predict(X[largest : largest + 1])
+            except ValueError as error:
+                raise ValueError(f"X[{largest}]: {error}") from None
 
     def follow(
-        self,
-        X: Records,
-        order: NDArray[np.int_],
-        codes: NDArray[np.int_],
-        kept: Array | None = None,
+        self, X: Records, order: NDArray[np.int_], y: NDArray[Any], kept: Array | None = None
     ) -> tuple[Array, int, str | None]:
-        """Steps with records, one after the other; see core/follow.hpp.
+        """Steps with records, one after the other: `follow` of pool_model.hpp.
 
         Returns the forecasts, how many steps were done, and why not all.
         """
-        out, at, reason = np.zeros((len(order), self.n_classes)), 0, None
-        numbers, sparse = numbers_of(X), sparse_of(X)
-        learned = np.flatnonzero(codes >= 0)
-        while at < len(order) and reason is None:
-            left, before = learned[learned >= at], self.steps
-            most = self._until_review()
-            part = slice(at, left[most - 1] + 1 if len(left) >= most else len(order))
-            try:
-                out[part], done, reason = self._compiled().follow(
-                    numbers, sparse, order[part], codes[part], kept
-                )
-                at += done
-            finally:
-                rows = order[left[: self.steps - before]]
-                self._keep(numbers[np.where(rows < 0, -1 - rows, rows)], before, None)
-        return out, at, reason
+        done: tuple[Array, int, str | None]
+        done = self._compiled().follow(numbers_of(X), sparse_of(X), order, y, kept)
+        return done
 
     def kept(self, x: Records) -> Array:
-        """What is kept of one record until its label comes; see core/pooled.hpp."""
+        """What is kept of one record until its outcome comes; see core/pool.hpp."""
         kept: Array = self._compiled().kept(numbers_of(x), sparse_of(x))[0]
         return kept
 
@@ -234,47 +260,72 @@ class Blend(Experts):
     @property
     def kept_length(self) -> int:
         """Numbers that are kept of one record."""
-        return self._compiled().kept_length
+        return int(self._compiled().kept_length)
 
-    def _until_review(self) -> int:
-        return exchange.PERIOD - self.steps % exchange.PERIOD
+    def interval(self, x: Records, level: float = 0.9) -> tuple[Any, Any]:
+        """The ends of the central interval that has the number with probability `level`."""
+        ends = ends_of(level)
+        low, high = np.vstack([quantiles(each, ends) for each in self._components(x)]).T
+        return (float(low[0]), float(high[0])) if x.ndim == 1 else (low.copy(), high.copy())
 
-    def _keep(self, learned: Array, before: int, weight: Array | None) -> None:
-        """Keep some of the rows just learned; at the end of a period, exchange landmarks."""
-        if self.is_resting:
-            self._recent = self._recent[:0]
-            return
-        self._recent = exchange.with_rows(self._recent, learned, before, weight)
-        if len(learned) and not self.steps % exchange.PERIOD:
-            parts = exchange.without_unused(self.inputs, self.experts, self._recent)
-            # All at once, whenever Ctrl-C comes.
-            vars(self).update(
-                parts, _recent=self._recent[:0], **({"_pooled": None} if parts else {})
-            )
+    def log_density(self, x: Records, y: Array) -> Array:
+        """The log of the forecast's density at y, of each row of a table."""
+        pieces = self._components(x)
+        cut = [y[at : at + PIECE] for at in range(0, len(y), PIECE)]
+        return np.concatenate([log_densities(*pair) for pair in zip(pieces, cut, strict=True)])
 
-    def _compiled(self) -> _core.Pooled:
-        if self._pooled is None:
+    def _components(self, x: Records) -> list[Any]:
+        """What the forecasts are mixtures of, for pieces of a table."""
+        rows = x if x.ndim == 2 else x[None]
+        pieces = [rows[at : at + PIECE] for at in range(0, len(rows), PIECE)]
+        if self._core is None:  # one expert
+            (expert,), (inputs,) = self.experts, self.inputs
+            return [expert.components(inputs.transform(numbers_of(each))) for each in pieces]
+        out = []
+        for each in pieces:
+            known = self._compiled().components(numbers_of(each), sparse_of(each))
+            weight, mean, scale, thin = np.moveaxis(known, -1, 0)
+            out.append(Components(weight=weight[0], mean=mean, scale=scale, thin=thin[0]))
+        return out
+
+    def _compiled(self) -> Any:
+        if self._pool is None:
             pairs = zip(self.inputs, self.experts, strict=True)
-            experts = [_parts(inputs, expert) for inputs, expert in pairs]
-            threads = self.design.threads or 0
-            self._pooled = _core.Pooled(experts, self._core, self._fallback, threads)
-        return self._pooled
+            stage = None if self.stage is None else self.stage.compiled()
+            experts = [compiled_expert(inputs, expert, stage) for inputs, expert in pairs]
+            threads = 1 if stage else self.design.threads or 0
+            kind = _core.NumberPool if self.n_classes is None else _core.LabelPool
+            self._pool = kind(experts, self._core, self._fallback, threads)
+        return self._pool
 
     def _grow(self, how: str, *arguments: int) -> None:
-        inputs = self.inputs
+        inputs, stage, width = self.inputs, self.stage, self._width
         if how == "add_features":
-            inputs = [part.with_features(self.n_features + arguments[0]) for part in inputs]
+            width += arguments[0]
+            inputs = [self._wider(part, arguments[0]) for part in inputs]
+            stage = None if stage is None else stage.with_features(width)
         super()._grow(how, *arguments)
-        if how == "add_features":
-            self._recent = exchange.more_columns(self._recent, arguments[0])
-        self.inputs = inputs
-        core = self._new_core()
+        self.inputs, self.stage, self._width = inputs, stage, width
+        self._pool = None
+        if self.n_classes is None or self._core is None:
+            return
+        core, fallback = self._new_core(), self._new_fallback()
         core.adopt(self._core)
         self._core = core
-        if self._fallback is not None:
-            fallback = self._new_fallback()
+        if fallback is not None and self._fallback is not None:
             fallback.adopt(self._fallback)
             self._fallback = fallback
+
+    def _wider(self, inputs: Inputs, k: int) -> Inputs:
+        """Inputs for `k` more numbers; with a stage, only kernels see numbers."""
+        if self.stage is not None and not isinstance(inputs, KernelInputs):
+            return inputs
+        wider: Inputs = inputs.with_features(inputs.n_features + k)
+        return wider
+
+    def _grows(self, expert: Any, how: str) -> bool:
+        """With a stage, the first expert sees no numbers."""
+        return how != "add_features" or self.stage is None or expert is not self.experts[0]
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -283,34 +334,45 @@ class Blend(Experts):
             "experts": self.experts,
             "inputs": [part.state() for part in self.inputs],
             "state": self._core.state(),
-            "recent": self._recent,
             "fallback": None if self._fallback is None else self._fallback.state(),
+            "stage": None if self.stage is None else self.stage.state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         design, experts, inputs = state["design"], list(state["experts"]), list(state["inputs"])
         n_features = _validate.count(state["n_features"], "n_features", least=0, most=10**6)
-        if not isinstance(design, Plan):
+        if not (isinstance(design, Plan) and design.is_pooled):
             raise TypeError(f"a blend needs a design, got {design!r:.80}")
+        self.design, self._width = design, n_features
         lengths = {len(design.parts), len(experts), len(inputs)}
         pairs = list(zip(design.parts, experts, strict=False))
-        if len(lengths) > 1 or not all(part.fits(each, n_features) for part, each in pairs):
+        stage = design.stage
+
+        def columns(part: Any) -> int:
+            return n_features if stage is None else stage.columns(part, n_features)
+
+        if len(lengths) > 1 or not all(part.fits(each, columns(part)) for part, each in pairs):
             raise ValueError("the experts of the saved blend are not those of its design")
-        if len({expert.n_classes for expert in experts}) > 1:
+        if len({getattr(expert, "n_classes", None) for expert in experts}) > 1:
             raise ValueError("the experts of the saved blend have different classes")
-        self.design, self.experts = design, experts
-        self.inputs = [part.inputs(n_features) for part in design.parts]
+        self.experts = experts
+        self.inputs = [self._new_inputs(part, n_features) for part in design.parts]
         for part, known in zip(self.inputs, inputs, strict=True):
             part.restore(arrays(known))
-        self._recent = exchange.checked_rows(state.get("recent"), n_features)
+        self.stage = None
+        if stage is not None:
+            self.stage = Stage(stage, n_features)
+            self.stage.restore(state["stage"])
         self._core = self._new_core()
         self._core.restore(arrays(state["state"]))
         known, self._fallback = state.get("fallback"), None
         if known is not None:
             self._fallback = self._new_fallback()
+            assert self._fallback is not None
             self._fallback.restore(arrays(known))
         # The others may have rested, or come from a learner of numbers (`widening`).
-        if experts[0].steps != self.steps:
+        stages = [] if self.stage is None else [self.stage.sparse]
+        if any(each.steps != self.steps for each in (experts[0], *stages)):
             raise ValueError("the experts of the saved blend have learned different examples")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Blend:
@@ -335,17 +397,17 @@ def arrays(state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parts(inputs: Inputs, expert: Any) -> Any:
-    """An expert as its compiled parts."""
+def compiled_expert(inputs: Inputs, expert: Any, stage: Any) -> Any:
+    """An expert as its compiled parts: `expert_of` of pool_model.hpp."""
     if isinstance(inputs, ShapedInputs):
         return inputs.scaler, inputs.shapes, expert._core
+    is_compiled = is_all_compiled(expert) or not hasattr(expert, "n_classes")
+    core, none = expert._core if is_compiled else expert, (1.0, True, False)
     if isinstance(inputs, KernelInputs):
-        (nystroem,) = inputs.maps
-        assert isinstance(nystroem, Nystroem)
-        beside = inputs.plan.beside
-        return inputs.scaled.scaler, nystroem._core, inputs.amplitude, beside, expert._core
+        plan, maps = inputs.plan, [each.compiled() for each in inputs.maps]
+        return inputs.scaled.scaler, maps, inputs.amplitude, plan.beside, plan.linear, core, stage
     assert isinstance(inputs, ScaledInputs)
-    return inputs.scaler, None, 1.0, True, expert._core
+    return inputs.scaler, [], *none, core, stage
 
 
 def numbers_of(x: Records) -> Array:

@@ -13,6 +13,7 @@ from mixable.forecasters.structure import checked_structure
 from mixable.learner import grids
 from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs, KernelPlan
+from mixable.learner.shapes import StageDesign
 
 
 class Design:
@@ -112,9 +113,9 @@ class Design:
             sizes["n_classes"] = n_classes
         return self.kind(**sizes, **self.parameters)
 
-    def inputs(self, n_features: int) -> Inputs:
-        """Return new inputs."""
-        flags = {"intercept": self.intercept, "standardize": self.standardize}
+    def inputs(self, n_features: int, *, scaled: bool = False) -> Inputs:
+        """Return new inputs; of columns that are scaled already, if that is said."""
+        flags = {"intercept": self.intercept, "standardize": self.standardize and not scaled}
         if self.kernel is not None:
             return KernelInputs(self.kernel, n_features, **flags)
         return ScaledInputs(n_features, views=self._views, **flags)
@@ -135,6 +136,39 @@ class Design:
             return False
         width = self.width(n_features)
         return (forecaster.n_features, forecaster._row_length) == (width, self._views * width)
+
+    # As a pool of one expert; see `blend.Plan`.
+
+    @property
+    def parts(self) -> list[Any]:
+        """The design of each expert."""
+        return [self]
+
+    @property
+    def names(self) -> list[str]:
+        """What each expert is called."""
+        return ["linear" if self.kernel is None else "kernel"]
+
+    @property
+    def stage(self) -> StageDesign | None:
+        """The regressions on sparse features that experts on numbers begin with."""
+        return None
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether there is a judge, and for labels a fallback."""
+        return False
+
+    @property
+    def threads(self) -> int | None:
+        """Threads that share a table; None: as many as are usual."""
+        threads: int | None = self.parameters.get("threads")
+        return threads
+
+    @property
+    def least_gain(self) -> float:
+        """Experts are inactive that gain less than this share of the first one's loss."""
+        return 0.005
 
     @property
     def takes_features(self) -> bool:

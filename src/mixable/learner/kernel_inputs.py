@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixable import _validate
-from mixable._types import Array, Truths
+from mixable._types import Array
 from mixable.kernels import Fourier, Nystroem
-from mixable.learner.inputs import Inputs, Pending, ScaledInputs
+from mixable.learner.inputs import Inputs, ScaledInputs
 
 
 class FeatureMap(Protocol):
-    """What a feature map can do. It never changes: learning returns another map."""
+    """What a feature map can do."""
 
     n_components: int
     gamma: float
@@ -24,8 +24,8 @@ class FeatureMap(Protocol):
     def transform(self, Z: Array) -> Array:
         """Features (n, n_components) of rows (n, n_features), each as if it were the next one."""
 
-    def learn(self, Z: Array, counts: Truths) -> tuple[Array, Any]:
-        """Features of the rows one after the other, and the map after those that count."""
+    def compiled(self) -> Any:
+        """The compiled map, which learns in place."""
 
     def add_features(self, k: int) -> Any:
         """Return the map for inputs that have `k` more features, at the end."""
@@ -135,7 +135,6 @@ class KernelInputs(Inputs):
         )
         self.maps = plan.maps(n_features)
         self.amplitude = math.sqrt(max(n_features, 1))
-        self.asleep: frozenset[int] = frozenset()  # maps that nobody needs: features 0, no learning
 
     @property
     def row_length(self) -> int:
@@ -144,26 +143,7 @@ class KernelInputs(Inputs):
     def transform(self, X: Array) -> Array:
         Z = self.scaled.transform(X)
         last = self._last(Z)
-        features = [
-            self._no_features(last) if i in self.asleep else each.transform(last)
-            for i, each in enumerate(self.maps)
-        ]
-        return self._rows(Z, features)
-
-    def stage(self, X: Array, weight: Array | None = None) -> tuple[Array, Pending]:
-        Z, pending = self.scaled.stage(X, weight)
-        features, maps = self._learned(Z, weight)
-        return self._rows(Z, features), Pending(X, weight, (pending, maps))
-
-    def commit(self, pending: Pending, rows: int) -> None:
-        scaled, maps = pending.later
-        if 0 < rows < len(np.atleast_2d(pending.X)):  # the maps after a part of the rows
-            weight = None if pending.weight is None else pending.weight[:rows]
-            _, again = self.stage(pending.X[:rows], weight)
-            _, maps = again.later
-        if rows:
-            self.maps = maps
-        self.scaled.commit(scaled, rows)
+        return self._rows(Z, [each.transform(last) for each in self.maps])
 
     def with_features(self, n_features: int) -> KernelInputs:
         """Return inputs for more features, at the end; the widths stay as they are."""
@@ -194,19 +174,6 @@ class KernelInputs(Inputs):
             raise ValueError(f"kernel inputs have nothing called {sorted(rest.keys() - wanted)}")
         self.scaled.restore(rest)
         self.maps, self.amplitude = maps, amplitude
-
-    def _learned(self, Z: Array, weight: Array | None) -> tuple[list[Array], list[FeatureMap]]:
-        """Kernel features of scaled rows one after the other, and the maps after them."""
-        last = self._last(Z)
-        counts = np.ones(len(last), dtype=bool) if weight is None else weight > 0
-        learned = [
-            (self._no_features(last), each) if i in self.asleep else each.learn(last, counts)
-            for i, each in enumerate(self.maps)
-        ]
-        return [features for features, _ in learned], [later for _, later in learned]
-
-    def _no_features(self, last: Array) -> Array:
-        return np.zeros((len(last), self.plan.n_components))
 
     def _last(self, Z: Array) -> Array:
         """The features (n, n_features) in their last scaling."""

@@ -95,10 +95,6 @@ class Labels:
     def run(self, forecaster: Any, Z: Array, y: Sequence[Hashable], weight: Array | None) -> Array:
         """Probabilities (n, labels in the end) made before each row; 0 for labels not met yet."""
         pieces, begin, new = [], 0, self.new(y)
-        # Pieces are checked one by one: refuse what any would, before the first.
-        largest = forecaster._largest_square()
-        if new and np.isfinite(largest):
-            _validate.size(Z, largest, "X")
         for label in new:
             first = next(t for t in range(begin, len(Z)) if y[t] == label)
             pieces += self._piece(forecaster, Z, y, weight, slice(begin, first))
@@ -194,7 +190,7 @@ class Targets:
         try:
             if first < len(y):
                 self._begin(float(y[first]))
-            mean, std = forecaster.run_with_std(Z, y - self.offset, weight)
+            mean, std = forecaster.run(Z, y - self.offset, weight).T.copy()
         finally:  # also Ctrl-C
             if forecaster.steps - steps <= first:
                 self.origin = before

@@ -1,20 +1,19 @@
-"""Designs of several experts of different kinds, and which ones a classifier has by default."""
+"""Designs of several experts of different kinds, and which ones a model has by default."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, TypeAlias
 
+from mixable import _validate
 from mixable.forecasters import AutoGAF, AutoRidge
 from mixable.forecasters.ensemble import SLOW
-from mixable.learner import grids, record_design
+from mixable.learner import grids
 from mixable.learner.blend import Blend
-from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.design import Design
-from mixable.learner.inputs import RawInputs
 from mixable.learner.kernel_inputs import KernelPlan
-from mixable.learner.record_design import ridge_of_records
-from mixable.learner.shapes import ShapeDesign
+from mixable.learner.shapes import ShapeDesign, StageDesign
 
 OVERHEAD = 2.0  # the time of a row over that of the posteriors: features, copies, the pool
 
@@ -22,17 +21,43 @@ Part: TypeAlias = Design | ShapeDesign
 
 
 class PooledDesign(Design):
-    """The designs of several experts, and a pool over them. The first is always awake."""
+    """The designs of several experts, and a pool over them. The first is always active.
 
-    def __init__(self, parts: list[Part], *, standardize: bool = True) -> None:
-        intercepts = [part.intercept for part in parts if isinstance(part, Design)]
-        super().__init__(Blend, {}, standardize=standardize, intercept=all(intercepts))
-        self._parts = parts
+    They are all of labels, or all of numbers. For numbers of records there is a stage before them.
+    Unless it `rests`, all are always active.
+    """
+
+    def __init__(
+        self,
+        parts: list[Part],
+        *,
+        standardize: bool = True,
+        stage: StageDesign | None = None,
+        rests: bool = True,
+    ) -> None:
+        dense = [part for part in parts if isinstance(part, Design)]
+        super().__init__(
+            dense[0].kind if dense else AutoGAF,
+            {},
+            standardize=standardize,
+            intercept=all(part.intercept for part in dense),
+        )
+        self._parts, self._stage, self.rests = parts, stage, _validate.flag(rests, "rests")
 
     @property
     def parts(self) -> list[Part]:
         """The design of each expert."""
         return self._parts
+
+    @property
+    def stage(self) -> StageDesign | None:
+        """The regressions on sparse features that experts on numbers begin with."""
+        return self._stage
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether there is a judge, and for labels a fallback."""
+        return True
 
     @property
     def names(self) -> list[str]:
@@ -41,10 +66,12 @@ class PooledDesign(Design):
 
     @property
     def least_gain(self) -> float:
-        """Experts rest that gain less than this share of the first one's loss.
+        """Experts are inactive that gain less than this share of the first one's loss.
 
         Beside sparse features the others take ten times as long or more.
         """
+        if not self.rests:
+            return -math.inf
         return 0.05 if isinstance(self.parts[0], ShapeDesign) else 0.005
 
     @property
@@ -56,30 +83,14 @@ class PooledDesign(Design):
     @property
     def takes_features(self) -> bool:
         """Whether records may have sparse features."""
-        return any(isinstance(part, ShapeDesign) and part.takes_features for part in self.parts)
-
-    def forecaster(self, n_features: int, n_classes: int | None) -> Blend:
-        """Return a new pool."""
-        assert n_classes is not None
-        made = Blend(self, n_features, n_classes)
-        mixtures = [expert for expert in made.experts if isinstance(expert, AutoGAF)]
-        seconds = OVERHEAD * sum(expert._core.seconds for expert in mixtures)
-        if seconds > SLOW:
-            warnings.warn(
-                f"a row of {n_features} features and {n_classes} classes will take about "
-                f"{1e3 * seconds:.0f} ms: kernel=None is linear and faster",
-                stacklevel=4,
-            )
-        return made
-
-    def inputs(self, n_features: int) -> RawInputs:
-        """Return new inputs."""
-        return RawInputs(n_features)
+        shapes = [part for part in self.parts if isinstance(part, ShapeDesign)]
+        return self.stage is not None or any(part.takes_features for part in shapes)
 
     def is_like(self, other: Design) -> bool:
         """Whether the other asks for the same experts."""
         return isinstance(other, PooledDesign) and (
-            len(self.parts) == len(other.parts)
+            (self.stage, self.rests) == (other.stage, other.rests)
+            and len(self.parts) == len(other.parts)
             and all(are_alike(*pair) for pair in zip(self.parts, other.parts, strict=True))
         )
 
@@ -94,18 +105,29 @@ class PooledDesign(Design):
         return False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parts": self.parts, "standardize": self.standardize}
+        state = {"parts": self.parts, "standardize": self.standardize}
+        if self.kind is AutoRidge:
+            state |= {"stage": self.stage, "rests": self.rests}
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parts = state["parts"]
+        parts, stage = state["parts"], state.get("stage")
         if not (isinstance(parts, list) and 0 < len(parts) <= 64):
             raise TypeError(f"a pool must have designs, got {parts!r:.80}")
+        kinds = set()
         for each in parts:
             if type(each) not in (Design, ShapeDesign):
                 raise TypeError(f"a pool must have designs, got {each!r:.80}")
-            if type(each) is Design and each.kind is not AutoGAF:
-                raise TypeError(f"an expert of a pool must be AutoGAF, got {each.kind!r:.80}")
-        self.__init__(parts, standardize=state["standardize"])  # type: ignore[misc]
+            kinds.add(AutoGAF if isinstance(each, ShapeDesign) else each.kind)
+        if kinds not in ({AutoGAF}, {AutoRidge}):
+            raise TypeError(f"the experts of a pool must be AutoGAF or AutoRidge, got {kinds!r:.80}")
+        if stage is not None and (not isinstance(stage, StageDesign) or kinds != {AutoRidge}):
+            raise TypeError(f"a stage is one of regressions on numbers, got {stage!r:.80}")
+        if kinds == {AutoRidge} and parts[0].kernel is not None:
+            raise TypeError("the first expert of numbers must be linear")
+        self.__init__(  # type: ignore[misc]
+            parts, standardize=state["standardize"], stage=stage, rests=state.get("rests", True)
+        )
 
 
 def are_alike(one: Part, other: Part) -> bool:
@@ -117,12 +139,27 @@ def are_alike(one: Part, other: Part) -> bool:
 
 def _name(part: Part) -> str:
     if isinstance(part, Design):
-        return "linear" if part.kernel is None else f"kernel {part.kernel.bandwidths[0]:g}"
+        if part.kernel is None:
+            return "linear"
+        widths = part.kernel.bandwidths
+        return f"kernel {widths[0]:g}" if len(widths) == 1 else "kernels"
     if part.takes_crosses:
         return "crosses"
     if part.takes_features:
         return "sparse"
     return "leaves" if part.trees else "bins"
+
+
+def warn_if_slow(blend: Blend) -> None:
+    """Say so if a record will take long."""
+    mixtures = [expert for expert in blend.experts if isinstance(expert, AutoGAF | AutoRidge)]
+    seconds = OVERHEAD * sum(expert._core.seconds for expert in mixtures)
+    if blend.design.is_pooled and seconds > SLOW:
+        warnings.warn(
+            f"a row of {blend.n_features} features and {blend.n_classes} classes will take about "
+            f"{1e3 * seconds:.0f} ms: kernel=None is linear and faster",
+            stacklevel=4,
+        )
 
 
 def design_of_classes(
@@ -156,13 +193,44 @@ def design_of_classes(
     return PooledDesign([linear, *curves, grids.BINS, grids.LEAVES], standardize=standardize)
 
 
+def design_of_numbers(
+    fixed: dict[str, float | None],
+    *,
+    kernel: str | None,
+    features: tuple[Any, Any, Any],
+    effort: str = "auto",
+    threads: int | None = None,
+    standardize: bool = True,
+    intercept: bool = True,
+) -> Design:
+    """The design of a regressor; of kernel="auto", linear and kernel regressions, pooled.
+
+    Parameters are those of the linear one. With a low effort there is no other. `features` are
+    n_components, gamma and method.
+    """
+    flags: dict[str, Any] = {"standardize": standardize, "intercept": intercept}
+    options = {"effort": effort, "threads": threads, **flags}
+    if not (isinstance(kernel, str) and kernel == "auto"):
+        plan = KernelPlan.of(kernel, *features)
+        return Design.for_numbers(fixed, kernel=plan, **options)
+    plan = KernelPlan.of("rbf", *features)
+    assert plan is not None
+    linear = Design.for_numbers(fixed, **options)
+    if effort == "low":
+        return linear
+    widths, parameters = grids.curved_ridge()
+    parameters.update(threads=threads, sleep=effort != "high")
+    kernels = Design(AutoRidge, parameters, kernel=plan.several(widths), **flags)
+    return PooledDesign([linear, kernels], standardize=standardize, rests=effort != "high")
+
+
 def design_of_records(design: Design, *, crosses: bool = False, numbers: bool = True) -> Design:
     """The same for records with sparse features, from the design for numbers.
 
     Without `numbers`, records have sparse features only.
     """
-    if design.kind in (AutoRidge, CurvedRidge):
-        return ridge_of_records(design, crosses=crosses, numbers=numbers)
+    if design.kind is AutoRidge:
+        return _ridge_of_records(design, crosses=crosses, numbers=numbers)
     sparse: list[Part] = [grids.SPARSE]
     if crosses:
         sparse.append(grids.CROSSES)
@@ -180,8 +248,35 @@ def design_of_records(design: Design, *, crosses: bool = False, numbers: bool = 
 
 def takes_records(design: Design) -> bool:
     """Whether there is such a design."""
-    is_linear = design.kind is AutoGAF and design.kernel is None
-    return isinstance(design, PooledDesign) or is_linear or record_design.takes_records(design)
+    first = design.parts[0]
+    if design.kind is AutoRidge:
+        return first.kernel is None and "scale" not in first.parameters
+    return design.is_pooled or (design.kind is AutoGAF and design.kernel is None)
+
+
+def _ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> PooledDesign:
+    if not takes_records(design):
+        raise TypeError(
+            "text, categories and sparse rows need kernel='auto' or None, and neither lam nor drift"
+        )
+    plain, *kernels = design.parts
+    is_low = len(plain.parameters["grid"]) == 1
+    flags: dict[str, Any] = {"standardize": True, "intercept": True}
+    parameters: dict[str, Any] = {
+        "grid": list(grids.LOW_RECORD_GRID if is_low else grids.RECORD_GRID),
+        "robust": [] if is_low else list(grids.RECORD_ROBUST_GRID),
+        "scale": 1.0,
+        **{name: plain.parameters[name] for name in ("threads", "sleep")},
+    }
+    parts: list[Part] = [Design(AutoRidge, parameters, **flags)]
+    if numbers:
+        parts += [
+            Design(AutoRidge, each.parameters, kernel=each.kernel, **flags) for each in kernels
+        ]
+    shapes = grids.RIDGE_CROSSES if crosses else grids.SPARSE
+    stage = StageDesign(grid=grids.SPARSE_RIDGE_GRID, shapes=shapes)
+    rests = isinstance(design, PooledDesign) and design.rests
+    return PooledDesign(parts, stage=stage, rests=rests)
 
 
 def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) -> list[Design]:

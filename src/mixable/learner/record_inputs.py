@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixable._types import Array
-from mixable.learner.inputs import Pending, RawInputs
+from mixable.learner.inputs import Pending
 from mixable.records import Encoder, Row, Rows
 from mixable.records.column import RECONSIDERED
 from mixable.records.cutting import alike
@@ -18,14 +18,13 @@ from mixable.records.tables import frame_columns
 from mixable.records.time import Time
 
 
-class RecordInputs(RawInputs):
+class RecordInputs:
     """An encoder between records and the rows of a blend; tables are lists of dictionaries, or
     frames.
     """
 
     def __init__(self, encoder: Encoder, n_features: int) -> None:
-        super().__init__(n_features)
-        self.encoder = encoder
+        self.n_features, self.encoder = n_features, encoder
         # The record that was encoded last, after how many, and its row: it is learned next.
         self._last: tuple[Any, int, Row] | None = None
 
@@ -72,6 +71,7 @@ class RecordInputs(RawInputs):
         return rows, later
 
     def commit(self, pending: Pending, rows: int) -> None:
+        """Learn the first `rows` of the records that were staged."""
         if isinstance(pending.later, Row):
             if rows:
                 self.encoder.commit(pending.later)
@@ -80,6 +80,7 @@ class RecordInputs(RawInputs):
             self.encoder.commit(pending.later, int(counts))
 
     def with_features(self, n_features: int) -> RecordInputs:
+        """The same for a forecaster that knows more numbers."""
         return RecordInputs(self.encoder, n_features)
 
     def parts(self, X: Any, weight: Array | None) -> Iterator[slice]:
@@ -159,9 +160,11 @@ class RecordInputs(RawInputs):
         return rows, Pending(np.empty(0), None, later)
 
     def state(self) -> dict[str, Any]:
+        """All that was learned."""
         return {"encoder": self.encoder}
 
     def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned; ValueError if it does not fit."""
         encoder = state["encoder"]
         if not isinstance(encoder, Encoder) or encoder.n_dense > self.n_features:
             raise ValueError("the saved encoder does not go with the forecaster")

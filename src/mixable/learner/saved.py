@@ -11,9 +11,8 @@ import numpy as np
 from mixable import _validate
 from mixable.forecasters import AutoRidge
 from mixable.learner.blend import Blend
-from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.design import Design
-from mixable.learner.record_ridge import RecordRidge
+from mixable.learner.old import pooled
 
 
 def with_defaults(kind: type, state: dict[str, Any], known: set[str]) -> dict[str, Any]:
@@ -33,11 +32,12 @@ def defaults_of(kind: type) -> dict[str, Any]:
 
 def checked(state: dict[str, Any]) -> dict[str, Any]:
     """Return what `Learner.__getstate__` did, once its parts are known to go together."""
+    state = {**state, **pooled(state["design"], state["forecaster"], state["scaler"])}
     design, forecaster, statistics = state["design"], state["forecaster"], state["scaler"]
     if not isinstance(design, Design):
         raise TypeError(f"a learner needs a design, got {design!r:.80}")
     n_features = _validate.count(state["n_features"], "n_features", least=0)
-    if isinstance(forecaster, Blend | RecordRidge):  # they keep the statistics
+    if isinstance(forecaster, Blend):  # it keeps the statistics
         if statistics.keys() - {"encoder"}:
             raise ValueError("the saved statistics are not those of records")
         return _checked_parts(state, n_features, statistics)
@@ -57,7 +57,7 @@ def _checked_parts(
     if origin is not None:
         _validate.target_in_range(origin, "origin")
     closed = _validate.flag(state["closed"], "closed")
-    of_numbers = design.kind in (AutoRidge, CurvedRidge, RecordRidge)
+    of_numbers = design.kind is AutoRidge
     fits = design.fits(forecaster, n_features) and of_numbers == (labels is None)
     if labels is not None:
         fits = fits and _are_labels(labels, state["codes"], forecaster)

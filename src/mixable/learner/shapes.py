@@ -1,4 +1,4 @@
-"""Experts on sparse features: those of records, and bins and leaves of numbers."""
+"""Sparse features: those of records, and bins and leaves of numbers; and who sees them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from mixable import _core, _validate
 from mixable._types import Array
 from mixable.forecasters import SparseGAF
+from mixable.forecasters.sparse import checked_grid
 from mixable.learner.inputs import ScaledInputs
 
 
@@ -89,3 +90,72 @@ class ShapedInputs(ScaledInputs):
         first = _validate.count(int(rest.pop("first")[0]), "first", least=0, most=self.n_features)
         super().restore(rest)
         self._set_first(first)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageDesign:
+    """The regressions on sparse features that experts on numbers of records begin with.
+
+    `grid` has their settings (lam, b); see core/sparse_ridge.hpp.
+    """
+
+    grid: tuple[tuple[float, float], ...]
+    shapes: ShapeDesign
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shapes, ShapeDesign):
+            raise TypeError(f"a stage needs features, got {self.shapes!r:.80}")
+        object.__setattr__(self, "grid", checked_grid(self.grid, "grid"))
+
+    def columns(self, part: Any, n_features: int) -> int:
+        """Columns that an expert sees: what the regressions say; a kernel also sees numbers."""
+        return len(self.grid) + 1 + (0 if part.kernel is None else n_features)
+
+
+class Stage:
+    """Such regressions: a row of records goes through them, then to the experts.
+
+    There is one weight for each word, value of a category, tag, number and bin of a number, in
+    several settings.
+    """
+
+    def __init__(self, design: StageDesign, n_features: int) -> None:
+        self.design = design
+        self.inputs = design.shapes.inputs(n_features)
+        self.sparse = _core.SparseRidge(list(design.grid), 0)
+
+    def compiled(self) -> Any:
+        """Its compiled parts."""
+        return self.inputs.scaler, self.sparse, self.inputs.shapes
+
+    def with_features(self, n_features: int) -> Stage:
+        """The same for records with more numbers."""
+        larger = object.__new__(Stage)
+        larger.design, larger.sparse = self.design, self.sparse
+        larger.inputs = self.inputs.with_features(n_features)
+        return larger
+
+    def report(self) -> str:
+        """What it has learned, in words."""
+        sparse = self.sparse
+        return (
+            f"They begin with regressions on {sparse.features} sparse features, "
+            f"{sparse.bytes / 1e6:.1f} MB; features shared the weights of others "
+            f"{sparse.collisions} times."
+        )
+
+    def state(self) -> dict[str, Any]:
+        """All that was learned."""
+        return {"inputs": self.inputs.state(), "sparse": self.sparse.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned; ValueError if it does not fit."""
+        plain = {
+            part: {
+                name: np.array(value) if isinstance(value, np.ndarray) else value
+                for name, value in state[part].items()
+            }
+            for part in ("inputs", "sparse")
+        }
+        self.inputs.restore(plain["inputs"])
+        self.sparse.restore(plain["sparse"])

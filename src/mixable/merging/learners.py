@@ -12,14 +12,12 @@ from mixable._types import Array
 from mixable.learner import Learner
 from mixable.learner.blend import Blend
 from mixable.learner.columns import Columns
-from mixable.learner.curved_ridge import CurvedRidge
 from mixable.learner.named import NamedLearner
 from mixable.learner.outcomes import Targets
 from mixable.learner.record_inputs import RecordInputs
-from mixable.learner.record_ridge import RecordRidge
 from mixable.merging import encoders, parts
 from mixable.merging.parts import Coordinates, Part, Places
-from mixable.merging.pools import blends, curved_ridges
+from mixable.merging.pools import blends
 from mixable.records import Encoder
 
 
@@ -35,7 +33,7 @@ def combine(
 
     Its features and labels are those of the base, then those of the terms as they come.
     """
-    if any(isinstance(term.forecaster, RecordRidge) for term in terms):
+    if any(term.design.stage is not None for term in terms):
         raise TypeError(
             "regressors of text, categories, times or sparse rows cannot be merged: what their "
             "second stage learns depends on the first; let one model learn all records"
@@ -85,8 +83,7 @@ def _combine_grown(
         None if each is None else Part(each.inputs, each.forecaster) for each in (onto, base)
     )
     parts_of = [Part(term.inputs, term.forecaster) for term in terms]
-    rule = curved_ridges if isinstance(first.forecaster, CurvedRidge) else parts.combine
-    return rule(start, parts_of, before, where)
+    return parts.combine(start, parts_of, before, where)
 
 
 def _encoder(learner: Learner) -> Encoder:

@@ -7,9 +7,7 @@ from typing import Any
 
 from mixable.kernels import Nystroem
 from mixable.learner import Learner
-from mixable.learner.blend import Blend
-from mixable.learner.curved_ridge import CurvedRidge
-from mixable.learner.inputs import Inputs, ScaledInputs
+from mixable.learner.inputs import Inputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.record_inputs import RecordInputs
 from mixable.learner.shapes import ShapedInputs
@@ -37,8 +35,7 @@ def settle(model: Any) -> None:
     learner = _learner(model)
     if learner is None:
         return
-    if isinstance(learner.forecaster, Blend):
-        learner.forecaster._pooled = None  # it has the maps as they were
+    learner.pool._pool = None  # it has the maps as they were
     for inputs in _inputs(learner):
         if isinstance(inputs, KernelInputs):
             for each in inputs.maps:
@@ -63,13 +60,11 @@ def _learner(model: Any) -> Learner | None:
     return getattr(model, "learner_", None) or getattr(model, "_learner", None)
 
 
-def _inputs(learner: Learner) -> Iterator[Inputs]:
+def _inputs(learner: Learner) -> Iterator[Inputs | RecordInputs]:
     """All inputs of a learner, and of the experts of its forecaster."""
-    yield learner.inputs
-    if isinstance(learner.forecaster, Blend):
-        yield from learner.forecaster.inputs
-    if isinstance(learner.forecaster, CurvedRidge):
-        yield learner.forecaster.inputs
+    if learner.records is not None:
+        yield learner.records
+    yield from learner.pool.inputs
 
 
 def _scalers(learner: Learner) -> Iterator[Any]:
@@ -77,7 +72,5 @@ def _scalers(learner: Learner) -> Iterator[Any]:
     for inputs in _inputs(learner):
         if isinstance(inputs, KernelInputs):
             yield inputs.scaled.scaler
-        elif isinstance(inputs, ShapedInputs) or (
-            isinstance(inputs, ScaledInputs) and isinstance(learner.forecaster, CurvedRidge)
-        ):
+        elif isinstance(inputs, ShapedInputs):
             yield inputs.scaler

@@ -1,0 +1,125 @@
+"""What files of version 0.2 hold for regressions: read, and turned into pools."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mixable import _core, _validate
+from mixable.forecasters import AutoRidge
+from mixable.learner.blend import Blend
+from mixable.learner.design import Design
+from mixable.learner.kernel_inputs import KernelPlan
+from mixable.learner.pooled import PooledDesign
+from mixable.learner.shapes import StageDesign
+
+
+class Old:
+    """The state of an object of version 0.2."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.state = state
+
+
+class CurvedDesign(Old):
+    """A linear design and one on kernel features."""
+
+
+class CurvedRidge(Old):
+    """A linear AutoRidge and one on kernel features, mixed by their log densities."""
+
+
+class RecordRidgeDesign(Old):
+    """The settings of regressions on sparse features; and what corrects them."""
+
+
+class RecordRidge(Old):
+    """Regressions on sparse features, and an AutoRidge or a CurvedRidge that corrects them."""
+
+
+def pooled(design: Any, forecaster: Any, scaler: Any) -> dict[str, Any]:
+    """Design, forecaster and statistics of a saved learner, as they are by now."""
+    if isinstance(design, CurvedDesign) and isinstance(forecaster, CurvedRidge):
+        known = forecaster.state
+        new = _pooled_design(design.state, standardize=_linear(design.state).standardize)
+        experts, odds, rest = _experts(forecaster)
+        state = {
+            "experts": experts,
+            "inputs": [scaler, {**_maps(known), **scaler}],
+            "n_features": known["n_features"],
+            "stage": None,
+        }
+        return _as_blend(new, state, odds, rest, {})
+    if isinstance(design, RecordRidgeDesign) and isinstance(forecaster, RecordRidge):
+        known = forecaster.state
+        stage = StageDesign(grid=design.state["grid"], shapes=design.state["shapes"])
+        new = _pooled_design(design.state, standardize=True, stage=stage)
+        experts, odds, rest = _experts(known["head"])
+        inputs: list[Any] = [new.parts[0].inputs(len(stage.grid) + 1, scaled=True).state()]
+        if len(experts) > 1:
+            inputs.append(known["head"].state["maps"])
+        state = {
+            "experts": experts,
+            "inputs": inputs,
+            "n_features": known["n_features"],
+            "stage": {"inputs": known["inputs"], "sparse": known["sparse"]},
+        }
+        return _as_blend(new, state, odds, rest, scaler)
+    if isinstance(design, Old) or isinstance(forecaster, Old):
+        raise ValueError("the design and the forecaster of the saved learner do not go together")
+    return {"design": design, "forecaster": forecaster, "scaler": scaler}
+
+
+def _linear(state: dict[str, Any]) -> Design:
+    linear = state["linear"]
+    if type(linear) is not Design or linear.kind is not AutoRidge:
+        raise TypeError(f"a design of regressions needs a linear one, got {linear!r:.80}")
+    return linear
+
+
+def _pooled_design(
+    state: dict[str, Any], *, standardize: bool, stage: StageDesign | None = None
+) -> PooledDesign:
+    parts = [_linear(state), *([] if state["curved"] is None else [state["curved"]])]
+    made = object.__new__(PooledDesign)
+    made.__setstate__(
+        {"parts": parts, "standardize": standardize, "stage": stage, "rests": state["rests"]}
+    )
+    return made
+
+
+def _experts(forecaster: Any) -> tuple[list[Any], float, dict[str, Any]]:
+    """The experts, the logarithm of the odds of the second, and who was inactive."""
+    if not isinstance(forecaster, CurvedRidge):
+        return [forecaster], 0.0, {}
+    known = forecaster.state
+    odds = _validate.real(known["odds"], "odds", least=-10, most=10)
+    return [known["linear"], known["curved"]], odds, dict(known["usefulness"])
+
+
+def _maps(known: dict[str, Any]) -> dict[str, Any]:
+    """What was saved of kernel features, without the statistics of columns scaled already."""
+    if not isinstance(known["plan"], KernelPlan):
+        raise TypeError(f"kernel features need a plan, got {known['plan']!r:.80}")
+    return {
+        name: value
+        for name, value in known["maps"].items()
+        if name == "amplitude" or name.startswith("map")
+    }
+
+
+def _as_blend(
+    design: PooledDesign, state: dict[str, Any], odds: float, rest: dict[str, Any], scaler: Any
+) -> dict[str, Any]:
+    experts = state["experts"]
+    for each in experts:
+        if type(each) is not AutoRidge:
+            raise TypeError(f"an expert of numbers must be AutoRidge, got {each!r:.80}")
+    if len(experts) != len(design.parts):
+        raise ValueError("the experts of the saved learner are not those of its design")
+    share = 1 / (1 + math.exp(-odds))
+    judge = _core.NumberJudge(len(experts), design.least_gain)
+    judge.begin_with([1 - share, share][: len(experts)], experts[0].steps)
+    made = object.__new__(Blend)
+    made.__setstate__({**state, "design": design, "state": judge.state()})
+    return {"design": design, "forecaster": made, "scaler": scaler}
