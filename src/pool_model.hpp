@@ -34,7 +34,7 @@ class PythonForecaster final : public AnyForecaster<long> {
     long predictions() const override { return K_; }
     long outputs() const override { return K_; }
     long block() const override { return 1; }
-    double cost() const override { return 1e6; }
+    double cost() const override { return 1e9; }  // one row at a time
     double largest_square() const override { return largest_; }
     long steps() const override {
         nb::gil_scoped_acquire gil;

@@ -264,15 +264,14 @@ class DenseExpert final : public Expert<Outcome> {
         p[0] += offset_;
     }
     void learn(const Record& record, Outcome y, double weight) override {
-        forecaster_.learn(rows_, without(offset_, y), weight);
-        if constexpr (!of_labels)
-            if (stage_ && leads_) stage_->learn(record, y, weight);
-        if (!(weight > 0)) return;
-        for (long v = 0; v < maps(); ++v) {
-            if (may_learn_[std::size_t(v)]) map(v).add(last_scaling(), features_ + v * m());
-            may_learn_[std::size_t(v)] = false;
+        const long before = forecaster_.steps();
+        try {
+            forecaster_.learn(rows_, without(offset_, y), weight);
+        } catch (...) {  // Ctrl-C in a forecaster of Python may come when it has learned the row
+            if (forecaster_.steps() > before) learn_inputs(record, y, weight);
+            throw;
         }
-        if (!stage_) scaler_.learn(record.x, scaled_);
+        learn_inputs(record, y, weight);
     }
     void predict_many(const Record* records, long n, double* p) override {
         make_room(n * taken_width(), taken_);
@@ -352,6 +351,17 @@ class DenseExpert final : public Expert<Outcome> {
     FeatureMap& map(long v) { return *views_.maps[std::size_t(v)]; }
     static long without(double, long y) { return y; }
     static double without(double offset, double y) { return y - offset; }
+
+    void learn_inputs(const Record& record, Outcome y, double weight) {
+        if constexpr (!of_labels)
+            if (stage_ && leads_) stage_->learn(record, y, weight);
+        if (!(weight > 0)) return;
+        for (long v = 0; v < maps(); ++v) {
+            if (may_learn_[std::size_t(v)]) map(v).add(last_scaling(), features_ + v * m());
+            may_learn_[std::size_t(v)] = false;
+        }
+        if (!stage_) scaler_.learn(record.x, scaled_);
+    }
 
     /// Sets the columns of a record, and where a forecast begins.
     void see(const Record& record, bool reads) {

@@ -171,7 +171,8 @@ class NumberJudge {
         input_ = {z, z * z / 2, pool_.count > 1 && apart > 0 ? bounded(std::log(apart), 3) : 0.0};
         for (std::size_t i = 0; i < features; ++i)
             centred_[i] = bounded(input_[i] - centre_[long(i)], 4);
-        usual_ = is_early() ? infinity : scale(N);
+        // Before anything has been missed, targets that are all the same are believed in.
+        usual_ = !is_early() ? scale(N) : seen_[N] == 0 && count_ >= early ? 0 : infinity;
         scale_ = usual_ * std::exp(bounded(noise_.predict(centred_.data(), 1.0), 3));
     }
 
@@ -179,7 +180,7 @@ class NumberJudge {
     double mean() const { return pool_.mean; }
     /// The standard deviation of the forecast, without what parts owe to the share alone.
     double deviation() const {
-        if (is_early()) return infinity;
+        if (is_early()) return usual_;
         double sum = 0, total = 0;
         for (const long i : densities_.awake()) {
             const Part part = this->part(i);

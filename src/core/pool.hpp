@@ -146,6 +146,10 @@ class Pool {
         constexpr long block = Member::block;
         static_assert(Rest::period % block == 0);
         const long N = N_, K = K_, done = steps();
+        if (most_rows() == 1) {  // a forecaster in Python may refuse the row
+            step(records[0], y[0], weight ? weight[0] : 1.0, p);
+            return 1;
+        }
         n = std::min(n, most_rows());
         if (judge_) n = std::min(n, Rest::period - done % Rest::period);
         // Blocks end where the number of steps is a multiple of their length.

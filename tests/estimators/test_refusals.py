@@ -167,7 +167,7 @@ def test_interrupting_a_regressor_keeps_its_origin(line, monkeypatch):
     model = GAFRegressor()
     model._prepare(X, y, None)
     monkeypatch.setattr(
-        type(model.forecaster_), "run_with_std", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        type(model.forecaster_), "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, y)

@@ -11,6 +11,8 @@ import mixable as mx
 from mixable import _core
 from mixable.learner import Blend, ShapeDesign, design_of_classes, design_of_records, grids
 from mixable.learner.blend import TIE
+from mixable.learner.inputs import ScaledInputs
+from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.pooled import PooledDesign
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records import Rows
@@ -34,6 +36,21 @@ def some_records(n, d=3, K=3):
     return Rows.of(X, start, keys, rng.normal(size=start[-1])), y
 
 
+def run_alone(inputs, forecaster, X, y):
+    """A dense expert by itself, row by row, in Python."""
+    scaler = inputs.scaler if isinstance(inputs, ScaledInputs) else inputs.scaled.scaler
+    out = []
+    for x, label in zip(X, y, strict=True):
+        z = inputs.transform(x)
+        out.append(forecaster.predict(z))
+        forecaster.learn(z, label)
+        if isinstance(inputs, KernelInputs):
+            last = scaler.transform(x)[None, -len(x) :].copy()
+            inputs.maps = [each.learn(last)[1] for each in inputs.maps]
+        scaler.learn(x)
+    return np.array(out)
+
+
 def said_by_parts(X, y, K):
     """What each dense expert of the blend says, by itself, and the judge of all that."""
     out = []
@@ -41,8 +58,7 @@ def said_by_parts(X, y, K):
         if isinstance(part, ShapeDesign):
             continue
         inputs, forecaster = part.inputs(X.shape[1]), part.forecaster(X.shape[1], K)
-        Z, _ = inputs.stage(X)
-        out.append(forecaster.run(Z, y))
+        out.append(run_alone(inputs, forecaster, X, y))
     return out
 
 
@@ -131,7 +147,7 @@ def test_threads_that_share_a_table_change_no_bit(has_features):
     made = []
     for threads in (1, 2, 3):
         one = design_of_classes(None, FREE, features=(8, None, "nystroem"), threads=threads)
-        blend = (design_of_records(one) if has_features else one).forecaster(3, 3)
+        blend = Blend(design_of_records(one) if has_features else one, 3, 3)
         forecasts = [blend.run(X, y, weight), blend.run(X[:70], y[:70])]
         if not has_features:
             forecasts += [blend.predict(X), blend.run(*later)]
@@ -149,7 +165,7 @@ def test_threads_that_share_a_table_change_no_bit(has_features):
 def test_a_table_is_forecast_like_its_rows_and_nothing_is_learned(has_features):
     records, y = some_records(500)
     X = records if has_features else records.dense
-    blend = (design_of_records(design()) if has_features else design()).forecaster(3, 3)
+    blend = Blend(design_of_records(design()) if has_features else design(), 3, 3)
     noise = np.random.default_rng(2)
     for learned in (0, 300):
         if learned:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from streams import logistic_stream
 
-from mixable import GAF, AutoRidge
-from mixable.learner import Design, KernelPlan, Learner
+from mixable import FTRL, GAF
+from mixable.learner import Blend, Design, KernelPlan, Learner
 
 D, K, N = 3, 3, 30
 X, CODES = logistic_stream(N, D, K)
@@ -77,11 +77,14 @@ def test_following_is_running_and_rows_without_code_are_only_predicted():
     assert_same(learner, other)
 
 
-def test_following_needs_compiled_rows():
-    learner = of_labels("abc", PLAN)
-    with pytest.raises(TypeError, match="a stream is followed with"):
-        learner.follow(X, CODES)
-    assert_same(learner, of_labels("abc", PLAN))
+@pytest.mark.parametrize("method", ["nystroem", "fourier"])
+def test_kernel_features_can_be_followed(method):
+    plan = KernelPlan.of("rbf", 8, 0.5, method)
+    learner, other = of_labels("abc", plan), of_labels("abc", plan)
+    P, done, _, _ = learner.follow(X, CODES)
+    np.testing.assert_allclose(P, other.run(X, NAMES, None), rtol=0, atol=1e-9)
+    assert done == N
+    assert_same(learner, other)
 
 
 @pytest.fixture
@@ -124,7 +127,7 @@ STEPS = sorted({0, 1, *FIRST_OF_EACH, *(first + 1 for first in FIRST_OF_EACH), 1
 @pytest.mark.parametrize("after", [False, True])
 def test_labels_interrupted(stop_at, steps, after, kernel):
     learner, expected = of_labels(kernel=kernel), of_labels(kernel=kernel)
-    undo = stop_at(GAF, "run", steps, after=after and steps > 0)
+    undo = stop_at(Blend, "run", steps, after=after and steps > 0)
     with pytest.raises(KeyboardInterrupt):
         learner.run(X, NAMES, None)
     undo()
@@ -144,7 +147,7 @@ def test_targets_interrupted(stop_at, steps, first, kernel):
     """Rows before `first` have weight 0: they are no origin of the targets."""
     learner, expected = of_numbers(kernel), of_numbers(kernel)
     weight = (np.arange(N) >= first).astype(float)
-    undo = stop_at(AutoRidge, "run_with_std", steps)
+    undo = stop_at(Blend, "run", steps)
     with pytest.raises(KeyboardInterrupt):
         learner.run(X, TARGETS, weight)
     undo()
@@ -162,8 +165,7 @@ def test_targets_interrupted(stop_at, steps, first, kernel):
 def test_one_row_interrupted_is_learned_by_both_or_by_none(stop_at, after, numbers):
     learner, expected = (of_numbers() if numbers else of_labels() for _ in range(2))
     y = TARGETS if numbers else NAMES
-    kind, verb = (AutoRidge, "run_with_std") if numbers else (GAF, "run")
-    undo = stop_at(kind, verb, 1 if after else 0, after=after)
+    undo = stop_at(Blend, "run", 1 if after else 0, after=after)
     with pytest.raises(KeyboardInterrupt):
         learner.learn_one(X[0], y[0])
     undo()
@@ -172,21 +174,28 @@ def test_one_row_interrupted_is_learned_by_both_or_by_none(stop_at, after, numbe
     assert_same(learner, expected)
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
-def test_single_rows_through_the_core_are_those_through_stage_and_commit(weight):
-    """The compiled protocol and the one in Python, with missing values and two views."""
+@pytest.mark.parametrize("kind", [FTRL, GAF])
+def test_a_pool_of_one_is_a_scaler_and_a_forecaster_in_order(kind):
+    """The compiled protocol, for forecasters in C++ and in Python, against the loop in Python."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3)) * [1, 100, 0.01] + [0, 5, 1]
     X[rng.random(X.shape) < 0.1] = np.nan
-    y = rng.integers(0, 3, 60).tolist()
-    compiled, staged = (Learner(Design.for_classes(None, {"lam": None}), 3, range(3)) for _ in "12")
-    staged._compiled, staged._codes = False, {}
-    for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        np.testing.assert_allclose(compiled.predict(x), staged.predict(x), rtol=0, atol=1e-12)
-        for learner in (compiled, staged):
-            learner.learn_one(x, label, weight if t % 2 else 1.0)
-    np.testing.assert_allclose(compiled.inputs.moments(), staged.inputs.moments(), rtol=1e-12)
-    assert compiled.forecaster.steps == staged.forecaster.steps == 60
+    y = rng.integers(0, 3, 60)
+    weight = rng.integers(0, 3, 60) / 2
+    design = Design.for_classes(kind, {})
+    learner, scaler, forecaster = (
+        Learner(design, 3, range(3)),
+        design.inputs(3).scaler,
+        design.forecaster(3, 3),
+    )
+    P = learner.run(X, y.tolist(), weight)
+    for x, label, own, p in zip(X, y, weight, P, strict=True):
+        z = scaler.transform(x)
+        np.testing.assert_allclose(forecaster.predict(z), p, rtol=0, atol=1e-10)
+        forecaster.learn(z, label, own)
+        if own:
+            scaler.learn(x)
+    np.testing.assert_allclose(learner.inputs.moments(), scaler.moments(), rtol=1e-12)
 
 
 def test_what_is_not_an_array_is_refused():

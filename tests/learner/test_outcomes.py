@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from streams import logistic_stream
 
-from mixable import GAF, AutoRidge
+from mixable import GAF
+from mixable.learner import Blend, Design
 from mixable.learner.outcomes import Labels, Targets
 
 X, CODES = logistic_stream(30, 2, 3)
 NAMES = np.array(["a", "b", "c"])[CODES].tolist()
+
+
+def pool():
+    return Blend(Design.for_numbers({"lam": None}), 2, None)
 
 
 def test_a_table_is_the_loop_whenever_labels_come():
@@ -64,13 +69,13 @@ def test_a_label_is_added_with_its_row_or_not_at_all(fails, names, steps):
 def test_numbers_are_measured_from_the_first_that_counts():
     y = 1e6 + X[:, 0]
     weight = np.r_[0.0, 0.0, np.ones(28)]
-    outcomes, f = Targets(centred=True), AutoRidge(2)
+    outcomes, f = Targets(centred=True), pool()
     mean, std = outcomes.run(f, X, y, weight)
     assert outcomes.origin == y[2]
     assert mean[:3].tolist() == [0.0] * 3  # there was no origin yet
     assert np.abs(mean[10:] - y[10:]).max() < 1.0
     assert std.shape == (30,)
-    one, g = Targets(centred=True), AutoRidge(2)
+    one, g = Targets(centred=True), pool()
     for row, target, counts in zip(X, y, weight, strict=True):
         one.learn(g, row, target, counts)
     assert one.forecast(g.predict(X[0])) == pytest.approx(outcomes.forecast(f.predict(X[0])))
@@ -80,7 +85,7 @@ def test_numbers_are_measured_from_the_first_that_counts():
 def test_a_number_that_is_refused_is_no_origin():
     outcomes = Targets(centred=True)
     with pytest.raises(ValueError, match="weight"):
-        outcomes.learn(AutoRidge(2), X[0], 5.0, float("inf"))
+        outcomes.learn(pool(), X[0], 5.0, float("inf"))
     assert outcomes.origin is None
 
 

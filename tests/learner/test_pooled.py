@@ -13,7 +13,7 @@ from mixable.datasets import (
     make_shapes,
     make_shop,
 )
-from mixable.learner import PooledDesign, design_of_classes, design_of_records
+from mixable.learner import Learner, PooledDesign, design_of_classes, design_of_records
 from mixable.losses import log_loss
 
 NOTHING = {"lam": None, "beta": None, "alpha": None, "drift": None}
@@ -112,9 +112,7 @@ def test_where_a_linear_model_is_right_nothing_is_lost(kind):
 
 def test_a_size_at_which_a_row_takes_more_than_10_ms_says_so():
     with pytest.warns(UserWarning, match="kernel=None is linear and faster"):
-        design_of_classes(None, NOTHING, kernel="auto", features=(200, None, "fourier")).forecaster(
-            784, 10
-        )
+        Learner(design_of_classes(None, NOTHING, features=(200, None, "fourier")), 784, range(10))
 
 
 def test_a_design_of_something_else_is_refused():

@@ -198,7 +198,8 @@ class Blend(Experts):
     def predict(self, x: Records) -> Any:
         """Probabilities (n_classes,) of a record, or a mean; of a table, a row each."""
         p = self._compiled().predict(numbers_of(x), sparse_of(x))
-        p = p if self.n_classes is not None else np.ascontiguousarray(p[:, 0])
+        if self.n_classes is None:
+            return float(p[0, 0]) if x.ndim == 1 else np.ascontiguousarray(p[:, 0])
         return p[0] if x.ndim == 1 else p
 
     def std(self, x: Records) -> Any:
@@ -232,7 +233,7 @@ class Blend(Experts):
             try:
                 self.predict(X[largest : largest + 1])
             except ValueError as error:
-                raise ValueError(f"X[{largest}]: {error}") from None
+                raise ValueError(f"{error}".replace("x is", f"X[{largest}] is", 1)) from None
 
     def follow(
         self, X: Records, order: NDArray[np.int_], y: NDArray[Any], kept: Array | None = None
@@ -413,6 +414,8 @@ def compiled_expert(inputs: Inputs, expert: Any, stage: Any) -> Any:
 def numbers_of(x: Records) -> Array:
     """The numbers of records, as a table."""
     X = x.dense if isinstance(x, Rows) else x
+    if not isinstance(X, np.ndarray):
+        raise TypeError(f"rows must be float64 arrays, got {X!r:.80}")
     return np.ascontiguousarray(X if X.ndim == 2 else X[None], dtype=np.float64)
 
 

@@ -120,7 +120,9 @@ class PooledDesign(Design):
                 raise TypeError(f"a pool must have designs, got {each!r:.80}")
             kinds.add(AutoGAF if isinstance(each, ShapeDesign) else each.kind)
         if kinds not in ({AutoGAF}, {AutoRidge}):
-            raise TypeError(f"the experts of a pool must be AutoGAF or AutoRidge, got {kinds!r:.80}")
+            raise TypeError(
+                f"the experts of a pool must be AutoGAF or AutoRidge, got {kinds!r:.80}"
+            )
         if stage is not None and (not isinstance(stage, StageDesign) or kinds != {AutoRidge}):
             raise TypeError(f"a stage is one of regressions on numbers, got {stage!r:.80}")
         if kinds == {AutoRidge} and parts[0].kernel is not None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mixable.learner.blend import LAM, SHARE, Blend
-from mixable.merging import fallback, inputs, judges, parts
+from mixable.merging import fallback, judges, parts
 from mixable.merging.parts import Coordinates, Part
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array, vstack
 
 import mixable as mx
-from mixable.learner import Learner, RecordRidge
+from mixable.learner import Blend, Learner
 from mixable.river import GAFRegressor as RiverRegressor
 
 
@@ -189,43 +189,42 @@ def test_crosses_are_seen_where_they_are_declared():
     assert better < 0.5 < 0.9 < plain
 
 
-@pytest.mark.parametrize("error_of", [KeyboardInterrupt, ValueError])
-def test_what_stops_the_second_stage_leaves_both_in_step(error_of, monkeypatch):
-    model = regressor(None).partial_fit(FRAME[:64], Y[:64])
-    forecaster = model.forecaster_
-    run = type(forecaster.head).run_with_std
-
-    def stopped(self, X, y, weight=None):
-        monkeypatch.undo()
-        run(self, X[:5], y[:5])
-        raise error_of
-
-    monkeypatch.setattr(type(forecaster.head), "run_with_std", stopped)
-    with pytest.raises(error_of):
-        model.partial_fit(FRAME[64:100], Y[64:100])
-    assert forecaster.steps == forecaster.sparse.steps == 100
-    assert model.learner_.inputs.encoder.n == 100
-    mx.loads(mx.dumps(model))
+def test_a_table_that_is_refused_leaves_all_in_step():
+    model = regressor().partial_fit(FRAME[:64], Y[:64])
+    before = model.predict(FRAME)
+    with pytest.raises(ValueError, match="out of range|double precision|too large"):
+        model.partial_fit(FRAME[64:100], np.where(np.arange(36) == 20, 1e120, Y[64:100]))
+    with pytest.raises(ValueError, match="weight"):
+        model.partial_fit(FRAME[64:66], Y[64:66], sample_weight=[1.0, -1.0])
+    pool = model.forecaster_
+    assert pool.steps == pool.stage.sparse.steps == model.learner_.records.encoder.n == 64
+    np.testing.assert_array_equal(model.predict(FRAME), before)
 
 
 def test_the_report_and_the_page_say_what_it_is():
     model = regressor().partial_fit(FRAME[:40], Y[:40])
-    assert "sparse features after 40 examples" in model.report()
-    assert "Curved" in model.report()
+    assert "after 40 examples" in model.report()
+    assert "sparse features" in model.report()
+    assert "kernels" in model.report()
     assert "linear" in model._repr_html_()
 
 
 FORGERIES = {
     "no design": lambda state: state.update(design="none"),
     "numbers that are not there": lambda state: state.update(n_features=7),
-    "a head of another kind": lambda state: state.update(head=state["head"].linear),
-    "a head of other examples": lambda state: state["head"].learn(
-        np.ones(state["head"]._row_length), 1.0
+    "experts in another order": lambda state: state["experts"].reverse(),
+    "an expert of other examples": lambda state: state["experts"][0].learn(
+        np.ones(state["experts"][0]._row_length), 1.0
     ),
-    "statistics of other numbers": lambda state: state["inputs"].update(count=np.zeros((1, 9))),
-    "a first stage that is cut": lambda state: state["sparse"].update(
-        slots=state["sparse"]["slots"][:3]
+    "no stage": lambda state: state.update(stage=None),
+    "statistics of other numbers": lambda state: state["stage"]["inputs"].update(
+        count=np.zeros((1, 9))
     ),
+    "a stage that is cut": lambda state: state["stage"]["sparse"].update(
+        slots=state["stage"]["sparse"]["slots"][:3]
+    ),
+    "a judge that is cut": lambda state: state["state"].pop("level"),
+    "a judge of others": lambda state: state["state"].update(level=np.zeros((1, 9))),
 }
 
 
@@ -235,7 +234,7 @@ def test_what_does_not_go_together_is_refused(name):
     state = copy.deepcopy(model.forecaster_).__getstate__()
     FORGERIES[name](state)
     with pytest.raises((ValueError, TypeError)):
-        RecordRidge.__new__(RecordRidge).__setstate__(state)
+        Blend.__new__(Blend).__setstate__(state)
 
 
 def test_what_is_not_built_is_refused_by_name():
