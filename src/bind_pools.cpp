@@ -1,8 +1,87 @@
 // Forecasters of sparse rows, and pools of experts of several kinds, as Python objects.
 #include "bindings.hpp"
+#include "core/number_judge.hpp"
 #include "pooled_model.hpp"
 
 namespace MIXABLE_ISA {
+
+/// A judge of experts of numbers by itself, for tests.
+class NumberJudgeModel : public OneUser {
+   public:
+    NumberJudgeModel(long experts, long first) : core_(checked_count(experts, 1000), first) {
+        checked_count(first, experts);
+    }
+    NumberJudge& core() { return core_; }
+    nb::object predict(nb::handle X) {
+        Use use(*this, Job::predict);
+        return each(X, 2, [&](long, double* out) { forecast(out); });
+    }
+    nb::object components(nb::handle X) {
+        Use use(*this, Job::predict);
+        return each(X, 4 * core_.parts(), [&](long, double* out) { core_.components(out); });
+    }
+    nb::object weights(nb::handle X) {
+        Use use(*this, Job::predict);
+        return each(X, core_.N, [&](long, double* out) { core_.weights(out); });
+    }
+    nb::object run(nb::handle X, nb::handle y_, nb::handle weight_) {
+        Use use(*this);
+        const double *y = checked(y_, 1), *weight = weight_.is_none() ? y : checked(weight_, 1);
+        if (length(y_) != length(X) || (!weight_.is_none() && length(weight_) != length(y_)))
+            throw nb::value_error("X, y and weight do not go together");
+        return each(X, 3, [&](long t, double* out) {
+            forecast(out);
+            core_.learn(y[t], weight_.is_none() ? 1.0 : weight[t]);
+            out[2] = core_.score();
+        });
+    }
+    nb::dict state() {
+        Use use(*this);
+        nb::dict out;
+        Saving saving(out);
+        core_.visit(saving);
+        return out;
+    }
+    /// All or nothing: when something does not fit, it is as it was before.
+    void restore(const nb::dict& state) {
+        const nb::dict before = this->state();
+        Use use(*this);
+        try {
+            take(state);
+            if (!core_.is_valid())
+                throw nb::value_error("the saved state's contents do not fit this model");
+        } catch (...) {
+            take(before);
+            throw;
+        }
+    }
+
+   private:
+    static long checked_count(long n, long most) {
+        if (n < 1 || n > most) throw nb::value_error("there is no such pool of experts");
+        return n;
+    }
+    void take(const nb::dict& state) {
+        LoadingCounters counters(state);
+        core_.visit(counters);
+        LoadingArrays arrays(state, true);
+        core_.visit(arrays);
+    }
+    void forecast(double* out) const { out[0] = core_.mean(), out[1] = core_.deviation(); }
+    template <class F>
+    nb::object each(nb::handle X, long columns, F&& f) {
+        const double* x = checked(X, 2);
+        if (length(X, 1) != core_.N) throw nb::value_error("X has the wrong number of columns");
+        nb::object out = new_array({length(X), columns});
+        for (long t = 0; t < length(X); ++t) {
+            core_.read(x + t * core_.N);
+            f(t, data(out) + t * columns);
+        }
+        return out;
+    }
+    NumberJudge core_;
+};
+
 namespace {
 
 void bind_sparse(nb::module_& m) {
@@ -91,6 +170,37 @@ void bind_judge(nb::module_& m) {
     m.attr("PERIOD") = Rest::period;
 }
 
+void bind_number_judge(nb::module_& m) {
+    using M = NumberJudgeModel;
+    nb::class_<M>(m, "NumberJudge", "See core/number_judge.hpp; an input is N experts' means.")
+        .def(nb::init<long, long>(), nb::arg("n_experts"), nb::arg("n_first") = 1)
+        .def("predict", &M::predict, nb::arg("X"),
+             nb::sig("def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
+             "Mean and standard deviation (n, 2); NaN says that an expert is not active.")
+        .def("components", &M::components, nb::arg("X"),
+             nb::sig("def components(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
+             "What each forecast is a mixture of, one after the other: weight, mean, scale, thin.")
+        .def("weights", &M::weights, nb::arg("X"),
+             nb::sig("def weights(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
+             "The weights (n, N) of the experts' means.")
+        .def("run", &M::run, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(),
+             nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.float64], weight: "
+                     "NDArray[np.float64] | None) -> NDArray[np.float64]"),
+             "Mean, standard deviation and log density (n, 3), each before its target is learned.")
+        .def("state", &M::state,
+             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
+             "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
+             "Takes over what state() of a judge of as many experts returned.")
+        .def(
+            "review", [](M& self) { self.core().rest().review(); },
+            "Decides whether all but the first experts rest; to be called every PERIOD steps.")
+        .def_prop_ro(
+            "is_resting", [](M& self) { return self.core().rest().is_resting(); },
+            nb::sig("def is_resting(self, /) -> bool"), "Whether all but the first expert rest.");
+}
+
 void bind_fallback(nb::module_& m) {
     using M = FallbackModel;
     nb::class_<M>(m, "Fallback", "What stands beside a pool; see core/fallback.hpp.")
@@ -155,6 +265,7 @@ void bind_pooled(nb::module_& m) {
 void bind_pools(nb::module_& m) {
     bind_sparse(m);
     bind_judge(m);
+    bind_number_judge(m);
     bind_fallback(m);
     bind_pooled(m);
 }
