@@ -28,7 +28,7 @@ namespace MIXABLE_ISA {
 /// Ridge regression that counts the input which it forecasts as seen, and forgets.
 class ForgettingRidge {
    public:
-    static constexpr double keep = 0.999;  // what an example keeps of its weight at each step
+    static constexpr double keep = 0.998;  // what an example keeps of its weight at each step
 
     ForgettingRidge(long features, double tie)
         : n(features), tie_(tie), A_(n * n), b_(n), factor_(n * n), w_(n) {}
@@ -87,7 +87,7 @@ class ForgettingRidge {
 /// of them is.
 class MeanPool {
    public:
-    explicit MeanPool(long experts) : n(experts), ridge_(n, 50.0), apart_(n) {}
+    explicit MeanPool(long experts) : n(experts), mixed_(n), ridge_(n, 50.0), apart_(n) {}
 
     const long n;
 
@@ -95,20 +95,26 @@ class MeanPool {
     /// `most` from the mixture.
     void read(const double* means, const std::vector<long>& active, const Weights& weights,
               double unit, double most) {
-        double total = 0, sum = 0;
+        double total = 0;
         count = 0;
+        mixed_.clear();
         for (const long e : active)
-            if (e < n) total += weights.trust(e), sum += weights.trust(e) * means[e], ++count;
+            if (e < n) total += mixed_[e] = weights.earned(e), ++count;
         if (count == 0) return;
-        mean = middle = sum / total;
-        disagreement = 0;
+        middle = disagreement = 0;
+        for (const long e : active)
+            if (e < n) {
+                mixed_[e] = total > 0 ? mixed_[e] / total : 1.0 / double(count);
+                middle += mixed_[e] * means[e];
+            }
         apart_.clear();
-        for (const long e : active) {
-            if (e >= n) break;
-            apart_[e] = bounded(means[e] - middle, most);
-            const double ratio = unit > 0 ? apart_[e] / unit : 0.0;
-            disagreement += weights.trust(e) / total * ratio * ratio;
-        }
+        for (const long e : active)
+            if (e < n) {
+                apart_[e] = bounded(means[e] - middle, most);
+                const double ratio = unit > 0 ? apart_[e] / unit : 0.0;
+                disagreement += mixed_[e] * ratio * ratio;
+            }
+        mean = middle;
         disagreement = std::sqrt(disagreement);
         if (count > 1 && unit > 0) mean += ridge_.predict(apart_, unit);
     }
@@ -117,6 +123,14 @@ class MeanPool {
         if (count > 1) ridge_.learn(apart_, bounded(y - middle, most), weight);
     }
 
+    /// The weights of the experts in the mean of the example read last: they sum to 1.
+    void weights(const std::vector<long>& active, bool has_unit, double* out) const {
+        const double *w = ridge_.weights(), by = count > 1 && has_unit ? 1.0 : 0.0;
+        double sum = 0;
+        copy(mixed_, n, out);
+        for (const long e : active) sum += by * w[e];
+        for (const long e : active) out[e] = by * w[e] + mixed_[e] * (1 - sum);
+    }
     ForgettingRidge& ridge() { return ridge_; }
     const ForgettingRidge& ridge() const { return ridge_; }
 
@@ -126,6 +140,7 @@ class MeanPool {
     double middle = 0, mean = 0, disagreement = 0;
 
    private:
+    Buffer mixed_;  // the weights of the mixture, without what they owe to the share alone
     ForgettingRidge ridge_;
     Buffer apart_;
 };
@@ -222,16 +237,8 @@ class NumberJudge {
     /// The log density that the forecast gave to the target learned last; 0 if that was too early.
     double score() const { return score_; }
 
-    /// The weights of the experts in the mean: they sum to 1 over those in the mixture.
-    void weights(double* out) const {
-        const double* w = pool_.ridge().weights();
-        const bool has_weights = pool_.count > 1 && seen_[N] > 0;
-        double sum = 0;
-        for (long e = 0; e < N; ++e) out[e] = 0;
-        for (const long e : active_) sum += has_weights ? w[e] : 0.0;
-        for (const long e : active_)
-            out[e] = (has_weights ? w[e] : 0.0) + experts_.trust(e) * (1 - sum);
-    }
+    /// The weights of the experts in the mean of the example read last: they sum to 1.
+    void weights(double* out) const { pool_.weights(active_, seen_[N] > 0, out); }
     /// The weights of the parts of the density.
     void weights_of_parts(double* out) const { densities_.all(out); }
 
