@@ -28,7 +28,7 @@ namespace MIXABLE_ISA {
 /// Ridge regression that counts the input which it forecasts as seen, and forgets.
 class ForgettingRidge {
    public:
-    static constexpr double keep = 0.999;  // what an example keeps of its weight at each step
+    static constexpr double keep = 0.998;  // what an example keeps of its weight at each step
 
     ForgettingRidge(long features, double tie)
         : n(features), tie_(tie), A_(n * n), b_(n), factor_(n * n), w_(n) {}
@@ -87,7 +87,7 @@ class ForgettingRidge {
 /// of them is.
 class MeanPool {
    public:
-    explicit MeanPool(long experts) : n(experts), ridge_(n, 50.0), apart_(n) {}
+    explicit MeanPool(long experts) : n(experts), mixed_(n), ridge_(n, 50.0), apart_(n) {}
 
     const long n;
 
@@ -95,20 +95,26 @@ class MeanPool {
     /// `most` from the mixture.
     void read(const double* means, const std::vector<long>& active, const Weights& weights,
               double unit, double most) {
-        double total = 0, sum = 0;
+        double total = 0;
         count = 0;
+        mixed_.clear();
         for (const long e : active)
-            if (e < n) total += weights.trust(e), sum += weights.trust(e) * means[e], ++count;
+            if (e < n) total += mixed_[e] = weights.earned(e), ++count;
         if (count == 0) return;
-        mean = middle = sum / total;
-        disagreement = 0;
+        middle = disagreement = 0;
+        for (const long e : active)
+            if (e < n) {
+                mixed_[e] = total > 0 ? mixed_[e] / total : 1.0 / double(count);
+                middle += mixed_[e] * means[e];
+            }
         apart_.clear();
-        for (const long e : active) {
-            if (e >= n) break;
-            apart_[e] = bounded(means[e] - middle, most);
-            const double ratio = unit > 0 ? apart_[e] / unit : 0.0;
-            disagreement += weights.trust(e) / total * ratio * ratio;
-        }
+        for (const long e : active)
+            if (e < n) {
+                apart_[e] = bounded(means[e] - middle, most);
+                const double ratio = unit > 0 ? apart_[e] / unit : 0.0;
+                disagreement += mixed_[e] * ratio * ratio;
+            }
+        mean = middle;
         disagreement = std::sqrt(disagreement);
         if (count > 1 && unit > 0) mean += ridge_.predict(apart_, unit);
     }
@@ -117,6 +123,14 @@ class MeanPool {
         if (count > 1) ridge_.learn(apart_, bounded(y - middle, most), weight);
     }
 
+    /// The weights of the experts in the mean of the example read last: they sum to 1.
+    void weights(const std::vector<long>& active, bool has_unit, double* out) const {
+        const double *w = ridge_.weights(), by = count > 1 && has_unit ? 1.0 : 0.0;
+        double sum = 0;
+        copy(mixed_, n, out);
+        for (const long e : active) sum += by * w[e];
+        for (const long e : active) out[e] = by * w[e] + mixed_[e] * (1 - sum);
+    }
     ForgettingRidge& ridge() { return ridge_; }
     const ForgettingRidge& ridge() const { return ridge_; }
 
@@ -126,10 +140,13 @@ class MeanPool {
     double middle = 0, mean = 0, disagreement = 0;
 
    private:
+    Buffer mixed_;  // the weights of the mixture, without what they owe to the share alone
     ForgettingRidge ridge_;
     Buffer apart_;
 };
 
+/// The judge over N experts of numbers. It asks for their means alone: it keeps the size of each
+/// one's residuals by itself. An expert that is yet to come is one that is not active.
 class NumberJudge {
    public:
     static constexpr long kinds = 3, multiples = 7, readings = 2 * kinds * multiples;
@@ -171,8 +188,7 @@ class NumberJudge {
         input_ = {z, z * z / 2, pool_.count > 1 && apart > 0 ? bounded(std::log(apart), 3) : 0.0};
         for (std::size_t i = 0; i < features; ++i)
             centred_[i] = bounded(input_[i] - centre_[long(i)], 4);
-        // Before anything has been missed, targets that are all the same are believed in.
-        usual_ = !is_early() ? scale(N) : seen_[N] == 0 && count_ >= early ? 0 : infinity;
+        usual_ = is_early() ? (has_missed() ? infinity : 0.0) : scale(N);
         scale_ = usual_ * std::exp(bounded(noise_.predict(centred_.data(), 1.0), 3));
     }
 
@@ -221,14 +237,14 @@ class NumberJudge {
     }
     /// Of an example whose outcome comes late: what the experts said when it was forecast.
     void learn(const double* said, double y, double weight, const double* then) {
-        for (long e = 0; e < N; ++e) said_[e] = std::fabs(then[e]) < unknown ? then[e] : said[2 * e];
+        for (long e = 0; e < N; ++e)
+            said_[e] = std::fabs(then[e]) < unknown ? then[e] : said[2 * e];
         read(said_);
         learn(y, weight);
     }
     long kept() const { return N; }
     void keep(const double* said, double* kept_) const {
-        for (long e = 0; e < N; ++e)
-            kept_[e] = std::fabs(said[2 * e]) <= 1e100 ? said[2 * e] : unknown;
+        for (long e = 0; e < N; ++e) kept_[e] = speaks(said[2 * e]) ? said[2 * e] : unknown;
     }
     /// The weight of each expert in the mixture.
     void trust(double* out) const { experts_.all(out); }
@@ -239,13 +255,14 @@ class NumberJudge {
         if (!(weight >= 0 && weight <= 1e12 && std::fabs(y) <= 1e100)) refuse_example();
         if (weight > 0) {
             score_ = 0;
-            if (!is_early()) weigh(y, weight);
+            const double kept = std::pow(1 - rate, weight);
+            if (!is_early()) weigh(y, weight, kept);
             for (long e = 0; e < N; ++e)
-                if (speaks(e)) note_size(e, y - means_[e], weight);
+                if (speaks(e)) note_size(e, y - means_[e], weight, kept);
             for (MeanPool* pool : {&pool_, &first_}) {
                 const long row = row_of(*pool);
                 pool->learn(y, bound(row, 0.0), weight);
-                if (pool->count > 0) note_size(row, y - pool->mean, weight);
+                if (pool->count > 0) note_size(row, y - pool->mean, weight, kept);
             }
             note_target(y, weight);
         }
@@ -254,16 +271,8 @@ class NumberJudge {
     /// The log density that the forecast gave to the target learned last; 0 if that was too early.
     double score() const { return score_; }
 
-    /// The weights of the experts in the mean: they sum to 1 over those in the mixture.
-    void weights(double* out) const {
-        const double* w = pool_.ridge().weights();
-        const bool has_weights = pool_.count > 1 && seen_[N] > 0;
-        double sum = 0;
-        for (long e = 0; e < N; ++e) out[e] = 0;
-        for (const long e : active_) sum += has_weights ? w[e] : 0.0;
-        for (const long e : active_)
-            out[e] = (has_weights ? w[e] : 0.0) + experts_.trust(e) * (1 - sum);
-    }
+    /// The weights of the experts in the mean of the example read last: they sum to 1.
+    void weights(double* out) const { pool_.weights(active_, seen_[N] > 0, out); }
     /// The weights of the parts of the density.
     void weights_of_parts(double* out) const { densities_.all(out); }
 
@@ -320,10 +329,12 @@ class NumberJudge {
     struct Part {
         double mean, scale, thin, height;  // 1 / degrees of freedom; the density at 0
     };
-    static constexpr Part shapes[kinds] = {{0, 0, 1.0 / 3, 0.36755259694786137},  // t3
-                                           {0, 0, 1.0 / 8, 0.38669902096139263},  // t8
-                                           {0, 0, 0, 0.39894228040143268}};       // normal
-    static constexpr std::size_t features = 3;                                    // of the noise
+    /// t3, t8 and normal.
+    static constexpr Part shapes[kinds] = {{0, 0, 1.0 / 3, 0.36755259694786137},
+                                           {0, 0, 1.0 / 8, 0.38669902096139263},
+                                           {0, 0, 0, 0.39894228040143268}};
+
+    static constexpr std::size_t features = 3;      // of the noise
     static constexpr double early = 5;              // residuals before a size means something
     static constexpr double unbounded = 10;         // residuals before a bound does
     static constexpr double largest_miss = 20;      // sizes that a residual counts up to
@@ -337,8 +348,11 @@ class NumberJudge {
 
     /// Where the size of a pool's residuals stands.
     long row_of(const MeanPool& pool) const { return &pool == &pool_ ? N : N + 1; }
-    bool speaks(long e) const { return std::fabs(means_[e]) <= 1e100; }
+    static bool speaks(double mean) { return std::fabs(mean) <= 1e100; }
+    bool speaks(long e) const { return speaks(means_[e]); }
     bool is_early() const { return seen_[N] < early; }
+    /// Or the forecasts have all been exact.
+    bool has_missed() const { return seen_[N] > 0 || count_ < early; }
     /// The geometric mean of recent residuals of an expert, or of a pool; 0: not known.
     double size(long e) const { return seen_[e] > 0 ? std::exp(level_[e]) : 0.0; }
     /// What a residual or a deviation of a pool counts up to.
@@ -367,9 +381,6 @@ class NumberJudge {
     }
 
     Part part(long i) const {
-        static const std::array<Part, kinds> shapes = {Part{0, 0, 1.0 / 3, 0.36755259694786137},
-                                                       Part{0, 0, 1.0 / 8, 0.38669902096139263},
-                                                       Part{0, 0, 0, 0.39894228040143268}};
         if (i >= readings) {
             const long e = i - readings;
             const bool is_known = speaks(e) && seen_[e] >= early;
@@ -402,7 +413,7 @@ class NumberJudge {
     }
 
     /// Learns how likely each part and each expert held the target to be, and the noise.
-    void weigh(double y, double weight) {
+    void weigh(double y, double weight, double most_kept) {
         constexpr double least = 1e-280;
         double sum = 0;
         for (const long i : densities_.awake()) {
@@ -422,7 +433,7 @@ class NumberJudge {
         const double log_ratio = miss > 0 ? std::log(miss) - level_[N] : -infinity;
         noise_.learn(centred_.data(), bounded(log_ratio, 2.5), weight);
         const double before = seen_[N] - early,
-                     kept = std::min(before / (before + weight), std::pow(1 - rate, weight));
+                     kept = std::min(before / (before + weight), most_kept);
         for (std::size_t i = 0; i < features; ++i)
             centre_[long(i)] = input_[i] + kept * (centre_[long(i)] - input_[i]);
     }
@@ -447,14 +458,14 @@ class NumberJudge {
         }
     }
 
-    void note_size(long e, double residual, double weight) {
+    void note_size(long e, double residual, double weight, double most_kept) {
         double& seen = seen_[e];
         if (residual == 0 && seen == 0) return;  // it has no size yet
         double x = residual != 0 ? std::log(std::fabs(residual)) : level_[e] - 4;
         if (seen >= early) x = level_[e] + bounded(x - level_[e], 4);
         // Later residuals count for more at first: the experts knew nothing.
-        const double kept = std::min(seen * (seen + 1) / ((seen + weight) * (seen + weight + 1)),
-                                     std::pow(1 - rate, weight));
+        const double kept =
+            std::min(seen * (seen + 1) / ((seen + weight) * (seen + weight + 1)), most_kept);
         level_[e] = bounded(x + kept * (level_[e] - x), lowest);
         seen = std::min(seen + weight, most_seen);
     }
