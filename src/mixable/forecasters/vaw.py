@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate, bounds
+from mixable._natural import Natural
 from mixable._types import Array
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledForecaster
@@ -97,6 +98,10 @@ class VAW(CompiledForecaster):
     def coef(self) -> Array:
         """The ridge solution theta (n_features,)."""
         return np.asarray(self._core.mean()[0])
+
+    def natural(self) -> Natural:
+        """Precision A (d, d), shift A theta (d,) and number of examples."""
+        return Natural(self.precision(), self.precision() @ self.coef, self.steps)
 
     def precision(self) -> Array:
         """A (n_features, n_features) = lam I + the sum of x x^T."""
