@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mixable import _core, _validate, integrals
 from mixable._types import Array
 from mixable.forecasters import settings
-from mixable.forecasters.base import Parameter, logits, mixed_draws
+from mixable.forecasters.base import Parameter, logits, mixed_draws, repeated
 from mixable.forecasters.compiled import CompiledMulticlassForecaster, with_structure
 from mixable.forecasters.ensemble import (
     Ensemble,
@@ -248,9 +248,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
             is_beside = expert >= first * self._readouts
             i = expert - first * (self._readouts - 1) if is_beside else expert // self._readouts
             if members.kinds[i] == "rates":
-                rates = np.log(members.own(i)["counts"][0] + 0.5)
-                shape = (count, len(table), len(rates))
-                return np.array(np.broadcast_to(rates - rates.mean(), shape))
+                rates = members.own(i)["counts"] + 0.5
+                return repeated(np.repeat(rates, len(table), axis=0), count)
             known, width = (
                 members.gaussian(i),
                 0.0 if is_beside else 0.5 / self.experts[expert].alpha,

@@ -75,9 +75,15 @@ def draws_of(forecaster: Any, x: Any, n: int, rng: np.random.Generator) -> Array
         return np.asarray(forecaster.sample(x, n, rng))
     forecast = np.asarray(forecaster.predict(x))
     if hasattr(forecaster, "n_classes"):
-        forecast = np.log(np.maximum(forecast, np.finfo(float).tiny))
-        forecast = forecast - forecast.mean(axis=-1, keepdims=True)
+        return repeated(forecast, n)
     return np.array(np.broadcast_to(forecast, (n, *forecast.shape)))
+
+
+def repeated(p: Array, n: int) -> Array:
+    """The logits of probabilities (..., K), which sum to 0, n times."""
+    logs = np.log(np.maximum(p, np.finfo(float).tiny))
+    logs = logs - logs.mean(axis=-1, keepdims=True)
+    return np.array(np.broadcast_to(logs, (n, *logs.shape)))
 
 
 def mixed_draws(
