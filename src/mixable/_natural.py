@@ -94,7 +94,8 @@ class Gaussian:
         noise = np.zeros((n, *self.mean.shape))
         if width > 0 and self.kind != "mean":
             roots = np.asarray(np.linalg.cholesky(self.A), dtype=np.float64).swapaxes(-1, -2)
-            noise = math.sqrt(width) * _solve(roots, rng.standard_normal(noise.shape))
+            normal = np.asarray(rng.standard_normal(noise.shape))
+            noise = math.sqrt(width) * _solve(roots, normal)
         return np.asarray(self.mean + noise).reshape(n, *self.sizes)
 
     def moved(self, A: Array, b: Array, change: Change) -> tuple[Array, Array]:

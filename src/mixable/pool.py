@@ -314,7 +314,8 @@ def combined_judge(
     Experts rest in the combined pool if they do in all, for as long as in the one that wakes them
     first. Steps that the first expert made alone are counted apart.
     """
-    begin, before, *states = ({**judge.state()} for judge in (start, base, *others))
+    every: list[State] = [{**judge.state()} for judge in (start, base, *others)]
+    begin, before, *states = every
     grown = [state["steps"] - before["steps"] for state in states]
     out: State = {"steps": begin["steps"] + sum(grown)}
     out.update(combined_weights(begin, states, before, grown, share))
