@@ -10,6 +10,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+REFUSED = {
+    "FTRL": "it keeps all its examples: let one model learn them all",
+    "SMP": "it keeps all its examples: let one model learn them all",
+    "Foster": "its particles have nothing that could be added",
+    "ScaleFree": "its experts are born at times of its own stream",
+    "FreshStarts": "its copies are born at times of its own stream",
+    "KernelGAF": "it keeps all its examples: let one model learn them all",
+}
+
+
 class Mergeable:
     """A model whose knowledge can be added to that of others; see `mixable.merge`."""
 
@@ -47,3 +57,10 @@ class Mergeable:
     def _shared(self) -> dict[str, Any]:
         """What models must have in common to be combined."""
         raise NotImplementedError
+
+
+def refuse_if_unmergeable(model: Any) -> None:
+    """Refuse what has nothing to add, with the reason."""
+    name, other = type(model).__name__, "it is no model of this library"
+    if name in REFUSED or not isinstance(model, Mergeable):
+        raise TypeError(f"{name} cannot be merged: {REFUSED.get(name, other)}")

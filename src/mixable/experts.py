@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixable._mergeable import Mergeable
+from mixable._mergeable import Mergeable, refuse_if_unmergeable
 from mixable._natural import Change
 from mixable._types import Array
 from mixable.forecasters.compiled import CompiledForecaster
@@ -124,8 +124,8 @@ class Experts(Mergeable):
         shared = {name: getattr(self, name) for name in names}
         shared["number of experts"] = len(self.experts)
         for i, expert in enumerate(self.experts):
-            own = expert._shared() if isinstance(expert, Mergeable) else None
-            shared[f"expert {i}"] = [type(expert), own]
+            refuse_if_unmergeable(expert)
+            shared[f"expert {i}"] = [type(expert), expert._shared()]
         return shared
 
     def _combined_experts(

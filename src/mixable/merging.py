@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from mixable._description import encode
-from mixable._mergeable import Mergeable
+from mixable._mergeable import refuse_if_unmergeable
 from mixable._natural import SAME, Change
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import combining
@@ -24,14 +25,7 @@ __all__ = ["delta", "merge", "release", "settle", "steps_of", "tempered"]
 
 Model = TypeVar("Model")
 
-REFUSED = {
-    "FTRL": "it keeps all its examples: let one model learn them all",
-    "SMP": "it keeps all its examples: let one model learn them all",
-    "Foster": "its particles have nothing that could be added",
-    "ScaleFree": "its experts are born at times of its own stream",
-    "FreshStarts": "its copies are born at times of its own stream",
-    "KernelGAF": "it keeps all its examples: let one model learn them all",
-}
+THREADS = r'\["threads", \w+\]'  # of designs and forecasters: forecasts do not depend on them
 
 
 def merge(models: Iterable[Model], base: Model | None = None) -> Model:
@@ -217,26 +211,9 @@ def _apart(model: Any, base: Any) -> str | None:
 
 def _parameters(model: Any) -> dict[str, str]:
     """What models must have in common, each as text."""
-    name = type(model).__name__
-    if name in REFUSED:
-        raise TypeError(f"{name} cannot be merged: {REFUSED[name]}")
-    if not isinstance(model, Mergeable):
-        raise TypeError(f"{name} cannot be merged: it is no model of this library")
+    refuse_if_unmergeable(model)
     return {
-        name: json.dumps(_without_threads(encode(value, {}, name)))
+        name: re.sub(THREADS, "", json.dumps(encode(value, {}, name)))
         for name, value in model._shared().items()
-        if name not in ("threads", "n_jobs", "verbose")  # forecasts do not depend on them
+        if name not in ("threads", "n_jobs", "verbose")
     }
-
-
-def _without_threads(value: Any) -> Any:
-    """What was encoded, without the threads of designs."""
-    if isinstance(value, list):
-        return [_without_threads(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if value.get("object") == "Design":
-        state = dict(value["state"]["dict"])
-        pairs = [pair for pair in state["parameters"]["dict"] if pair[0] != "threads"]
-        return {**state, "parameters": pairs, "object": "Design"}
-    return {name: _without_threads(each) for name, each in value.items()}

@@ -5,11 +5,12 @@ import pytest
 from shards import PARTS, X, Y
 
 import mixable as mx
+from mixable._natural import Change
 from mixable.learner import statistics
 from mixable.learner.combining import Coordinates, Part, combined_part
 from mixable.learner.inputs import ScaledInputs
 
-HERE = Coordinates(classes=None, places=[0, 1, 2, 3], shift=0.0, intercept=True, weight=1.0)
+HERE = Coordinates([0, 1, 2, 3], Change(), intercept=True)
 
 
 def part(rows):
@@ -36,10 +37,10 @@ def test_terms_that_have_learned_nothing_say_nothing():
 
 
 def test_features_change_places():
-    other = Coordinates(classes=None, places=[2, 0, 1, 3], shift=0.0, intercept=True, weight=1.0)
-    change = other.change(5, None)
+    other = Coordinates([2, 0, 1, 3], Change(), intercept=True)
+    change = other.of_rows(5, None)
     assert (change.rows @ [1.0, 20, 30, 10, 40]).tolist() == [1.0, 30, 10, 20, 40]
-    assert HERE.change(5, None).rows is None
+    assert HERE.of_rows(5, None).rows is None
 
 
 def test_features_of_kernels_must_keep_their_places():

@@ -129,6 +129,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     surrogate = Parameter["str | None"]()
 
     _core: _core.AutoGAF
+    _settings: tuple[tuple[float, float, float], ...]
     _saved_choice: settings.Choice | None = None
 
     GRID = settings.GRID
@@ -170,6 +171,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         self._choice = settings.choose(self._parameters, self._saved_choice)
         self._averaged = settings.averaged(self._parameters, self.structures)
         self._settings = settings.as_run(self.grid, self._averaged)
+        beside = ["rates"] * self._choice.rates + ([self.guard_kind] if self.guard_kind else [])
+        self._kinds, self._readouts = (*self.structures, *beside), len(self.alphas)
         posteriors = [
             (in_mixture(each, K), drift)
             for i, (each, (*_, drift)) in enumerate(zip(self.structures, self.grid, strict=True))
@@ -225,15 +228,6 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         kept[f"{len(kept)}."] = "none" if guard == "gradient" else "full"
         members = super()._saved_posteriors(parameters, state)
         return {member: kept[member] for member in members}
-
-    @property
-    def _kinds(self) -> tuple[str, ...]:
-        rates = ("rates",) if self._choice.rates else ()
-        return (*self.structures, *rates, *([self.guard_kind] if self.guard_kind else []))
-
-    @property
-    def _readouts(self) -> int:
-        return len(self.alphas)
 
     def sample(self, x: ArrayLike, n: int = 1, random_state: Any = None) -> Array:
         """Draws (n, n_classes) of the logits of an input, as `GAF.sample`.

@@ -123,7 +123,8 @@ class AutoRidge(Ensemble):
             "robust": _checked_robust(robust),
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
         }
-        self._settings = self.grid + self.robust
+        self._settings, self._readouts = self.grid + self.robust, len(self.noises) * len(self.tails)
+        self._kinds = ("full",) * len(self._settings)
         _validate.flag(sleep, "sleep")
         check_experts(self._settings, self.views, readouts=self.noises, name="noises")
         check_experts(self._settings, self.views, readouts=self.tails, name="tails")
@@ -155,15 +156,7 @@ class AutoRidge(Ensemble):
 
     @property
     def _n_experts(self) -> int:
-        return len(self._settings) * len(self.tails) * len(self.noises)
-
-    @property
-    def _kinds(self) -> tuple[str, ...]:
-        return ("full",) * len(self._settings)
-
-    @property
-    def _readouts(self) -> int:
-        return len(self.noises) * len(self.tails)
+        return len(self._settings) * self._readouts
 
     def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
         """Return each setting with whether it is robust, and what all ensembles say of it."""

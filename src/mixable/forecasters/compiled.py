@@ -205,18 +205,14 @@ class PosteriorForecaster(CompiledMulticlassForecaster):
         (1, ..., 1) is 1/lam + drift t. With structure, what is kept of A_t: a block (d, d) for each
         class (K, d, d), the one block (d, d), or the diagonal (K, d).
         """
-        K, d, drift = self.n_classes, self.n_features, self._parameters.get("drift", 0.0)
-        core = self._core
-        if not isinstance(core, FullCore):
-            kept = core.covariance()
-            if self.structure == "diagonal":
-                return np.asarray(1.0 / kept)
-            inverse = np.linalg.inv(kept.reshape(-1, d, d))
-            return np.asarray(inverse[0] if self.structure == "shared" else inverse)
-        reduced = np.linalg.inv(core.covariance()) if drift else core.precision()
+        A, K, d = self._gaussian().A, self.n_classes, self.n_features
+        if self.structure != "full":
+            return A.reshape(
+                {"blocks": (K, d, d), "shared": (d, d), "diagonal": (K, d)}[self.structure]
+            )
         Q = np.kron(integrals.helmert(K), np.eye(d))
-        along_ones = 1.0 / (1.0 / self.lam + drift * self.steps)
-        return np.asarray(Q @ reduced @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d)))
+        along_ones = 1.0 / (1.0 / self.lam + self._parameters.get("drift", 0.0) * self.steps)
+        return np.asarray(Q @ A[0] @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d)))
 
     def natural(self) -> Natural:
         """Precision A, shift A theta and number of examples; what examples add, adds up.
@@ -224,12 +220,11 @@ class PosteriorForecaster(CompiledMulticlassForecaster):
         The precision is as `precision` has it, the shift is (K, d). For drift = 0 they are those of
         the prior (lam I, 0) plus a sum over examples.
         """
-        A, full = self.precision(), self.structure == "full"
-        V = self.coef if full else self._core.mean()
-        if full:
-            return Natural(A, (A @ V.ravel()).reshape(V.shape), self.steps)
-        shift = A * V if self.structure == "diagonal" else np.einsum("...ij,...j->...i", A, V)
-        return Natural(A, np.asarray(shift), self.steps)
+        known = self._gaussian()
+        shift = known.shift.reshape(known.sizes)
+        if self.structure == "full":
+            shift = integrals.helmert(self.n_classes) @ shift
+        return Natural(self.precision(), shift, self.steps)
 
     def feature_covariances(self) -> Array:
         """The covariances (n_features, K, K) of the weights of each feature, for alpha = 1."""

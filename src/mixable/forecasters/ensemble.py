@@ -101,6 +101,8 @@ class Ensemble(CompiledForecaster):
 
     _core: Compiled
     _settings: tuple[tuple[float, ...], ...]  # of each posterior: lam first, drift last
+    _kinds: tuple[str, ...]  # structures of the posteriors, then of class rates and guard
+    _readouts: int  # experts of each posterior
     # Settings that need no posterior, since a state in which they sleep is about to be restored.
     _asleep: frozenset[int] = frozenset()
 
@@ -125,16 +127,6 @@ class Ensemble(CompiledForecaster):
         awake = [name for name, value in state.items() if name.endswith(".awake") and value]
         members = [name.removesuffix("awake") for name in awake]
         return dict.fromkeys(members, "full")
-
-    @property
-    def _kinds(self) -> tuple[str, ...]:
-        """The structure of each member."""
-        raise NotImplementedError
-
-    @property
-    def _readouts(self) -> int:
-        """Experts of each setting."""
-        raise NotImplementedError
 
     def _members(self, state: State | None = None) -> Members:
         known = self._core.state() if state is None else state

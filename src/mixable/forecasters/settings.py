@@ -253,7 +253,7 @@ def as_run(
 
 
 def experts(
-    grid: Sequence[tuple[float, ...]],
+    grid: Sequence[tuple[float, float, float]],
     alphas: Sequence[float],
     guard: tuple[str, float, float] | tuple[()],
     averaged: Sequence[float | None],

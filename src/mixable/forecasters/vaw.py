@@ -101,10 +101,9 @@ class VAW(CompiledForecaster):
 
     def natural(self) -> Natural:
         """Precision A (d, d), shift A theta (d,) and number of examples."""
-        return Natural(self.precision(), self.precision() @ self.coef, self.steps)
+        known = self._gaussian()
+        return Natural(known.A[0], known.shift[0], self.steps)
 
     def precision(self) -> Array:
         """A (n_features, n_features) = lam I + the sum of x x^T."""
-        if self.drift:
-            return np.asarray(np.linalg.inv(self._core.covariance()))
-        return self._core.precision()
+        return np.asarray(self._gaussian().A[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ def combine(
     begin = _fresh(grown[0]) if start is None else _grown(start, labels, n_features)
     origin = _origin(begin, terms)
     where = [
-        Coordinates.of(term, labels, [*own, *sorted({*range(n_features)} - {*own})], origin, weight)
+        _coordinates(term, labels, [*own, *sorted({*range(n_features)} - {*own})], origin, weight)
         for term, own in zip(terms, places, strict=True)
     ]
     known: dict[str, Any] = {"origin": origin, "tally": _tally(begin, terms, before, weight)}
@@ -73,38 +73,12 @@ def combine(
     return made
 
 
-@dataclass(frozen=True, kw_only=True)
-class Coordinates:
-    """Where the classes, features and targets of a learner are in the combined one."""
+class Coordinates(NamedTuple):
+    """Where the features, classes and targets of a learner are in the combined one."""
 
-    classes: Array | None
     places: Places
-    shift: float  # of targets
+    change: Change  # of classes and targets
     intercept: bool
-    weight: float
-
-    @classmethod
-    def of(
-        cls,
-        term: Learner,
-        labels: list[Hashable] | None,
-        places: Places,
-        origin: float | None,
-        weight: float,
-    ) -> Coordinates:
-        """Those of a learner, as it was before it grew."""
-        classes, shift = None, 0.0
-        if labels is not None and term.labels != labels and len(labels) >= 2:
-            K = len(labels)  # 0 for classes that were not known before
-            classes = np.zeros((K, K))
-            for label, code in term.codes.items():
-                classes[labels.index(label), code] = 1.0
-            if len(term.codes) < 2 and K == 2:  # its second class stood for labels to come
-                classes[:, 1] = 1.0 - classes[:, 0] if term.codes else classes[:, 1]
-        if isinstance(term.outcomes, Targets) and origin is not None:
-            shift = term.outcomes.offset - origin
-        intercept = term.design.intercept
-        return cls(classes=classes, places=places, shift=shift, intercept=intercept, weight=weight)
 
     def order(self, first: int) -> Array | None:
         """The permutation of rows whose features come after `first` others; None if it is none."""
@@ -113,16 +87,37 @@ class Coordinates:
         order = np.argsort([*range(first), *(first + place for place in self.places)])
         return np.asarray(np.eye(first + len(self.places))[order])
 
-    def change(self, n_features: int, rows: Array | None) -> Change:
+    def of_rows(self, n_features: int, rows: Array | None) -> Change:
         """The change of a forecaster; `rows` is what scaling does to its rows."""
         order, constant = self.order(1 if self.intercept else 0), None
         if order is not None:
             rows = order if rows is None else rows @ order
-        if self.shift:
+        if self.change.shift:
             assert self.intercept
             constant = np.eye(n_features)[0]
-        own: dict[str, Any] = {"shift": self.shift, "constant": constant, "weight": self.weight}
-        return Change(rows=rows, classes=self.classes, **own)
+        return replace(self.change, rows=rows, constant=constant)
+
+
+def _coordinates(
+    term: Learner,
+    labels: list[Hashable] | None,
+    places: Places,
+    origin: float | None,
+    weight: float,
+) -> Coordinates:
+    """Those of a learner, as it was before it grew."""
+    classes, shift = None, 0.0
+    if labels is not None and term.labels != labels and len(labels) >= 2:
+        K = len(labels)  # 0 for classes that were not known before
+        classes = np.zeros((K, K))
+        for label, code in term.codes.items():
+            classes[labels.index(label), code] = 1.0
+        if len(term.codes) == 1 and K == 2:  # its second class stood for labels to come
+            classes[:, 1] = 1.0 - classes[:, 0]
+    if isinstance(term.outcomes, Targets) and origin is not None:
+        shift = term.outcomes.offset - origin
+    change = Change(classes=classes, shift=shift, weight=weight)
+    return Coordinates(places, change, term.design.intercept)
 
 
 class Part(NamedTuple):
@@ -147,9 +142,9 @@ def combined_part(
     state, rows = statistics.combine(
         start.inputs.state(), states, base.inputs.state(), start.inputs
     )
-    weight = grown[0][1].weight
+    weight = grown[0][1].change.weight
     changes = [
-        own.change(term.forecaster.n_features, change)
+        own.of_rows(term.forecaster.n_features, change)
         for (term, own), change in zip(grown, rows, strict=True)
     ]
     forecasters = [term.forecaster for term, _ in grown]
@@ -183,13 +178,13 @@ def _blend(start: Blend, terms: list[Blend], base: Blend, where: list[Coordinate
         combined_part(expert(start, i), [expert(t, i) for t in terms], expert(base, i), where)
         for i in range(len(start.experts))
     ]
-    options = {"lam": LAM, "share": SHARE, "weight": where[0].weight}
+    options = {"lam": LAM, "share": SHARE, "weight": where[0].change.weight}
     judge = combined_judge(start._core, [term._core for term in terms], base._core, **options)
     every = [each._fallback for each in (start, base, *terms)]
     states = [each.state() for each in every if each is not None]
     beside = None
     if len(states) == len(every):
-        changes = [Change(rows=w.order(1), classes=w.classes, weight=w.weight) for w in where]
+        changes = [replace(own.change, rows=own.order(1)) for own in where]
         most = start._new_fallback().most_features
         beside = fallback.combine(states[0], states[2:], states[1], changes, most)
     inputs, experts = zip(*merged, strict=True)
