@@ -213,13 +213,14 @@ class AutoRidge(Ensemble):
         """Draws (n,) of the mean of the forecast of an input; of a table of m rows, (n, m).
 
         A draw takes an expert by its weight, and the weights of all features from its posterior.
-        Noise is not part of it. Otherwise as `GAF.sample`. Before the first miss the noise variance
-        is not known, and taken to be 1.
+        Noise is not part of it. Experts that owe their weight to the share alone are left out, as
+        in `std`. Otherwise as `GAF.sample`. Before the first miss the noise variance is not known,
+        and taken to be 1.
 
         >>> f = AutoRidge(1)
         >>> _ = f.run([[1.0]] * 100, np.random.default_rng(0).normal(size=100))
-        >>> round(float(f.sample([1.0], 1000, random_state=0).std()), 1)
-        0.1
+        >>> f.sample([[1.0], [2.0]], 1000, random_state=0).std(axis=0).round(1)
+        array([0.3, 0.5])
         """
         rows = _validate.inputs(x, self._row_length)
         members, table = self._members(), np.atleast_2d(rows)
@@ -233,7 +234,8 @@ class AutoRidge(Ensemble):
             return np.asarray(weights @ self._view(table, i).T)
 
         count, rng = _validate.count(n, "n"), np.random.default_rng(random_state)
-        out = mixed_draws(self.trust, draw, count, rng)
+        weights = np.maximum(self.trust - self.share / self._n_experts, 0.0)
+        out = mixed_draws(weights, draw, count, rng)
         return out if rows.ndim == 2 else out[:, 0]
 
     def _noise_variances(self, x: Array, members: Members) -> Array:

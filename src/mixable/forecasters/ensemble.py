@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,8 @@ MOST_MISSES, HITS = 1000.0, 16.0  # as in core/auto_rules.hpp
 Compiled = _core.AutoGAF | _core.AutoRidge
 
 
-class Members(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Members:
     """The posteriors of an ensemble: those of its settings, then class rates and guard, if any."""
 
     state: State
@@ -130,7 +131,8 @@ class Ensemble(CompiledForecaster):
 
     def _members(self, state: State | None = None) -> Members:
         known = self._core.state() if state is None else state
-        return Members(known, self._settings, self._readouts, self._kinds)
+        own: dict[str, Any] = {"settings": self._settings, "readouts": self._readouts}
+        return Members(state=known, kinds=self._kinds, **own)
 
     def _combine(
         self, others: Sequence[Self], base: Self | None, changes: Sequence[Change]

@@ -161,7 +161,7 @@ class GAF(PosteriorForecaster):
         >>> f = GAF(2, 3)
         >>> f.learn([1.0, 0.0], 2)
         >>> f.sample([1.0, 0.0], 1000, random_state=0).mean(axis=0).round(1)
-        array([-0.7, -0.7,  1.4])
+        array([-0.6, -0.6,  1.3])
         """
         rows = _validate.inputs(x, self.n_features)
         count, rng = _validate.count(n, "n"), np.random.default_rng(random_state)
