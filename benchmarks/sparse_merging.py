@@ -1,4 +1,4 @@
-"""What merging costs SparseGAF in loss, by the constant of its rule (mixable/merging/sparse.py).
+"""What merging costs SparseGAF in loss, by the constant of its rule (mixable/forecasters/slots.py).
 
     python benchmarks/sparse_merging.py [--pulls 8] [--rows 1500] [--kept-out]
 
@@ -18,8 +18,8 @@ import numpy as np
 import sklearn.datasets as sk
 
 import mixable as mx
+from mixable.forecasters import slots as sparse
 from mixable.learner import grids
-from mixable.merging import sparse
 
 SHARDS, ROUNDS = 8, 16
 

@@ -186,6 +186,11 @@ void bind_pool(nb::module_& m, const char* name, const char* doc) {
                      "-> tuple[NDArray[np.float64], int, str | None]"),
              "Steps with records, one after the other. Returns forecasts, steps done, why it "
              "stopped before the end.")
+        .def("rows", &M::rows, nb::arg("expert"), nb::arg("X"), nb::arg("features").none(),
+             nb::sig("def rows(self, expert: int, X: NDArray[np.float64], features: Features | "
+                     "None) -> NDArray[np.float64]"),
+             "What the forecaster of an expert sees: where forecasts begin, then rows; none if "
+             "these are sparse.")
         .def_prop_ro("kept_length", &M::kept_length, nb::sig("def kept_length(self, /) -> int"),
                      "Numbers that are kept of a record until its outcome comes.")
         .def("kept", &M::kept, nb::arg("X"), nb::arg("features").none(),

@@ -139,6 +139,20 @@ class PoolModel {
         return out;
     }
 
+    /// What the forecaster of a dense expert sees of records: where its forecasts begin, then rows.
+    nb::object rows(long e, nb::handle X, const nb::object& features) {
+        if (e < 0 || e >= pool_->experts()) throw nb::index_error("no such expert");
+        const Records records(*this, X, features);
+        const Uses uses(*this, Job::predict);
+        nb::object out = nb::none();
+        for (long t = 0; t < records.n; ++t) {
+            const std::vector<double> row = pool_->row(records[t], e);
+            if (t == 0) out = new_array({records.n, long(row.size())});
+            std::copy(row.begin(), row.end(), data(out) + t * long(row.size()));
+        }
+        return out.is_none() ? new_array({0L, 0L}) : out;
+    }
+
     /// What the forecasts of numbers are mixtures of (n, parts, 4), as the judge says.
     nb::object components(nb::handle X, const nb::object& features) {
         const Records records(*this, X, features);

@@ -30,7 +30,7 @@ LAYERS = {
     "mathematics": [
         ("kernels",),
         ("bounds", "regret", "metrics", "datasets"),
-        ("losses", "surrogates", "_fit", "_classwise"),
+        ("losses", "surrogates", "_fit", "_classwise", "_natural"),
         ("integrals",),
         ("_sobol",),
     ],

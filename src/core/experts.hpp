@@ -68,6 +68,10 @@ class Expert {
     virtual void run(const Record* records, long first, long n, const Outcome* y,
                      const double* weight, double* p) = 0;
 
+    /// What its forecaster sees of the record that was read: where the forecast begins, then the row.
+    /// Nothing where the row is sparse.
+    virtual std::vector<double> row() const { return {}; }
+
     /// Whether `run` has the bits of `read`, `predict` and `learn`.
     virtual bool runs_as_one_by_one() const { return false; }
     virtual const Scaler& scaler() const = 0;
@@ -262,6 +266,11 @@ class DenseExpert final : public Expert<Outcome> {
     void predict(double* p) override {
         forecaster_.predict(rows_, p);
         p[0] += offset_;
+    }
+    std::vector<double> row() const override {
+        std::vector<double> out{offset_};
+        out.insert(out.end(), rows_ + 0, rows_ + length_);
+        return out;
     }
     void learn(const Record& record, Outcome y, double weight) override {
         const long before = forecaster_.steps();

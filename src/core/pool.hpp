@@ -70,6 +70,7 @@ class Pool {
     }
 
     const long d;
+    long experts() const { return N_; }
     /// Numbers in a forecast.
     long outputs() const { return K_; }
     /// What the judge knows of the record that was predicted last.
@@ -115,6 +116,13 @@ class Pool {
         if (!fallback_) return;
         fallback_->said(p, kept + d + judge_->kept());
         fallback_->mix(p);
+    }
+
+    /// What one expert sees of a record; see `Expert::row`.
+    std::vector<double> row(const Record& record, long e) {
+        has_heard_ = false;
+        for (long i = 0; i <= e; i += std::max(e, 1L)) expert(i).read(record);  // the first leads
+        return expert(e).row();
     }
 
     /// All learn a record, or none: it is refused before the first does.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixable._mergeable import Mergeable
+from mixable._mergeable import Mergeable, refuse_if_unmergeable
+from mixable._natural import Change
 from mixable._types import Array
 from mixable.forecasters.compiled import CompiledForecaster
 from mixable.forecasters.sparse import SparseGAF
@@ -122,6 +123,28 @@ class Experts(Mergeable):
         except BaseException:
             self.experts = [again() for again in before]
             raise
+
+    def _shared_with_experts(self, *names: str) -> dict[str, Any]:
+        """What these must have in common with others to be combined: experts, and some more."""
+        shared = {name: getattr(self, name) for name in names}
+        shared["number of experts"] = len(self.experts)
+        for i, expert in enumerate(self.experts):
+            refuse_if_unmergeable(expert)
+            shared[f"expert {i}"] = [type(expert), expert._shared()]
+        return shared
+
+    def _combined_experts(
+        self, others: Sequence[Any], base: Any, changes: Sequence[Sequence[Change]]
+    ) -> list[Any]:
+        """The experts one by one; `changes` has one for each expert of each other."""
+        return [
+            expert._combine(
+                [other.experts[i] for other in others],
+                None if base is None else base.experts[i],
+                [change[i] for change in changes],
+            )
+            for i, expert in enumerate(self.experts)
+        ]
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)

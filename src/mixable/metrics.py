@@ -186,6 +186,25 @@ class Scores(Mergeable):
         """For each class, the mean forecast, the rate, and the calibration error."""
         return self._classes.scores()
 
+    def _fresh(self) -> Scores:
+        return Scores(self.bins)
+
+    def _shared(self) -> dict[str, Any]:
+        return {"bins": self.bins}
+
+    def _combine(
+        self, others: Sequence[Scores], base: Scores | None, changes: Sequence[Any] = ()
+    ) -> Scores:
+        out, before = self._fresh(), base or self._fresh()
+        for name in vars(out).keys() - {"bins", "_classes"}:
+            added = sum(getattr(other, name) - getattr(before, name) for other in others)
+            setattr(out, name, getattr(self, name) + added)
+        for scores in (self, *others):
+            out._classes.include(scores._classes)
+        for _ in others:
+            out._classes.include(before._classes, -1)
+        return out
+
     def _mean(self, total: float) -> float:
         return total / self._weight if self._weight > 0 else float("nan")
 

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _validate
+from mixable._natural import Change, normalised
 from mixable._types import Array
 from mixable.experts import Experts, saved_experts, with_weight
+from mixable.forecasters.base import draws_of, mixed_draws
 
 
 class Mixture(Experts):
@@ -179,6 +181,39 @@ class Mixture(Experts):
             out.append(self.predict(x))
             self.learn(x, outcomes[t], 1.0 if weights is None else float(weights[t]))
         return np.array(out)
+
+    def sample(self, x: ArrayLike, n: int = 1, random_state: Any = None) -> Array:
+        """Draws (n, n_classes) of the logits of an input; experts of numbers have means (n,).
+
+        A draw takes an expert by its weight, then from its posterior (`GAF.sample`). An expert that
+        has none gives its logits, or its number.
+        """
+        row, rng = _validate.inputs(x, self.n_features), np.random.default_rng(random_state)
+        experts, count = self.experts, _validate.count(n, "n")
+        return mixed_draws(self.weights, lambda i, m: draws_of(experts[i], row, m, rng), count, rng)
+
+    def _fresh(self) -> Mixture:
+        experts = [expert._fresh() for expert in self.experts]
+        return Mixture(experts, self.share, target_bound=self.target_bound)
+
+    def _shared(self) -> dict[str, Any]:
+        return self._shared_with_experts("share", "target_bound")
+
+    def _combine(
+        self, others: Sequence[Mixture], base: Mixture | None, changes: Sequence[Change]
+    ) -> Mixture:
+        if any(other._history is not None for other in others):
+            raise ValueError(
+                "mixtures with history=True cannot be merged: past weights have no order"
+            )
+        out, before = self._fresh(), base or self._fresh()
+        out.experts = self._combined_experts(
+            others, base, [[c] * len(out.experts) for c in changes]
+        )
+        logs = [np.log(each.weights) for each in (self, before, *others)]
+        out._log_weights = np.log(normalised(logs[0] + sum(each - logs[1] for each in logs[2:])))
+        out._steps = self._steps + sum(other._steps - before._steps for other in others)
+        return out
 
     def __repr__(self) -> str:
         bound = "" if self.target_bound is None else f", target_bound={self.target_bound!r}"

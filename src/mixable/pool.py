@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
+from mixable._natural import Change, Gaussian, State, combine, combined_weights
 from mixable._types import Array
 from mixable.experts import Experts, saved_experts, with_weight
+from mixable.forecasters.base import draws_of, mixed_draws
 
 MOST_EXPERTS = 64
 DRIFT = 1e-4  # of the pool that forgets
@@ -247,6 +249,39 @@ class Pool(Experts):
         core.adopt(self._core)
         self._core = core
 
+    def sample(self, x: ArrayLike, n: int = 1, random_state: Any = None) -> Array:
+        """Draws (n, n_classes) of the logits of an input, as `GAF.sample`.
+
+        A draw takes an expert by its weight, in the pool and alone, then from its posterior. An
+        expert that has none gives its logits.
+        """
+        row, rng = _validate.inputs(x, self._row_length), np.random.default_rng(random_state)
+
+        def draw(i: int, count: int) -> Array:
+            own = np.ascontiguousarray(row[..., self._parts[i]])
+            return draws_of(self.experts[i], own, count, rng)
+
+        return mixed_draws(expert_weights(self), draw, _validate.count(n, "n"), rng)
+
+    def _fresh(self) -> Pool:
+        flags = {name: getattr(self, name) for name in ("lam", "share", "apart")}
+        return Pool([expert._fresh() for expert in self.experts], **flags)
+
+    def _shared(self) -> dict[str, Any]:
+        return self._shared_with_experts("lam", "share", "apart")
+
+    def _combine(
+        self, others: Sequence[Pool], base: Pool | None, changes: Sequence[Change]
+    ) -> Pool:
+        each = [[change] * len(self.experts) for change in changes]
+        cores, before = [other._core for other in others], (base or self._fresh())._core
+        options = {"lam": self.lam, "share": self.share, "weight": changes[0].weight}
+        state = combined_judge(self._core, cores, before, **options)
+        made = object.__new__(Pool)
+        experts = self._combined_experts(others, base, each)
+        made.__setstate__({**self.__getstate__(), "experts": experts, "state": state})
+        return made
+
     def __repr__(self) -> str:
         apart = ", apart=True" if self.apart else ""
         return f"Pool({self.experts!r}, lam={self.lam!r}, share={self.share!r}{apart})"
@@ -255,3 +290,48 @@ class Pool(Experts):
 def _length(expert: Any) -> int:
     """Numbers in an input of an expert."""
     return int(getattr(expert, "_row_length", expert.n_features))
+
+
+def expert_weights(pool: Any) -> Array:
+    """How much of the forecast is due to each expert: its weights in the pools, and its trust."""
+    pooled, forgetting, *alone = pool.trust
+    weights = np.maximum(pool.weights, 0.0)
+    share = weights / weights.sum() if weights.any() else np.full(len(weights), 1 / len(weights))
+    return np.asarray((pooled + forgetting) * share + alone)
+
+
+def combined_judge(
+    start: _core.Judge,
+    others: Sequence[_core.Judge],
+    base: _core.Judge,
+    *,
+    lam: float,
+    share: float,
+    weight: float = 1.0,
+) -> State:
+    """start + the sum of (other - base), as a state: the trust, and two Gaussians over the weights.
+
+    Experts rest in the combined pool if they do in all, for as long as in the one that wakes them
+    first. Steps that the first expert made alone are counted apart.
+    """
+    every: list[State] = [{**judge.state()} for judge in (start, base, *others)]
+    begin, before, *states = every
+    grown = [state["steps"] - before["steps"] for state in states]
+    out: State = {"steps": begin["steps"] + sum(grown)}
+    out.update(combined_weights(begin, states, before, grown, share))
+
+    def weights(state: State, i: int) -> Gaussian:
+        w, A = state[f"{i}.w"], state[f"{i}.A"]
+        options: dict[str, Any] = {"lam": lam, "drift": (0.0, DRIFT)[i], "sizes": (1, len(A))}
+        return Gaussian(kind="blocks", A=A[None], mean=w, steps=state["steps"], **options)
+
+    for i in (0, 1):
+        first, last, *known = (weights(state, i) for state in (begin, before, *states))
+        merged = combine(first, known, last, [Change(weight=weight)] * len(known))
+        S = np.linalg.inv(merged.A[0])
+        out.update({f"{i}.w": merged.mean, f"{i}.A": merged.A[0], f"{i}.S": 0.5 * (S + S.T)})
+    for name in ("rest.gain", "rest.loss", "rest.alone"):
+        out[name] = begin[name] + sum(state[name] - before[name] for state in states)
+    for name in ("rest.idle", "rest.left"):
+        out[name] = min(state[name] for state in states)
+    return out

@@ -11,6 +11,7 @@ theta + b^T theta + const``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -277,6 +278,26 @@ class GenericGAF(SurrogateForecaster):
         larger._A[np.ix_(old, old)] = self._A
         larger._b[old], larger._theta[old] = self._b, self._theta
         self.__dict__.update({**larger.__dict__, "_steps": self._steps})
+
+    def _fresh(self) -> GenericGAF:
+        return type(self)(**self._parameters)
+
+    def _combine(
+        self, others: Sequence[GenericGAF], base: GenericGAF | None, changes: Sequence[Any]
+    ) -> GenericGAF:
+        out, before = self._fresh(), base or self._fresh()
+        shift, old = self._A @ self._theta, before._A @ before._theta
+        out._A, out._b = self._A.copy(), self._b.copy()
+        for other in others:
+            out._A += other._A - before._A
+            out._b += other._b - before._b
+            shift = shift + other._A @ other._theta - old
+        out._theta = solve(out._A, shift)
+        out._steps = self._steps + sum(other._steps - before._steps for other in others)
+        for name in ("_largest_norm", "_largest_weight"):
+            met = [getattr(model, name) for model in (self, before, *others)]
+            setattr(out, name, max(met) if min(met) >= 0 else -1.0)
+        return out
 
     @property
     def coef(self) -> Array:

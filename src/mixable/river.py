@@ -29,7 +29,15 @@ except ModuleNotFoundError as error:
 from mixable import _validate, records
 from mixable._alone import alone
 from mixable._spelling import names_its_parameters
-from mixable.learner import Design, NamedLearner, design_of_classes, design_of_numbers, label
+from mixable._types import Array
+from mixable.learner import (
+    Design,
+    NamedLearner,
+    design_of_classes,
+    design_of_numbers,
+    label,
+    sampling,
+)
 from mixable.learner.class_weights import ClassWeight, checked
 from mixable.learner.late import Forecasts
 
@@ -66,6 +74,14 @@ class _Estimator(NamedLearner):
         """A record was forecast: its outcome is learned with the inputs of now."""
         if self._learner is not None and self._forecasts is not None:
             self._forecasts.note(x)
+
+    def _sample(self, x: dict[Hashable, Any], n: int, random_state: Any) -> Array | None:
+        """Draws of the logits of a record, or of its number; None before the first example."""
+        if self._learner is None:
+            return None
+        row = self._row(x)
+        row = row[None] if isinstance(row, np.ndarray) else row
+        return np.asarray(sampling.sample(self._learner, row, n, random_state)[:, 0])
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_forecasts"}
@@ -210,6 +226,14 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         return p
 
     @alone
+    def sample(
+        self, x: dict[Hashable, Any], n: int = 1, random_state: Any = None
+    ) -> dict[Any, Array]:
+        """Draws (n,) of the logit of each class met so far, as `mixable.GAFClassifier.sample`."""
+        draws = self._sample(x, n, random_state)
+        return {} if draws is None else dict(zip(self._learner.labels, draws.T, strict=True))  # type: ignore[union-attr]
+
+    @alone
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a table in turn."""
         self._learn_many(X, [label(item) for item in y.tolist()], self.class_weight)
@@ -318,6 +342,12 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
             return -math.inf, math.inf
         low, high = np.ravel(self._learner.interval(self._row(x), level)).tolist()
         return low, high
+
+    @alone
+    def sample(self, x: dict[Hashable, Any], n: int = 1, random_state: Any = None) -> Array:
+        """Draws (n,) of the mean of the target, as `mixable.GAFRegressor.sample`; at first, 0."""
+        draws = self._sample(x, n, random_state)
+        return np.zeros(_validate.count(n, "n")) if draws is None else draws
 
     @alone
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:

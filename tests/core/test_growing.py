@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mixable as mx
-from mixable.merging import gaussians
+from mixable.forecasters.structure import gaussian, saved
 
 
 def stream(n, d, K, seed=0):
@@ -52,7 +52,7 @@ def test_examples_that_say_little_are_taken_by_their_sum():
     shared, growing = made(12, 3, "shared"), made(12, 3)
     p, q = (model.run(X, y) for model in (shared, growing))
     assert 1e-12 < abs(np.log(q / p)).max() < 0.4
-    known = [gaussians.read(_member(model), 0.01, 0.0) for model in (shared, growing)]
+    known = [gaussian(_member(model), 0.01, 0.0) for model in (shared, growing)]
     ratios = np.diagonal(known[1].A[0]) / np.diagonal(known[0].A[0])
     assert abs(np.log(ratios)).mean() < 0.1
 
@@ -163,9 +163,9 @@ def test_what_is_merged_has_the_places_of_both():
     X[:30, 5], X[30:, 2] = 0, 0
     model = made(8, 3)
     model.run(X[:30], y[:30])
-    known = gaussians.read(_member(model), 0.01, 0.0)
-    written = gaussians.write(known)
+    known = gaussian(_member(model), 0.01, 0.0)
+    written = saved(known)
     assert 5 not in written["places"]
-    again = gaussians.read(written, 0.01, 0.0)
+    again = gaussian(written, 0.01, 0.0)
     np.testing.assert_allclose(again.A, known.A, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(again.mean, known.mean)

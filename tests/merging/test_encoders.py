@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from record_data import DECLARED, events
 
-from mixable.merging import encoders
 from mixable.records import Encoder
 
 RECORDS = [{**each, "note": None} for each in events(300)]
@@ -20,6 +19,11 @@ def taught(encoder, records):
 
 def new():
     return Encoder(DECLARED, max_indicators=0, max_places=0)
+
+
+def combined(base, encoders):
+    begin = base or encoders[0]._fresh()
+    return begin.combine(encoders, begin)
 
 
 def known(encoder):
@@ -40,9 +44,9 @@ def test_merged_encoders_know_what_one_knows(begun):
     base = taught(new(), RECORDS[PARTS[0]]) if begun else None
     parts = PARTS[1:] if begun else PARTS
     terms = [taught(copy.deepcopy(base) if begun else new(), RECORDS[part]) for part in parts]
-    merged = encoders.combine(base, terms, base)
+    merged = combined(base, terms)
     assert known(merged) == known(taught(new(), RECORDS))
-    again = encoders.combine(base, terms[::-1], base)
+    again = combined(base, terms[::-1])
     assert known(again) == known(merged)
     assert merged.encode(RECORDS[3]).keys.tolist() == again.encode(RECORDS[3]).keys.tolist()
 
@@ -52,7 +56,7 @@ def test_values_beyond_the_limit_are_sketched():
         encoder = Encoder(DECLARED, max_values=64, max_indicators=0, max_places=0)
         return taught(encoder, [{"user": f"u{i}"} for i in range(first, last)])
 
-    merged = encoders.combine(None, [users(0, 60), users(30, 500)], None)
+    merged = combined(None, [users(0, 60), users(30, 500)])
     column = merged.registry.columns["user"]
     assert len(column.known) == 64
     assert abs(column.distinct / 500 - 1) < 0.1
@@ -63,10 +67,10 @@ def test_columns_of_other_kinds_or_in_another_order_are_refused():
     b = taught(Encoder(max_indicators=0, max_places=0), [{"x": "red", "y": 2.0}] * 3)
     c = taught(Encoder(max_indicators=0, max_places=0), [{"y": 2.0, "x": 1.0}] * 3)
     with pytest.raises(ValueError, match=r"other orders \('x' where 'y' is\)|'y' where 'x'"):
-        encoders.combine(None, [a, c], None)
+        combined(None, [a, c])
     d = taught(Encoder(max_indicators=0, max_places=0), [{"z": ["a", "b"]}] * 3)
     e = taught(Encoder(max_indicators=0, max_places=0), [{"z": "a"}] * 3)
     with pytest.raises(ValueError, match="column 'z' is a tags in one model and a category"):
-        encoders.combine(None, [d, e], None)
+        combined(None, [d, e])
     with pytest.raises(ValueError, match=r"declare its kind|other orders"):
-        encoders.combine(None, [a, b], None)
+        combined(None, [a, b])

@@ -7,7 +7,6 @@ from streams import logistic_stream
 
 import mixable as mx
 from mixable import merge
-from mixable.merging.ensembles import Ensemble
 
 
 def test_a_merged_mixture_has_the_steps_and_the_scale_of_all():
@@ -42,19 +41,18 @@ def test_sleepers_are_taught_and_woken():
     asleep = ~a.awake & ~b.awake
     assert asleep.any()
     merged = merge([a, b])
-    states = [Ensemble.of(model) for model in (a, b, merged)]
-    kinds = {states[0].kinds[i] for i in states[0].members if states[0].is_awake(i)}
-    taught = [i for i in states[0].members if states[0].kinds[i] in kinds]
+    states = [model._members() for model in (a, b, merged)]
+    kinds = {states[0].kinds[i] for i in range(len(states[0].kinds)) if states[0].is_awake(i)}
+    taught = [i for i in range(len(states[0].kinds)) if states[0].kinds[i] in kinds]
     assert len(taught) > len([i for i in taught if states[0].is_awake(i)])
     assert all(states[2].is_awake(i) for i in taught)
     merged.run(X[:640], y[:640])
     assert np.count_nonzero(merged.awake) < len(merged.awake)  # the next reviews decide again
     sleeper = next(i for i in taught if not states[0].is_awake(i))
-    known = states[0].known(sleeper, 1.0)
-    teachers = [i for i in states[0].members if states[0].are_alike(i, sleeper)]
-    awake = [i for i in teachers if states[0].is_awake(i)]
-    best = states[0].own(max(awake, key=states[0].trust))
-    np.testing.assert_allclose(known.linear, best.linear, rtol=1e-8, atol=1e-8)
+    known = states[0].gaussian(sleeper, 1.0)
+    kind = states[0].kinds[sleeper]
+    best = states[0].gaussian(states[0].leader(lambda i: states[0].kinds[i] == kind))
+    np.testing.assert_allclose(known.shift, best.shift, rtol=1e-8, atol=1e-8)
 
 
 def test_the_size_of_misses_is_merged():

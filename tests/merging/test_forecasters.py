@@ -7,7 +7,8 @@ import pytest
 from shards import MODELS, PARTS, TWO, X, Y, distance, outcomes, shards, taught
 
 import mixable as mx
-from mixable import merge, merging
+from mixable import merge
+from mixable._natural import SAME
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -35,9 +36,10 @@ def test_one_model_stays_as_it_is(name):
     assert distance(merge([a]), a) == 0
     assert merge([a]) is not a
     assert distance(merge([a, MODELS[name](), MODELS[name]()]), a) == 0
-    rule = merging._rule(a)
     # Without the short cut. AutoRidge wakes its sleepers, whose trust is not zero.
-    assert distance(rule(None, [a], None), a) < (1e-3 if "idge" in name or "reg" in name else 1e-9)
+    assert distance(a._fresh()._combine([a], None, [SAME]), a) < (
+        1e-3 if "idge" in name or "reg" in name else 1e-9
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -155,3 +157,27 @@ def test_past_weights_of_mixtures_are_refused():
         mixture.learn(X[0], 1)
     with pytest.raises(ValueError, match="past weights have no order"):
         merge(mixtures)
+
+
+def test_mixtures_of_experts_that_cannot_be_merged_are_refused():
+    class Own:
+        n_features, n_classes, steps = 4, 3, 0
+
+        def predict(self, x):
+            return np.full((*np.shape(x)[:-1], 3), 1 / 3)
+
+        def learn(self, x, y, weight=1.0):
+            self.steps += 1
+
+    for expert, reason in ((mx.FTRL(4, 3), "keeps all its examples"), (Own(), "no model of this")):
+        mixture = mx.Mixture([mx.GAF(4, 3), expert])
+        mixture.learn(X[0], 1)
+        with pytest.raises(TypeError, match=reason):
+            merge([mixture, copy.deepcopy(mixture)])
+
+
+def test_combine_is_merge():
+    a, b, c = shards("GAF full 0.0")
+    assert distance(a.combine([b, c]), merge([a, b, c])) == 0
+    with pytest.raises(ValueError, match="did not begin as base"):
+        a.combine([b], base=c)

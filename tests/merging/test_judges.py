@@ -4,7 +4,7 @@ import numpy as np
 from shards import PARTS, shards
 
 from mixable import _core, merge
-from mixable.merging import judges
+from mixable.pool import combined_judge
 
 
 def test_natural_parameters_add_around_the_prior():
@@ -34,7 +34,7 @@ def test_experts_rest_if_they_do_in_all():
     new = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
 
     def merged(*terms):
-        return judges.combine(None, list(terms), None, new, lam=1.0, share=1e-3)
+        return combined_judge(new, list(terms), new, lam=1.0, share=1e-3)
 
     both = merged(judge(3, 10), judge(7, 20))
     assert (both["rest.left"], both["rest.alone"], both["steps"]) == (3, 30, 40)

@@ -11,8 +11,8 @@ from streams import share
 
 import mixable as mx
 from mixable import merge, merging
-from mixable.merging import settle
-from mixable.merging.settling import release
+from mixable._natural import SAME
+from mixable.merging import release, settle
 
 COLOURS = np.array(["red", "blue", "green", "black"])[(Y + np.arange(600) // 7) % 4]
 WORDS = np.array(["cheap red shoes", "a blue hat", "green", "nothing to say here"])
@@ -53,7 +53,7 @@ def test_groups_and_order_do_not_matter(case):
     assert distance(flat, merge([c, a, b], base=base), rows) < 1e-9
     assert distance(flat, merge([merge([a, b], base=base), c], base=base), rows) < 1e-9
     assert distance(flat, a, rows) > 1e-3
-    assert distance(merging._rule(a)(base, [a], base), a, rows) < 1e-9
+    assert distance(base._combine([a], base, [SAME]), a, rows) < 1e-9
     assert distance(merge([a, copy.deepcopy(base)], base=base), a, rows) == 0
 
 

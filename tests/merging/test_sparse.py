@@ -7,9 +7,9 @@ import pytest
 
 import mixable as mx
 from mixable import merge, merging
-from mixable.merging import sparse
-from mixable.merging.gaussians import Change
-from mixable.merging.sparse import Slots
+from mixable._natural import Change
+from mixable.forecasters import slots as sparse
+from mixable.forecasters.slots import Slots
 
 PARTS = (slice(0, 200), slice(200, 450), slice(450, 700))
 
@@ -54,7 +54,7 @@ def test_groups_and_order_do_not_matter(begun):
     assert distance(flat, merge([both, c], base=base)) < 1e-9
     assert distance(flat, merge([mx.loads(mx.dumps(both)), c], base=base)) < 1e-9
     assert distance(flat, a) > 1e-3
-    alone = merging._rule(a)(base, [a], base)
+    alone = (base or a._fresh())._combine([a], base, [Change()])
     assert distance(alone, a) < 1e-9
     assert distance(merge([a, mx.SparseGAF(2)]), a) == 0
 
@@ -67,7 +67,7 @@ def test_accumulators_add_over_the_base():
     assert sorted(merged.keys.tolist()) == keys
 
     def sums(model):
-        slots = Slots.of(model)
+        slots = Slots.of(model._core.state(), model.grid)
         known = dict(zip(slots.keys.tolist(), slots.acc[1:].tolist(), strict=True))
         return np.array([slots.acc[0], *(known.get(key, 0.0) for key in keys)])
 
@@ -78,8 +78,8 @@ def test_accumulators_add_over_the_base():
 def test_worth_is_the_precision_of_a_gaussian_where_nothing_is_forgotten():
     """q(D) = D / (1 - r(D)) by its definition, and its limits."""
     f = taught(mx.SparseGAF(2), PARTS[0])
-    slots = Slots.of(f)
-    lam, b = slots.settings
+    slots = Slots.of(f._core.state(), f.grid)
+    lam, b = slots.lam, slots.b
     for more in (0.0, 1e-12, 1e-3, 1.0, 1e4):
         q = slots.worth(np.full(len(slots.acc), more))[:, 0]
         u = slots.acc[:, None] + more * (np.arange(4000) + 0.5) / 4000
@@ -117,10 +117,9 @@ def test_classes_change_places():
     a = taught(mx.SparseGAF(2), PARTS[0])
     b = taught(mx.SparseGAF(2), PARTS[0], 1 - Y)
     swap = Change(classes=np.array([[0.0, 1.0], [1.0, 0.0]]))
-    rule = merging.forecasters.combine
     np.testing.assert_allclose(
-        rule(None, [a, b], None, [Change(), swap]).predict(X[:40]),
-        rule(None, [a, copy.deepcopy(a)], None, [Change(), Change()]).predict(X[:40]),
+        mx.SparseGAF(2)._combine([a, b], None, [Change(), swap]).predict(X[:40]),
+        mx.SparseGAF(2)._combine([a, copy.deepcopy(a)], None, [Change(), Change()]).predict(X[:40]),
         atol=1e-6,
     )
 

@@ -3,30 +3,23 @@
 import numpy as np
 import pytest
 
-from mixable.merging import trust
+from mixable._natural import combined_weights
 
 EVEN = np.full((1, 3), 1 / 3)
+
+
+NEW = {"weight": EVEN, "bayes": EVEN, "judge": 0.5}
 
 
 def state(weight, bayes, judge=0.5):
     return {"weight": np.array([weight]), "bayes": np.array([bayes]), "judge": judge}
 
 
-def test_weights_are_added_by_their_logarithms():
-    a, b = np.array([[[0.5, 0.3, 0.2]], [[0.2, 0.2, 0.6]]])
-    merged = trust.added_weights(None, [a, b], None)
-    np.testing.assert_allclose(merged, a * b / (a * b).sum())
-    np.testing.assert_allclose(trust.added_weights(EVEN, [a, b], EVEN), merged)
-    np.testing.assert_allclose(trust.added_weights(a, [b], a), b)
-    tiny = np.array([[1.0, 1e-300, 1e-300]])
-    assert (trust.added_weights(None, [tiny, tiny], None) > 0).all()
-
-
 def test_the_odds_of_the_judge_add():
     def judge(judges, before=None):
         states = [state([0.5, 0.3, 0.2], [0.5, 0.3, 0.2], each) for each in judges]
-        base = before and state([0.5, 0.3, 0.2], [0.5, 0.3, 0.2], before)
-        return trust.merged(base, states, base, [1] * len(states), 1e-3)["judge"]
+        base = state([0.5, 0.3, 0.2], [0.5, 0.3, 0.2], before) if before else NEW
+        return combined_weights(base, states, base, [1] * len(states), 1e-3)["judge"]
 
     assert judge([0.9, 0.1]) == pytest.approx(0.5)
     assert judge([0.8, 0.8]) == pytest.approx(16 / 17)
@@ -52,7 +45,7 @@ def test_an_expert_that_was_bad_in_all_models_can_come_back():
     begin = {"weight": EVEN, "bayes": EVEN}
     one = learned(begin, noisy)
     parts = [learned(begin, rows) for rows in np.array_split(noisy, 8)]
-    merged = trust.merged(None, parts, None, [100] * 8, 1e-3)
+    merged = combined_weights(NEW, parts, NEW, [100] * 8, 1e-3)
     np.testing.assert_allclose(merged["bayes"], one["bayes"], rtol=1e-9)
     np.testing.assert_allclose(np.log(merged["weight"]), np.log(one["weight"]), atol=1.0)
     after = learned(merged, np.tile([0.6, 1.0, 0.6], (40, 1)))
@@ -64,10 +57,10 @@ def test_one_model_keeps_its_weights_and_groups_do_not_matter():
     base = learned({"weight": EVEN, "bayes": EVEN}, rng.uniform(0.5, 1.0, size=(50, 3)))
     sizes = [10, 20, 30]
     a, b, c = (learned(base, rng.uniform(0.5, 1.0, size=(n, 3))) for n in sizes)
-    alone = trust.merged(base, [a], base, [10], 1e-3)
-    flat = trust.merged(base, [a, b, c], base, sizes, 1e-3)
-    two = trust.merged(base, [b, c], base, [20, 30], 1e-3)
-    grouped = trust.merged(base, [a, two], base, [10, 50], 1e-3)
+    alone = combined_weights(base, [a], base, [10], 1e-3)
+    flat = combined_weights(base, [a, b, c], base, sizes, 1e-3)
+    two = combined_weights(base, [b, c], base, [20, 30], 1e-3)
+    grouped = combined_weights(base, [a, two], base, [10, 50], 1e-3)
     for name in ("weight", "bayes"):
         np.testing.assert_allclose(alone[name], a[name], rtol=1e-12)
         np.testing.assert_allclose(grouped[name], flat[name], rtol=1e-12)

@@ -13,8 +13,7 @@ import numpy as np
 
 from mixable import _validate
 from mixable._files import write_whole
-from mixable.merging import merge, settle, steps_of
-from mixable.merging.settling import release
+from mixable.merging import merge, release, settle, steps_of
 from mixable.persistence import dumps, load, loads, save
 
 GROUP = 8

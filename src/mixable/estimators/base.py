@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from mixable import _validate
 from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
+from mixable._natural import Change
 from mixable._types import Array
 from mixable.estimators import advice, html, progress, tables
-from mixable.learner import Design, Learner, takes_features
+from mixable.learner import Design, Learner, combining, takes_features
 from mixable.learner.coefficients import kernel_widths
 from mixable.learner.parts import InOrder
 from mixable.learner.record_inputs import RecordInputs
@@ -58,6 +60,26 @@ class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  #
             "threads": self._threads,
             "effort": self.effort,
         }
+
+    def _fresh(self) -> Any:
+        made = copy.copy(self)
+        made._forget()
+        return made
+
+    def _shared(self) -> dict[str, Any]:
+        sizes = {"number of features": self.n_features_in_} if hasattr(self, "learner_") else {}
+        return {**self.get_params(deep=False), **sizes}
+
+    def _combine(self, others: Sequence[Any], base: Any, changes: Sequence[Change]) -> Any:
+        begun = [] if base is None else [base]
+        names = [getattr(each, "feature_names_in_", None) for each in (*begun, *others)]
+        for other in names[1:]:
+            if not np.array_equal(np.asarray(other), np.asarray(names[0])):
+                raise ValueError(f"models must have the same columns, got {names[0]} and {other}")
+        made, learners = copy.copy(others[0]), [other.learner_ for other in others]
+        start, before = (getattr(each, "learner_", None) for each in (self, base))
+        made.learner_ = combining.combine(start, learners, before, weight=changes[0].weight)
+        return made
 
     @property
     def _features(self) -> tuple[Any, Any, Any]:

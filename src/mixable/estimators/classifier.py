@@ -20,7 +20,7 @@ from mixable.estimators.any_rows import AnyRows
 from mixable.estimators.explaining import Explains
 from mixable.estimators.labels import ONE_CLASS, are_sorted, check_kinds, checked_labels
 from mixable.estimators.linear import LinearByClass
-from mixable.learner import Design, Learner, class_weights, design_of_classes
+from mixable.learner import Design, Learner, class_weights, design_of_classes, sampling
 from mixable.learner.class_weights import ClassWeight
 from mixable.learner.outcomes import Labels
 from mixable.metrics import LEAST
@@ -302,6 +302,23 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         one = len(rows) == 1 and isinstance(rows, np.ndarray)
         p = np.atleast_2d(self.learner_.predict(rows[0] if one else rows))
         return np.ascontiguousarray(p[:, self._order()])
+
+    @alone
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> Array:
+        """Draws (n, rows, n_classes) of the logits of each row, as in `classes_`.
+
+        A draw is one expert, taken by its weight, with weights of features from its posterior. The
+        softmax of a draw are probabilities that the labels so far do not rule out. It changes
+        nothing. `random_state` is None, a seed, or a `numpy.random.Generator`.
+
+        >>> X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 2
+        >>> model = GAFClassifier(kernel=None).fit(X, y)
+        >>> model.sample(X[:3], n=100, random_state=0).shape
+        (100, 3, 2)
+        """
+        check_is_fitted(self, "learner_")
+        draws = sampling.sample(self.learner_, self._checked_rows(X), n, random_state)
+        return np.ascontiguousarray(draws[..., self._order()])
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of `predict_proba`."""

@@ -15,7 +15,7 @@ from mixable._spelling import names_its_parameters
 from mixable._types import Array
 from mixable.estimators import advice
 from mixable.estimators.any_rows import AnyRows
-from mixable.learner import Design, Learner, design_of_numbers
+from mixable.learner import Design, Learner, design_of_numbers, sampling
 from mixable.learner.coefficients import coefficients, deviations
 from mixable.records import Columns
 
@@ -185,6 +185,16 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         rows = self._checked_rows(X)
         mean = self.learner_.predict(rows)
         return (mean, self.learner_.deviation(rows)) if return_std else mean
+
+    @alone
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> Array:
+        """Draws (n, rows) of the mean of each row's target, noise not included.
+
+        A draw is one expert, taken by its weight, with weights of features from its posterior.
+        It changes nothing. `random_state` is None, a seed, or a `numpy.random.Generator`.
+        """
+        check_is_fitted(self, "learner_")
+        return sampling.sample(self.learner_, self._checked_rows(X), n, random_state)
 
     @alone
     def predict_interval(self, X: Any, level: float = 0.9) -> Array:

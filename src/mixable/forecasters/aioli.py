@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixable import _core, _validate, bounds
+from mixable._natural import Natural
 from mixable._types import Array
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledMulticlassForecaster
@@ -66,6 +67,11 @@ class AIOLI(CompiledMulticlassForecaster):
         """Weights (2, n_features), half the margin weights each way, so that they sum to zero."""
         theta = self._core.mean()[0]
         return np.array([-theta / 2, theta / 2])
+
+    def natural(self) -> Natural:
+        """Precision A (d, d) and shift A theta (d,) of the margin weights, and the examples."""
+        known = self._gaussian()
+        return Natural(known.A[0], known.shift[0], self.steps)
 
     @classmethod
     def from_theory(

@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from mixable import _core, _validate, integrals
 from mixable._types import Array
 from mixable.forecasters import settings
-from mixable.forecasters.base import Parameter
+from mixable.forecasters.base import Parameter, logits, mixed_draws, repeated
 from mixable.forecasters.compiled import CompiledMulticlassForecaster, with_structure
 from mixable.forecasters.ensemble import (
     Ensemble,
@@ -126,6 +129,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     surrogate = Parameter["str | None"]()
 
     _core: _core.AutoGAF
+    _settings: tuple[tuple[float, float, float], ...]
     _saved_choice: settings.Choice | None = None
 
     GRID = settings.GRID
@@ -167,6 +171,8 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         self._choice = settings.choose(self._parameters, self._saved_choice)
         self._averaged = settings.averaged(self._parameters, self.structures)
         self._settings = settings.as_run(self.grid, self._averaged)
+        beside = ["rates"] * self._choice.rates + ([self.guard_kind] if self.guard_kind else [])
+        self._kinds, self._readouts = (*self.structures, *beside), len(self.alphas)
         posteriors = [
             (in_mixture(each, K), drift)
             for i, (each, (*_, drift)) in enumerate(zip(self.structures, self.grid, strict=True))
@@ -222,6 +228,32 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         kept[f"{len(kept)}."] = "none" if guard == "gradient" else "full"
         members = super()._saved_posteriors(parameters, state)
         return {member: kept[member] for member in members}
+
+    def sample(self, x: ArrayLike, n: int = 1, random_state: Any = None) -> Array:
+        """Draws (n, n_classes) of the logits of an input, as `GAF.sample`.
+
+        A draw takes an expert by its weight, and its weights theta from its posterior. Class rates
+        and guard give their logits.
+        """
+        rows = _validate.inputs(x, self._row_length)
+        members, table, first = self._members(), np.atleast_2d(rows), len(self.grid)
+
+        def draw(expert: int, count: int) -> Array:
+            is_beside = expert >= first * self._readouts
+            i = expert - first * (self._readouts - 1) if is_beside else expert // self._readouts
+            if members.kinds[i] == "rates":
+                rates = members.own(i)["counts"] + 0.5
+                return repeated(np.repeat(rates, len(table), axis=0), count)
+            known, width = (
+                members.gaussian(i),
+                0.0 if is_beside else 0.5 / self.experts[expert].alpha,
+            )
+            assert known is not None
+            return logits(known.draws(count, width, rng), self._view(table, i), self.n_classes)
+
+        count, rng = _validate.count(n, "n"), np.random.default_rng(random_state)
+        out = mixed_draws(self.trust, draw, count, rng)
+        return out if rows.ndim == 2 else out[:, 0]
 
     @property
     def structures(self) -> tuple[str, ...]:

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
 from mixable._types import Array
-from mixable.forecasters.base import Parameter
+from mixable.forecasters.base import Parameter, mixed_draws
 from mixable.forecasters.densities import Components, ends_of, log_densities, quantiles
 from mixable.forecasters.ensemble import (
     Ensemble,
+    Members,
     as_list,
     check_experts,
     checked_grid,
@@ -122,6 +123,8 @@ class AutoRidge(Ensemble):
             "robust": _checked_robust(robust),
             **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
         }
+        self._settings, self._readouts = self.grid + self.robust, len(self.noises) * len(self.tails)
+        self._kinds = ("full",) * len(self._settings)
         _validate.flag(sleep, "sleep")
         check_experts(self._settings, self.views, readouts=self.noises, name="noises")
         check_experts(self._settings, self.views, readouts=self.tails, name="tails")
@@ -153,11 +156,7 @@ class AutoRidge(Ensemble):
 
     @property
     def _n_experts(self) -> int:
-        return len(self._settings) * len(self.tails) * len(self.noises)
-
-    @property
-    def _settings(self) -> tuple[tuple[float, float], ...]:
-        return self.grid + self.robust
+        return len(self._settings) * self._readouts
 
     def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
         """Return each setting with whether it is robust, and what all ensembles say of it."""
@@ -209,6 +208,46 @@ class AutoRidge(Ensemble):
             own = targets[sum(map(len, out)) :][: len(piece)]
             out.append(log_densities(self.components(piece), own))
         return np.concatenate(out) if values.ndim == 2 else float(out[0][0])
+
+    def sample(self, x: ArrayLike, n: int = 1, random_state: Any = None) -> Array:
+        """Draws (n,) of the mean of the forecast of an input; of a table of m rows, (n, m).
+
+        A draw takes an expert by its weight, and the weights of all features from its posterior.
+        Noise is not part of it. Experts that owe their weight to the share alone are left out, as
+        in `std`. Otherwise as `GAF.sample`. Before the first miss the noise variance is not known,
+        and taken to be 1.
+
+        >>> f = AutoRidge(1)
+        >>> _ = f.run([[1.0]] * 100, np.random.default_rng(0).normal(size=100))
+        >>> f.sample([[1.0], [2.0]], 1000, random_state=0).std(axis=0).round(1)
+        array([0.3, 0.5])
+        """
+        rows = _validate.inputs(x, self._row_length)
+        members, table = self._members(), np.atleast_2d(rows)
+        noise = self._noise_variances(table[0], members)
+
+        def draw(expert: int, count: int) -> Array:
+            i = expert // self._readouts
+            known = members.gaussian(i)
+            assert known is not None
+            weights = known.draws(count, noise[expert], rng)[:, 0]
+            return np.asarray(weights @ self._view(table, i).T)
+
+        count, rng = _validate.count(n, "n"), np.random.default_rng(random_state)
+        weights = np.maximum(self.trust - self.share / self._n_experts, 0.0)
+        out = mixed_draws(weights, draw, count, rng)
+        return out if rows.ndim == 2 else out[:, 0]
+
+    def _noise_variances(self, x: Array, members: Members) -> Array:
+        """Those of all experts: the variance of a forecast is s (1 + G), G the input's width."""
+        out, awake = np.zeros(self._n_experts), np.flatnonzero(self.awake)
+        out[awake] = self._core.components(x)[:, 2]
+        for i in {int(each) for each in awake // self._readouts}:
+            known, z = members.gaussian(i), self._view(x[None], i)[0]
+            assert known is not None
+            own = slice(i * self._readouts, (i + 1) * self._readouts)
+            out[own] /= 1 + z @ np.linalg.solve(known.A[0], z)
+        return np.where(np.isfinite(out), out, 1.0)
 
     def learn(self, x: ArrayLike, y: float, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), target y, its loss multiplied by `weight`."""

@@ -9,7 +9,7 @@ from typing import Any, Generic, SupportsIndex, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixable import _validate
+from mixable import _validate, integrals
 from mixable._mergeable import Mergeable
 from mixable._types import Array
 
@@ -57,6 +57,44 @@ def to_learn(experts: list[Any], weight: float) -> list[Any]:
     return copy.deepcopy(experts) if weight > HEAVY else experts
 
 
+def logits(weights: Array, x: Array, n_classes: int) -> Array:
+    """Logits (n, K) of an input, or (n, m, K) of a table, for each of n weights (n, k, d).
+
+    They sum to 0 over the classes. There are K - 1 vectors of weights or, with structure, K.
+    """
+    out = np.moveaxis(weights @ np.atleast_2d(x).T, 1, -1)
+    if weights.shape[1] < n_classes:
+        out = out @ integrals.helmert(n_classes).T
+    out = out - out.mean(axis=-1, keepdims=True)
+    return np.asarray(out if x.ndim == 2 else out[:, 0])
+
+
+def draws_of(forecaster: Any, x: Any, n: int, rng: np.random.Generator) -> Array:
+    """What `sample` returns; of a forecaster without a posterior, n times its logits or number."""
+    if hasattr(forecaster, "sample"):
+        return np.asarray(forecaster.sample(x, n, rng))
+    forecast = np.asarray(forecaster.predict(x))
+    if hasattr(forecaster, "n_classes"):
+        return repeated(forecast, n)
+    return np.array(np.broadcast_to(forecast, (n, *forecast.shape)))
+
+
+def repeated(p: Array, n: int) -> Array:
+    """The logits of probabilities (..., K), which sum to 0, n times."""
+    logs = np.log(np.maximum(p, np.finfo(float).tiny))
+    logs = logs - logs.mean(axis=-1, keepdims=True)
+    return np.array(np.broadcast_to(logs, (n, *logs.shape)))
+
+
+def mixed_draws(
+    weights: Array, draw: Callable[[int, int], Array], n: int, rng: np.random.Generator
+) -> Array:
+    """n draws of a mixture, in random order; `draw` makes some of one component."""
+    counts = rng.multinomial(n, weights / weights.sum())
+    pieces = [draw(int(i), int(counts[i])) for i in np.flatnonzero(counts)]
+    return rng.permutation(np.concatenate(pieces))
+
+
 class Forecaster(Mergeable):
     """Sizes, parameters and a representation. Constructors of subclasses keep their arguments."""
 
@@ -72,6 +110,9 @@ class Forecaster(Mergeable):
             for name, parameter in of_class.items()
             if isinstance(parameter, Parameter)
         }
+
+    def _shared(self) -> dict[str, Any]:
+        return self._parameters
 
     @property
     def steps(self) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate, integrals
+from mixable._natural import SAME, Change, Gaussian, Natural, combine
 from mixable._types import Array
 from mixable.forecasters.base import Forecaster, MulticlassForecaster, Parameter
-from mixable.forecasters.structure import checked_structure, shapes
+from mixable.forecasters.structure import MET, UNKNOWN, checked_structure, gaussian, saved, shapes
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -19,11 +21,6 @@ FullCore = _core.GAF | _core.Folklore | _core.ONS
 StructuredCore = _core.StructuredGAF | _core.StructuredFolklore
 PosteriorCore = FullCore | StructuredCore
 MulticlassCore = PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF
-
-
-MET = ("largest_square_met", "largest_weight_met")
-"""In the state of a full posterior: of the inputs and the examples learned."""
-UNKNOWN = -1.0
 
 
 class Core(Protocol):
@@ -69,6 +66,35 @@ class CompiledForecaster(Forecaster):
     def _with(self, parameters: dict[str, Any]) -> Self:
         """A new one with these parameters."""
         return type(self)(**parameters)
+
+    def _fresh(self) -> Self:
+        return self._with(self._parameters)
+
+    def _gaussian(self) -> Gaussian:
+        """The posterior, in the coordinates in which it is kept."""
+        lam, drift = (self._parameters.get(name, 0.0) for name in ("lam", "drift"))
+        return gaussian(self._core.state(), lam, drift)
+
+    def _combine(
+        self, others: Sequence[Self], base: Self | None, changes: Sequence[Change]
+    ) -> Self:
+        start, before = (
+            each._gaussian() if each is not None and each.steps else None for each in (self, base)
+        )
+        merged = combine(start, [other._gaussian() for other in others], before, changes)
+        state = saved(merged)
+        given = [each for each in (self, base, *others) if each is not None and each.steps]
+        if merged.kind == "full" and all(change == SAME for change in changes):
+            for name in MET:
+                each = [float(model._core.state()[name]) for model in given]
+                state[name] = max(each) if min(each) >= 0 else UNKNOWN
+        return self._restored(state)
+
+    def _restored(self, state: dict[str, Any]) -> Self:
+        """A new one with another state."""
+        made = object.__new__(type(self))
+        made.__setstate__({**self.__getstate__(), "state": state})
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return {"parameters": self._parameters, "state": self._core.state()}
@@ -179,18 +205,26 @@ class PosteriorForecaster(CompiledMulticlassForecaster):
         (1, ..., 1) is 1/lam + drift t. With structure, what is kept of A_t: a block (d, d) for each
         class (K, d, d), the one block (d, d), or the diagonal (K, d).
         """
-        K, d, drift = self.n_classes, self.n_features, self._parameters.get("drift", 0.0)
-        core = self._core
-        if not isinstance(core, FullCore):
-            kept = core.covariance()
-            if self.structure == "diagonal":
-                return np.asarray(1.0 / kept)
-            inverse = np.linalg.inv(kept.reshape(-1, d, d))
-            return np.asarray(inverse[0] if self.structure == "shared" else inverse)
-        reduced = np.linalg.inv(core.covariance()) if drift else core.precision()
+        A, K, d = self._gaussian().A, self.n_classes, self.n_features
+        if self.structure != "full":
+            return A.reshape(
+                {"blocks": (K, d, d), "shared": (d, d), "diagonal": (K, d)}[self.structure]
+            )
         Q = np.kron(integrals.helmert(K), np.eye(d))
-        along_ones = 1.0 / (1.0 / self.lam + drift * self.steps)
-        return np.asarray(Q @ reduced @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d)))
+        along_ones = 1.0 / (1.0 / self.lam + self._parameters.get("drift", 0.0) * self.steps)
+        return np.asarray(Q @ A[0] @ Q.T + np.kron(np.full((K, K), along_ones / K), np.eye(d)))
+
+    def natural(self) -> Natural:
+        """Precision A, shift A theta and number of examples; what examples add, adds up.
+
+        The precision is as `precision` has it, the shift is (K, d). For drift = 0 they are those of
+        the prior (lam I, 0) plus a sum over examples.
+        """
+        known = self._gaussian()
+        shift = known.shift.reshape(known.sizes)
+        if self.structure == "full":
+            shift = integrals.helmert(self.n_classes) @ shift
+        return Natural(self.precision(), shift, self.steps)
 
     def feature_covariances(self) -> Array:
         """The covariances (n_features, K, K) of the weights of each feature, for alpha = 1."""

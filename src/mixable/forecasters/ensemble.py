@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mixable import _core, _validate
+from mixable._natural import Change, Gaussian, State, combine, combined_weights
 from mixable._types import Array, Truths
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledForecaster
+from mixable.forecasters.structure import gaussian, saved
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 SENTINEL_DRIFT = 0.01
 """A posterior with this drift never sleeps: it notices when a stream begins to change."""
@@ -27,7 +33,62 @@ SENTINEL_DRIFT = 0.01
 SLOW = 0.01
 """Seconds; a mixture that needs more for a step says so."""
 
+SETTLED, LONGEST_PROBATION = 16, 2048  # as in core/unit.hpp and core/roster.hpp
+MOST_MISSES, HITS = 1000.0, 16.0  # as in core/auto_rules.hpp
+
 Compiled = _core.AutoGAF | _core.AutoRidge
+
+
+@dataclass(frozen=True, kw_only=True)
+class Members:
+    """The posteriors of an ensemble: those of its settings, then class rates and guard, if any."""
+
+    state: State
+    settings: Sequence[tuple[float, ...]]
+    readouts: int  # experts of each setting
+    kinds: Sequence[str]  # the structure of each member
+
+    def own(self, i: int) -> State:
+        """The state of a member."""
+        prefix = f"{i}."
+        return {k[len(prefix) :]: v for k, v in self.state.items() if k.startswith(prefix)}
+
+    def is_awake(self, i: int, unit: float | None = None) -> bool:
+        """Whether a member has a posterior (in that unit)."""
+        return bool(self.state[f"{i}.awake"]) and unit in (None, self.state[f"{i}.unit"])
+
+    def weight(self, i: int) -> float:
+        """The weight of all experts that read a member."""
+        judge, n = self.state["judge"], len(self.settings)
+        weights = judge * self.state["weight"][0] + (1 - judge) * self.state["bayes"][0]
+        if i >= n:  # one expert each
+            return float(weights[n * self.readouts + i - n])
+        return float(weights[i * self.readouts : (i + 1) * self.readouts].sum())
+
+    def leader(self, which: Callable[[int], bool]) -> int | None:
+        """The member of most weight of some of those awake."""
+        among = [i for i in range(len(self.kinds)) if self.is_awake(i) and which(i)]
+        return max(among, key=self.weight, default=None)
+
+    def setting(self, i: int) -> tuple[float, float]:
+        """Lam and drift of a member, in its unit; the guard's lam is in its state."""
+        if i >= len(self.settings):
+            return 0.0, 0.0
+        unit = float(self.state[f"{i}.unit"])
+        return self.settings[i][0] * unit, self.settings[i][-1] / unit
+
+    def gaussian(self, i: int, unit: float | None = None) -> Gaussian | None:
+        """What a member knows, or would know if it woke now; None if nobody can teach it.
+
+        One that sleeps knows what the member of most weight of its kind does, with its own lam.
+        """
+        if self.is_awake(i, unit):
+            return gaussian(self.own(i), *self.setting(i))
+        lam, drift = self.setting(i)
+        other = self.leader(lambda j: self.kinds[j] == self.kinds[i] and self.is_awake(j, unit))
+        if other is None or not lam:
+            return None
+        return gaussian(self.own(other), *self.setting(other)).taught(lam, drift)
 
 
 class Ensemble(CompiledForecaster):
@@ -40,6 +101,9 @@ class Ensemble(CompiledForecaster):
     scale = Parameter["float | None"]()
 
     _core: Compiled
+    _settings: tuple[tuple[float, ...], ...]  # of each posterior: lam first, drift last
+    _kinds: tuple[str, ...]  # structures of the posteriors, then of class rates and guard
+    _readouts: int  # experts of each posterior
     # Settings that need no posterior, since a state in which they sleep is about to be restored.
     _asleep: frozenset[int] = frozenset()
 
@@ -64,6 +128,49 @@ class Ensemble(CompiledForecaster):
         awake = [name for name, value in state.items() if name.endswith(".awake") and value]
         members = [name.removesuffix("awake") for name in awake]
         return dict.fromkeys(members, "full")
+
+    def _members(self, state: State | None = None) -> Members:
+        known = self._core.state() if state is None else state
+        own: dict[str, Any] = {"settings": self._settings, "readouts": self._readouts}
+        return Members(state=known, kinds=self._kinds, **own)
+
+    def _combine(
+        self, others: Sequence[Self], base: Self | None, changes: Sequence[Change]
+    ) -> Self:
+        """Members one by one, weights of experts by their losses.
+
+        A member that sleeps counts as knowing what it would if it woke. So all are awake in what is
+        combined, until the next review, and models may be combined in any groups.
+        """
+        terms = [other._members() for other in others]
+        start, before = (
+            (each if each is not None and each.steps else others[0]._fresh())._members()
+            for each in (self, base)
+        )
+        if any(len(term.kinds) != len(start.kinds) for term in terms):
+            raise ValueError(
+                "a mixture of an earlier version cannot be merged with a new one: it has no expert "
+                "for the class rates"
+            )
+        states = [term.state for term in terms]
+        grown = [state["steps"] - before.state["steps"] for state in states]
+        out: State = {"steps": start.state["steps"] + sum(grown), "doubts": 0}
+        for name in ("next_trial", "muster"):
+            out[name] = max(state[name] for state in states)
+        out["active"] = np.max([state["active"] for state in states], axis=0)
+        out.update(_unit(start.state, states, grown))
+        out.update(combined_weights(start.state, states, before.state, grown, self.share))
+        changes = [
+            _with_scale(change, term, out["scale"])
+            for change, term in zip(changes, terms, strict=True)
+        ]
+        for i in range(len(start.kinds)):
+            member = _combined_member(i, start, terms, before, changes, grown)
+            member["led"] = min(member["led"], out["steps"])
+            member["until"] = min(member["until"], out["steps"] + LONGEST_PROBATION)
+            out.update({f"{i}.{name}": value for name, value in member.items()})
+        out["leader"] = self._members(out).leader(lambda i: True)
+        return others[0]._restored(out)
 
     @property
     def _n_experts(self) -> int:
@@ -102,6 +209,12 @@ class Ensemble(CompiledForecaster):
     @property
     def _n_views(self) -> int:
         return 1 if self.views is None else max(self.views) + 1
+
+    def _view(self, rows: Array, member: int) -> Array:
+        """What a member sees of the rows of a table, in its unit."""
+        view = self.views[member] if self.views and member < len(self.views) else 0
+        own = rows[:, view * self.n_features : (view + 1) * self.n_features]
+        return np.asarray(own / math.sqrt(self.input_scale or 1.0))
 
     def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
         """Return each setting with its view, whether it is the sentinel, and whether it is awake.
@@ -166,6 +279,82 @@ class Ensemble(CompiledForecaster):
         setting = expert // (len(settings) // len(views))
         # Class rates and guard come after all others.
         return f", view {views[setting]}" if setting < len(views) else ""
+
+
+def _unit(start: State, states: list[State], grown: list[int]) -> State:
+    """The scale of inputs, and the unit as a multiple of it."""
+    seen = [(n, each) for n, each in zip(grown, states, strict=True) if n > 0 and each["scale"] > 0]
+    scale, unit = states[0]["scale"], states[0]["unit"]
+    if start["steps"] and start["scale"] > 0:
+        scale, unit = start["scale"], start["unit"]
+    elif seen:
+        scale = seen[0][1]["scale"]
+        if len({each["scale"] for _, each in seen}) > 1:  # else it was given: to the bit
+            logs = sum(n * math.log(each["scale"]) for n, each in seen)
+            scale = math.exp(logs / sum(n for n, _ in seen))
+        unit = max(seen, key=lambda pair: (pair[0], pair[1]["unit"]))[1]["unit"]
+    inputs = SETTLED if any(each["inputs"] for each in states) else 0
+    rows = {"kept": np.empty((0, states[0]["kept"].shape[1])), "sizes_kept": np.empty((1, 0))}
+    return {"inputs": inputs, "scale": scale, "unit": unit, "sizes": 0, **rows}
+
+
+def _with_scale(change: Change, term: Members, scale: float) -> Change:
+    """The same change for rows that are divided by the root of a scale."""
+    own, rows, constant = term.state["scale"], change.rows, change.constant
+    if own > 0 and scale > 0 and own != scale:
+        V = next(value for name, value in term.state.items() if name.endswith(".V"))
+        rows = math.sqrt(own / scale) * (np.eye(V.shape[1]) if rows is None else rows)
+    if constant is not None:
+        constant = math.sqrt(scale) * constant
+    return replace(change, rows=rows, constant=constant)
+
+
+def _combined_member(
+    i: int,
+    start: Members,
+    terms: list[Members],
+    before: Members,
+    changes: Sequence[Change],
+    grown: list[int],
+) -> State:
+    """The state of one member of all."""
+    own = [term.own(i) for term in terms]
+    out: State = {name: max(each[name] for each in own) for name in ("until", "led", "gain")}
+    if "memory0" in own[0]:
+        out.update(_misses(own, grown))
+    unit = max(terms, key=lambda term: (term.state["steps"], term.state[f"{i}.unit"])).state[
+        f"{i}.unit"
+    ]
+    out["unit"] = unit
+    if start.kinds[i] == "rates":
+        begin, old = start.own(i), before.own(i)
+        steps, counts = begin["steps"], begin["counts"]
+        for each, change in zip(own, changes, strict=True):
+            more = change.weight * (each["counts"] - old["counts"])
+            counts = counts + (more if change.classes is None else more @ change.classes.T)
+            steps += each["steps"] - old["steps"]
+        return {**out, "awake": 1, "steps": steps, "counts": np.maximum(counts, 0.0)}
+    pairs = zip((term.gaussian(i, unit) for term in terms), changes, strict=True)
+    known = [(each, change) for each, change in pairs if each is not None]
+    if not known:
+        return {**out, "awake": 0}
+    first, last = (m.gaussian(i, unit) if m.state["steps"] else None for m in (start, before))
+    merged = combine(first, [each for each, _ in known], last, [change for _, change in known])
+    return {**out, "awake": 1, **saved(merged)}
+
+
+def _misses(own: list[State], grown: list[int]) -> State:
+    """The size of the misses of a regression: their mean over steps, by logarithm."""
+    missed = [(n, each) for n, each in zip(grown, own, strict=True) if each["memory0"] > 0]
+    if not missed:  # all were hit so far, and are counted
+        hits = sum(each["memory1"] for each in own)
+        return {"memory0": 0.0, "memory1": min(hits, HITS), "memory2": 0.0}
+    total = max(sum(n for n, _ in missed), 1)
+    # The two sizes, of all misses and for tails that are not normal, are logarithms.
+    sizes = {
+        name: sum(n * each[name] for n, each in missed) / total for name in ("memory1", "memory2")
+    }
+    return {"memory0": min(sum(each["memory0"] for _, each in missed), MOST_MISSES), **sizes}
 
 
 def in_words(expert: NamedTuple) -> str:

@@ -10,11 +10,13 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixable import _core, _validate, bounds, integrals
-from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import MET, UNKNOWN, PosteriorForecaster, with_structure
-from mixable.forecasters.structure import refuse_if_too_large
+from mixable._types import Array
+from mixable.forecasters.base import Parameter, logits
+from mixable.forecasters.compiled import PosteriorForecaster, with_structure
+from mixable.forecasters.structure import MET, UNKNOWN, refuse_if_too_large
 from mixable.losses import Logistic
 from mixable.surrogates import AVERAGE_POINTS, SURROGATES, averages, checked_surrogate
 
@@ -137,6 +139,34 @@ class GAF(PosteriorForecaster):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(with_structure(state))
+
+    def sample(self, x: ArrayLike, n: int = 1, random_state: Any = None) -> Array:
+        """Draws (n, n_classes) of the logits of an input (n_features,), from the posterior.
+
+        Each draw has its own weights theta ~ N(theta_t, A^-1 / (2 alpha)), and sums to 0 over the
+        classes. Of a table of m rows, (n, m, n_classes): the rows of a draw have the same weights.
+        It changes nothing. The weights' covariance is factorised, so it costs (K d)^3 operations.
+
+        Parameters
+        ----------
+        x
+            An input, or a table of them.
+        n
+            Number of draws.
+        random_state
+            None, a seed, or a `numpy.random.Generator`.
+
+        Examples
+        --------
+        >>> f = GAF(2, 3)
+        >>> f.learn([1.0, 0.0], 2)
+        >>> f.sample([1.0, 0.0], 1000, random_state=0).mean(axis=0).round(1)
+        array([-0.6, -0.6,  1.3])
+        """
+        rows = _validate.inputs(x, self.n_features)
+        count, rng = _validate.count(n, "n"), np.random.default_rng(random_state)
+        weights = self._gaussian().draws(count, 0.5 / self.alpha, rng)
+        return logits(weights, rows, self.n_classes)
 
     @classmethod
     def from_theory(

@@ -9,18 +9,22 @@ predictors. Information and Computation 132: implicit steps.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any, NamedTuple, SupportsIndex
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _sparse, _validate
+from mixable._natural import Change, combined_weights
 from mixable._sparse import Keys, SparseRow, SparseTable
 from mixable._types import Array
-from mixable.forecasters import rounding
+from mixable.forecasters import slots
 from mixable.forecasters.base import MulticlassForecaster, Parameter
 from mixable.forecasters.ensemble import as_list
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 GRID = (
     (0.001, 0.03),
@@ -132,7 +136,7 @@ class SparseGAF(MulticlassForecaster):
     max_features = Parameter(_validate.optional(_validate.count), most=MOST_FEATURES)
 
     _core: _core.Sparse
-    _lost: rounding.Lost | None = None
+    _lost: slots.Lost | None = None
 
     def __init__(
         self,
@@ -275,13 +279,29 @@ class SparseGAF(MulticlassForecaster):
         larger._core.adopt(self._core)
         self._parameters, self._core = larger._parameters, larger._core
 
+    def _fresh(self) -> Self:
+        return type(self)(**self._parameters)
+
+    def _combine(
+        self, others: Sequence[Self], base: Self | None, changes: Sequence[Change]
+    ) -> Self:
+        # This model and the base have lost what they lost: the others began with what was left.
+        start, before = (each._core.state() for each in (self, base or self._fresh()))
+        states = [other.__getstate__()["state"] for other in others]
+        grown = [state["steps"] - before["steps"] for state in states]
+        merged = slots.combine(start, states, before, changes, self.grid, self.most_features)
+        merged.update(combined_weights(start, states, before, grown, self.share))
+        made = object.__new__(type(self))
+        made.__setstate__({"parameters": self._parameters, "state": merged})
+        return made
+
     def __getstate__(self) -> dict[str, Any]:
-        state = rounding.with_lost(self._core.state(), self._lost)
+        state = slots.with_lost(self._core.state(), self._lost)
         return {"parameters": self._parameters, "state": state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         parameters = state["parameters"]
-        known, lost = rounding.taken(state["state"])
+        known, lost = slots.taken(state["state"])
         K = _validate.count(parameters["n_classes"], "n_classes", least=2)
         with_weights = 1 if K == 2 else K
         width = 1 + with_weights * _lanes(len(checked_grid(parameters["grid"], "grid")))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixable import _core, _validate, bounds
+from mixable._natural import Natural
 from mixable._types import Array
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import CompiledForecaster
@@ -98,8 +99,11 @@ class VAW(CompiledForecaster):
         """The ridge solution theta (n_features,)."""
         return np.asarray(self._core.mean()[0])
 
+    def natural(self) -> Natural:
+        """Precision A (d, d), shift A theta (d,) and number of examples."""
+        known = self._gaussian()
+        return Natural(known.A[0], known.shift[0], self.steps)
+
     def precision(self) -> Array:
         """A (n_features, n_features) = lam I + the sum of x x^T."""
-        if self.drift:
-            return np.asarray(np.linalg.inv(self._core.covariance()))
-        return self._core.precision()
+        return np.asarray(self._gaussian().A[0])

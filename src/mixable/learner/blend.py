@@ -263,6 +263,14 @@ class Blend(Experts):
         """Numbers that are kept of one record."""
         return int(self._compiled().kept_length)
 
+    def rows(self, place: int, x: Records) -> Array:
+        """What the forecaster of an expert sees: where its forecasts begin, then rows.
+
+        Without columns where its rows are sparse.
+        """
+        rows: Array = self._compiled().rows(place, numbers_of(x), sparse_of(x))
+        return rows
+
     def interval(self, x: Records, level: float = 0.9) -> tuple[Any, Any]:
         """The ends of the central interval that has the number with probability `level`."""
         ends = ends_of(level)
@@ -280,8 +288,7 @@ class Blend(Experts):
         rows = x if x.ndim == 2 else x[None]
         pieces = [rows[at : at + PIECE] for at in range(0, len(rows), PIECE)]
         if self._core is None:  # one expert
-            (expert,), (inputs,) = self.experts, self.inputs
-            return [expert.components(inputs.transform(numbers_of(each))) for each in pieces]
+            return [self.experts[0].components(self.rows(0, each)[:, 1:].copy()) for each in pieces]
         out = []
         for each in pieces:
             known = self._compiled().components(numbers_of(each), sparse_of(each))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import copy
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from mixable import _validate, records
 from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
+from mixable._natural import Change
 from mixable._types import Array
-from mixable.learner import class_weights
+from mixable.learner import class_weights, combining
 from mixable.learner.class_weights import ClassWeight, Tally
 from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, has_words, number
 from mixable.learner.design import Design
@@ -58,8 +60,34 @@ class NamedLearner(Alone, Mergeable):
         """What models must have in common to be merged."""
         return {name: each for name, each in vars(self).items() if name not in _LEARNED}
 
-    def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
-        """Let onto + the sum of (term - base) have the rest of a model, too; see `merging`."""
+    def _fresh(self) -> Any:
+        made = copy.copy(self)
+        made._begin()
+        return made
+
+    def _combine(self, others: Sequence[Any], base: Any, changes: Sequence[Change]) -> Any:
+        before = self._fresh() if base is None else base
+        columns = Columns(before._columns)
+        for other in others:
+            columns.add(columns.new(other._columns))
+        has_encoder = {other.encoder is not None for other in others}
+        if len(has_encoder) > 1:
+            raise ValueError("models of records, and models of numbers only, cannot be merged")
+        places = None
+        if has_encoder == {False}:
+            places = [[columns[name] for name in other._columns] for other in others]
+        made, learners = copy.copy(others[0]), [other._learner for other in others]
+        made._columns, made._learner = (
+            columns,
+            combining.combine(
+                self._learner, learners, before._learner, places=places, weight=changes[0].weight
+            ),
+        )
+        made._combine_rest(self, others, before)
+        return made
+
+    def _combine_rest(self, start: Any, others: Sequence[Any], base: Any) -> None:
+        """Let start + the sum of (other - base) have the rest of a model, too."""
 
     def _begin(self) -> None:
         self._columns, self._learner = Columns(), None

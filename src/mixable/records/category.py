@@ -234,6 +234,40 @@ class Category(Column):
         entries = sum(sys.getsizeof(value) + 150 for value in self.known)
         return super().bytes + entries + (0 if self.sketch is None else 2048)
 
+    def combined(
+        self, others: Sequence[Any], start: Column | None, base: Column | None, limits: Limits
+    ) -> dict[str, Any]:
+        """The dictionaries united, counts added; values beyond the limit are only sketched."""
+        every = [self, *others]
+        begin, old, *counts = (
+            dict(zip(each.known, each.counts, strict=True))
+            if isinstance(each, Category) and each.kind == self.kind
+            else {}
+            for each in (start, base, *every)
+        )
+        total = dict(begin)
+        for own in counts:
+            for value, n in own.items():
+                total[value] = total.get(value, 0) + n - old.get(value, 0)
+        new = [value for value in total if value not in begin]
+        new.sort(key=lambda value: (-total[value], value is None, value or ""))
+        kept = [*begin, *new][: limits.values]
+        sketches = [each.sketch.registers for each in every if each.sketch is not None]
+        registers = None
+        if sketches or len(kept) < len(total):
+            sketch = Sketch()
+            for each in every:
+                sketch.add(np.array(each.keys, np.uint64))
+            registers = np.max([sketch.registers, *sketches], axis=0)
+        return super().combined(others, start, base, limits) | {
+            "values": kept,
+            "counts": np.array([max(total[value], 1) for value in kept], np.int64),
+            "place_of": np.full(len(kept), -1, np.int64),
+            "places": [],  # encoders of learners give values none
+            "is_open": any(each.is_open for each in every),
+            "registers": registers,
+        }
+
     def state(self) -> dict[str, Any]:
         registers = None if self.sketch is None else self.sketch.registers.copy()
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,6 +17,9 @@ from mixable.records.declaration import Name, name_text
 Keys = NDArray[np.uint64]
 Values = NDArray[np.float32]
 Ends = NDArray[np.int64]
+
+COUNTS = ("n", "missing", "words", "unclear", "cut")
+"""What columns count: records and missing values, then what is counted of some kinds only."""
 
 RECONSIDERED = (16, 128, 1024)
 """Records after which a kind that was guessed is guessed again."""
@@ -188,6 +191,26 @@ class Column:
         """All that was learned."""
         names = ("name", "guessed", "was", "n", "missing", "places")
         return {"kind": self.kind, **{name: getattr(self, name) for name in names}}
+
+    def combined(
+        self, others: Sequence[Any], start: Column | None, base: Column | None, limits: Limits
+    ) -> dict[str, Any]:
+        """The state of start + the sum of (each - base), for this column and others of its kind.
+
+        What was counted under another kind is forgotten, but for records. None has no records.
+        """
+        every, out = [self, *others], self.state()
+        for name in [name for name in COUNTS if hasattr(self, name)]:
+            first, last = (
+                getattr(each, name)
+                if each is not None and (each.kind == self.kind or name in COUNTS[:2])
+                else 0
+                for each in (start, base)
+            )
+            out[name] = first + sum(getattr(each, name) - last for each in every)
+        out["guessed"] = all(each.guessed for each in every) if start is None else start.guessed
+        out["was"] = next((each.was for each in every if each.was is not None), None)
+        return out
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what `state` returned; ValueError if that cannot be."""

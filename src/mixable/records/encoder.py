@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import warnings
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -296,6 +297,46 @@ class Encoder(State):
         columns = [*self.registry.columns.values(), *new]
         return row, pieces(columns, self.crosses, record, self.registry.blank)
 
+    def _fresh(self) -> Encoder:
+        limits = {f"max_{name}": value for name, value in asdict(self.limits).items()}
+        return Encoder(self.declared, **limits)
+
+    def combine(self, others: Sequence[Encoder], base: Encoder) -> Encoder:
+        """self + the sum of (other - base): columns and dictionaries are united, counts add."""
+        places = _same_places(others)
+        old = list(self.registry.columns or base.registry.columns)
+        new = {name for each in others for name in each.registry.columns} - set(old)
+        names = {**self.names, **base.names}
+        rest = {key: name for each in others for key, name in each.names.items()}
+        names |= dict(sorted((key, name) for key, name in rest.items() if key not in names))
+        every, most, state = [self, base, *others], self.limits.values, others[0].__getstate__()
+        columns = [self._combined(name, others, base) for name in (*old, *sorted(new, key=repr))]
+        state.update(
+            n=self.n + sum(each.n - base.n for each in others),
+            columns=[column for column in columns if column is not None],
+            places=places,
+            indicators=max(each.registry.indicators for each in every),
+            bag=any(each.registry.bag for each in every),
+            keys=np.array(list(names)[:most], dtype=np.uint64),
+            names=list(names.values())[:most],
+        )
+        made = Encoder.__new__(Encoder)
+        made.__setstate__(state)
+        return made
+
+    def _combined(self, name: Name, others: Sequence[Encoder], base: Encoder) -> Any:
+        """The state of one column; None where all have found that it is none."""
+        own = [each.registry.columns[name] for each in others if name in each.registry.columns]
+        for column in own[1:]:
+            if column.kind != own[0].kind or column.places != own[0].places:
+                raise ValueError(
+                    f"column {name!r:.80} is a {own[0].kind} in one model and a {column.kind} in "
+                    "another: declare its kind, or let them start from a common model (base) that "
+                    "knows it"
+                )
+        start, before = (each.registry.columns.get(name) for each in (self, base))
+        return own[0].combined(own[1:], start, before, self.limits) if own else None
+
     def __getstate__(self) -> dict[str, Any]:
         return saved(self)
 
@@ -309,6 +350,20 @@ class Encoder(State):
 
 
 _NO_KEYS, _NO_VALUES = np.empty(0, np.uint64), np.empty(0, np.float32)
+
+
+def _same_places(encoders: Sequence[Encoder]) -> list[str]:
+    """What the places of the dense part hold: the same in all, as far as they go."""
+    longest = max((each.registry.places for each in encoders), key=len)
+    for each in encoders:
+        for mine, theirs in zip(each.registry.places, longest, strict=False):
+            if mine != theirs:
+                raise ValueError(
+                    f"models have columns of numbers in other orders ({mine!r:.80} where "
+                    f"{theirs!r:.80} is): let them start from a common model (base) that has met "
+                    "them all"
+                )
+    return list(longest)
 
 
 def _as_keys(keys: list[int]) -> Keys:

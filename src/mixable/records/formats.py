@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mixable import _core, _validate
 from mixable.records.cells import UNCLEAR, saved_count
-from mixable.records.column import RECONSIDERED, Column
+from mixable.records.column import RECONSIDERED, Column, Limits
 
 Votes = NDArray[Any]  # +1, -1 or 0 for each row
 
@@ -59,6 +59,24 @@ class Formatted(Column):
                 self.votes[0] + int(np.count_nonzero(votes > 0)),
                 self.votes[1] + int(np.count_nonzero(votes < 0)),
             )
+
+    def combined(
+        self, others: Sequence[Any], start: Column | None, base: Column | None, limits: Limits
+    ) -> dict[str, Any]:
+        every = [self, *others]
+        known = {each.format for each in every} - {""}
+        if len(known) > 1:
+            ways = " and ".join(sorted(known))
+            raise ValueError(
+                f"models read column {self.name!r:.80} in two ways ({ways}): declare how"
+            )
+        first, last = (
+            each.votes if isinstance(each, Formatted) and each.kind == self.kind else (0, 0)
+            for each in (start, base)
+        )
+        votes = [first[i] + sum(each.votes[i] - last[i] for each in every) for i in (0, 1)]
+        out = super().combined(others, start, base, limits)
+        return {**out, "format": "".join(known), "votes": votes}
 
     def learn_word(self, word: str) -> None:
         """Count a text that could not be read."""

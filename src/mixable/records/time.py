@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from mixable.records.column import (
     NOTHING,
     WITHOUT_BINS,
     Cells,
+    Column,
     Draft,
     Ends,
     Keys,
@@ -189,6 +191,12 @@ class Time(Formatted):
 
     def describe(self) -> str:
         return f"no time in {self.words:,}" if self.words else ""
+
+    def combined(
+        self, others: Sequence[Any], start: Column | None, base: Column | None, limits: Limits
+    ) -> dict[str, Any]:
+        latest = [each.latest for each in (self, *others) if each.latest is not None]
+        return super().combined(others, start, base, limits) | {"latest": max(latest, default=None)}
 
     def state(self) -> dict[str, Any]:
         return {**super().state(), "latest": self.latest, "shown": list(self.shown)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -324,7 +324,7 @@ class ServedModel(ScoredModel):
     def _drop(self, key: str) -> None:
         self.waiting_bytes -= self.waiting.pop(key).bytes
 
-    def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
+    def _combine_rest(self, start: Any, others: Sequence[Any], base: Any) -> None:
         """It counts, scores and remembers from now on."""
         self.start_counting()
         self.waiting, self.waiting_bytes, self.done = OrderedDict(), 0, OrderedDict()

@@ -52,6 +52,14 @@ class KeptModel(NamedLearner):
     def _declared(self) -> records.Columns | None:
         return self.declared
 
+    def _fresh(self) -> Any:
+        known: dict[str, Any] = {
+            "classes": self.classes,
+            "features": self.features,
+            "columns": self.declared,
+        }
+        return type(self)(self.design, **known)
+
     def _shared(self) -> dict[str, Any]:
         names = ("design", "classes", "features", "declared")
         return {name: getattr(self, name) for name in names}

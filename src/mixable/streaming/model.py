@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,19 +103,15 @@ class StreamModel(KeptModel):
             return False
         return True
 
-    def _merge_rest(self, onto: Any, terms: list[Any], base: Any) -> None:
+    def _combine_rest(self, start: Any, others: Sequence[Any], base: Any) -> None:
         """Counts and scores add up. What waits is forgotten: it is of other streams."""
-        from mixable.merging import combine_scores  # with scikit-learn, which takes a second
-
-        none = dict.fromkeys(self.COUNTS, 0)
-        start, before = (none if each is None else each.counts for each in (onto, base))
         self.counts = {
-            name: start[name] + sum(term.counts[name] - before[name] for term in terms)
+            name: start.counts[name] + sum(each.counts[name] - base.counts[name] for each in others)
             for name in self.COUNTS
         }
-        self.counts["forgotten"] += sum(len(term.waiting) for term in terms)
-        scores = [None if each is None else each.scores for each in (onto, base)]
-        self.scores = combine_scores(scores[0], [term.scores for term in terms], scores[1])
+        self.counts["forgotten"] += sum(len(other.waiting) for other in others)
+        scores = [other.scores for other in others]
+        self.scores = start.scores._combine(scores, base.scores)
         self.waiting, self.place = OrderedDict(), {}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,28 +1,31 @@
 """Merging models: what was learned apart is added up, and what they began with counts once.
 
-Gaussian posteriors add by their natural parameters, A = A_0 + sum_s (A_s - A_0) and A theta
-likewise; see `gaussians`. docs/guides/scale.md says what it costs.
+Each class combines the state that it owns (`_mergeable.Mergeable._combine`); `_natural` has the
+mathematics. Here stands what models must have in common. docs/guides/scale.md says what it costs.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from mixable._description import encode
+from mixable._mergeable import refuse_if_unmergeable
+from mixable._natural import SAME, Change
 from mixable.estimators.base import StreamEstimator
+from mixable.learner import combining
+from mixable.learner.learner import Learner
 from mixable.learner.named import NamedLearner
-from mixable.merging import forecasters, learners
-from mixable.merging.forecasters import added
-from mixable.merging.gaussians import Change
-from mixable.merging.settling import settle
 from mixable.metrics import Scores
 
-__all__ = ["delta", "merge", "settle", "steps_of", "tempered"]
+__all__ = ["delta", "merge", "release", "settle", "steps_of", "tempered"]
 
 Model = TypeVar("Model")
+
+THREADS = r'\["threads", \w+\]'  # of designs and forecasters: forecasts do not depend on them
 
 
 def merge(models: Iterable[Model], base: Model | None = None) -> Model:
@@ -80,17 +83,17 @@ def merge(models: Iterable[Model], base: Model | None = None) -> Model:
         raise ValueError("models is empty: there is nothing to merge")
     _check(given, base)
     before = 0 if base is None else steps_of(base)
-    terms = [model for model in given if steps_of(model) > before]
-    if len(terms) == 1:
-        return copy.deepcopy(terms[0])
-    if not terms:
-        return copy.deepcopy(given[0] if base is None else base)
-    known = base if before else None
-    merged: Model = _rule(terms[0])(known, terms, known)
-    return merged
+    terms: list[Any] = [model for model in given if steps_of(model) > before]
+    known: Any = base if before else None
+    if len(terms) > 1:
+        start = known or terms[0]._fresh()
+        merged: Model = start._combine(terms, known, [SAME] * len(terms))
+        return merged
+    alone: Model = copy.deepcopy([*terms, known or given[0]][0])
+    return alone
 
 
-def delta(model: Model, base: Model | None = None) -> Model:
+def delta(model: Any, base: Any = None) -> Any:
     """What a model has learned since it was `base`, as a model by itself.
 
     `merge([base, a.delta(base), b.delta(base)])` is `merge([a, b], base=base)` (without drift).
@@ -106,11 +109,10 @@ def delta(model: Model, base: Model | None = None) -> Model:
     _check([model], base)
     if base is None or not steps_of(base):
         return copy.deepcopy(model)
-    made: Model = _rule(model)(None, [model], base)
-    return made
+    return model._fresh()._combine([model], base, [SAME])
 
 
-def tempered(model: Model, weight: float) -> Model:
+def tempered(model: Any, weight: float) -> Any:
     """A model whose knowledge counts `weight` times, for others to begin with.
 
     What was learned from n examples is then as certain as if from `weight` n.
@@ -124,32 +126,51 @@ def tempered(model: Model, weight: float) -> Model:
     """
     if not steps_of(model):
         return copy.deepcopy(model)
-    rule = _rule(model)
-    if rule is forecasters.combine:
-        made: Model = forecasters.combine(None, [model], None, [Change(weight=weight)])
-    elif rule is combine_scores:
-        raise TypeError("scores cannot be tempered")
-    else:
-        made = rule(None, [model], None, weight=weight)
-    return made
-
-
-def _rule(model: Any) -> Callable[..., Any]:
-    if isinstance(model, StreamEstimator):
-        return learners.combine_estimators
-    if isinstance(model, NamedLearner):
-        return learners.combine_named
     if isinstance(model, Scores):
-        return combine_scores
-    return forecasters.combine
+        raise TypeError("scores cannot be tempered")
+    return model._fresh()._combine([model], None, [Change(weight=weight)])
+
+
+def settle(model: Any) -> None:
+    """Let a model keep landmarks, kinds of columns, and the scale that curved features see.
+
+    Models that begin with the same base, and learn apart, would choose others, and could then not
+    be merged. Call it on each of them before it learns; the engines do. A model that is saved and
+    loaded chooses landmarks and kinds again. A merged model goes by the statistics of all rows.
+
+    >>> import copy
+    >>> import numpy as np
+    >>> import mixable as mx
+    >>> X, y, _ = mx.datasets.load_segment()
+    >>> base = mx.GAFClassifier(n_components=20).fit(X[::20], y[::20])
+    >>> shards = [copy.deepcopy(base), copy.deepcopy(base)]
+    >>> for i, shard in enumerate(shards):
+    ...     settle(shard)
+    ...     _ = shard.partial_fit(X[i + 1 :: 20], y[i + 1 :: 20])
+    >>> mx.merge(shards, base=base).forecaster_.steps
+    348
+    """
+    learner = _learner(model)
+    if learner is not None:
+        combining.settle(learner)
+
+
+def release(model: Any) -> None:
+    """Let a model that was settled scale its inputs by all statistics again."""
+    learner = _learner(model)
+    for scaler in [] if learner is None else combining.scalers(learner):
+        scaler.release()
+
+
+def _learner(model: Any) -> Learner | None:
+    return getattr(model, "learner_", None) or getattr(model, "_learner", None)
 
 
 def steps_of(model: Any) -> int:
     """Examples that a model has learned."""
-    if isinstance(model, StreamEstimator):
-        return int(model.learner_.forecaster.steps) if hasattr(model, "learner_") else 0
-    if isinstance(model, NamedLearner):
-        return int(model._learner.forecaster.steps) if model._learner else 0
+    if isinstance(model, StreamEstimator | NamedLearner):
+        learner = _learner(model)
+        return 0 if learner is None else int(learner.forecaster.steps)
     return int(model.n if isinstance(model, Scores) else model.steps)
 
 
@@ -162,7 +183,6 @@ def _check(models: list[Any], base: Any) -> None:
         if type(model) is not type(first):
             kinds = f"a {type(first).__name__} and models[{i}] a {type(model).__name__}"
             raise TypeError(f"only models of one kind can be merged: {whose} is {kinds}")
-        forecasters.refuse_if_it_keeps_examples(model)
         own = _parameters(model)
         for name in wanted:
             if name in own and own[name] != wanted[name]:  # sizes may not be known yet
@@ -170,60 +190,30 @@ def _check(models: list[Any], base: Any) -> None:
                 raise ValueError(f"models[{i}] cannot be merged with {whose}: {name} is {values}")
         if base is not None and steps_of(base):
             reason = "has learned less than base" if steps_of(model) < steps_of(base) else None
-            reason = reason or learners.refuse_if_apart(model, base)
+            reason = reason or _apart(model, base)
             if reason:
                 raise ValueError(f"models[{i}] did not begin as base: it {reason}")
 
 
+def _apart(model: Any, base: Any) -> str | None:
+    """Why a model cannot have begun as the base; None if it can."""
+    old, new = _learner(base), _learner(model)
+    if isinstance(base, NamedLearner) and list(model._columns)[: len(base._columns)] != list(
+        base._columns
+    ):
+        return "has other features than base, or in another order"
+    if old is None or new is None:
+        return None
+    if new.has_labels and new.labels[: len(old.labels)] != old.labels:
+        return "has other labels than base, or in another order"
+    return "has fewer features than base" if new.n_features < old.n_features else None
+
+
 def _parameters(model: Any) -> dict[str, str]:
     """What models must have in common, each as text."""
-    if isinstance(model, StreamEstimator):
-        parameters = model.get_params(deep=False)
-        if hasattr(model, "learner_"):
-            parameters["number of features"] = model.n_features_in_
-    elif isinstance(model, NamedLearner):
-        parameters = model._shared()
-    elif isinstance(model, Scores):
-        parameters = {"bins": model.bins}
-    elif hasattr(model, "experts") and not hasattr(model, "_parameters"):
-        names = ("lam", "share", "apart", "target_bound")
-        parameters = {name: getattr(model, name, None) for name in names}
-        parameters["number of experts"] = len(model.experts)
-        for i, expert in enumerate(model.experts):
-            parameters[f"expert {i}"] = [type(expert), _parameters(expert)]
-    elif hasattr(model, "_parameters"):
-        parameters = model._parameters
-    else:
-        forecasters.refuse_if_it_keeps_examples(model)
-        raise TypeError(f"{type(model).__name__} cannot be merged: it is no model of this library")
+    refuse_if_unmergeable(model)
     return {
-        name: json.dumps(_without_threads(encode(value, {}, name)))
-        for name, value in parameters.items()
-        if name not in ("threads", "n_jobs", "verbose")  # forecasts do not depend on them
+        name: re.sub(THREADS, "", json.dumps(encode(value, {}, name)))
+        for name, value in model._shared().items()
+        if name not in ("threads", "n_jobs", "verbose")
     }
-
-
-def _without_threads(value: Any) -> Any:
-    """What was encoded, without the threads of designs."""
-    if isinstance(value, list):
-        return [_without_threads(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if value.get("object") == "Design":
-        state = dict(value["state"]["dict"])
-        pairs = [pair for pair in state["parameters"]["dict"] if pair[0] != "threads"]
-        return {**state, "parameters": pairs, "object": "Design"}
-    return {name: _without_threads(each) for name, each in value.items()}
-
-
-def combine_scores(onto: Scores | None, terms: list[Scores], base: Scores | None) -> Scores:
-    """Sums add."""
-    out = Scores(terms[0].bins)
-    for name in vars(out).keys() - {"bins", "_classes"}:
-        setattr(out, name, added(name, onto, terms, base))
-    for term in [*([] if onto is None else [onto]), *terms]:
-        out._classes.include(term._classes)
-    for _ in terms:
-        if base is not None:
-            out._classes.include(base._classes, -1)
-    return out

@@ -1,19 +1,21 @@
 """Natural parameters: states read and written, coordinates changed, differences added."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from shards import MODELS, PARTS, X, Y, shards, taught
 
-from mixable import GAF, merge
+from mixable import GAF, _natural, merge
+from mixable._natural import Change
+from mixable.forecasters.structure import gaussian, saved
 from mixable.integrals import helmert
-from mixable.merging import gaussians
-from mixable.merging.gaussians import Change
 
 GAFS = [name for name in MODELS if name.startswith("GAF ")]
 
 
 def known(model):
-    return gaussians.read(model._core.state(), model.lam, model.drift)
+    return model._gaussian()
 
 
 @pytest.mark.parametrize("name", GAFS)
@@ -33,7 +35,7 @@ def test_what_is_read_is_what_the_core_says(name):
 def test_what_is_written_is_read_again(name):
     read = known(taught(MODELS[name](), name, slice(0, 101)))
     again = MODELS[name]()
-    again._core.restore(gaussians.write(read))
+    again._core.restore(saved(read))
     np.testing.assert_allclose(known(again).A, read.A, rtol=1e-9, atol=1e-9)
     assert again.steps == 101
 
@@ -67,10 +69,10 @@ def test_rows_that_say_nothing_of_a_drifting_posterior_add_nothing():
     model = taught(GAF(4, 3, drift=0.01), "GAF full 0.01", PARTS[0])
     begin = known(model)
     later = begin.after(50)
-    idle = gaussians.replace(later, steps=200)
-    one = gaussians.combine(begin, [idle], begin, [Change()])
+    idle = replace(later, steps=200)
+    one = _natural.combine(begin, [idle], begin, [Change()])
     np.testing.assert_allclose(one.A, later.A, rtol=1e-10)
-    both = gaussians.combine(begin, [idle, idle], begin, [Change(), Change()])
+    both = _natural.combine(begin, [idle, idle], begin, [Change(), Change()])
     np.testing.assert_allclose(both.A, begin.after(100).A, rtol=1e-10)
 
 
@@ -91,9 +93,9 @@ def test_a_change_of_rows_and_classes_keeps_the_forecasts(structure):
     model = GAF(4, 3, structure=structure, lam=1e-6)  # hardly a prior, which is not moved
     model.run(X, Y)
     own = known(model)
-    merged = gaussians.combine(None, [own], None, [Change(rows=N, classes=C)])
+    merged = _natural.combine(None, [own], None, [Change(rows=N, classes=C)])
     moved = GAF(4, 3, structure=structure, lam=1e-6)
-    moved._core.restore(gaussians.write(merged))
+    moved._core.restore(saved(merged))
     classes = C.argmax(axis=0)
     p, q = model.predict(X[:20]), moved.predict(np.ascontiguousarray(X[:20] @ N.T))
     np.testing.assert_allclose(q[:, classes], p, atol=2e-4)
@@ -109,9 +111,9 @@ def test_a_shift_of_targets_moves_the_constant():
     near.run(rows, y - 10)
     far.run(rows, y)
     constant = np.eye(5)[0]
-    own = gaussians.read(near._core.state(), 1.0, 0.0)
-    moved = gaussians.combine(None, [own], None, [Change(shift=10.0, constant=constant)])
-    wanted = gaussians.read(far._core.state(), 1.0, 0.0)
+    own = gaussian(near._core.state(), 1.0, 0.0)
+    moved = _natural.combine(None, [own], None, [Change(shift=10.0, constant=constant)])
+    wanted = gaussian(far._core.state(), 1.0, 0.0)
     np.testing.assert_allclose(moved.mean, wanted.mean, rtol=1e-9)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mixable as mx
-from mixable.forecasters import rounding
+from mixable.forecasters import slots
+from mixable.forecasters.slots import Slots
 
 ROWS = [{1: 1.0, 2: 2.0}, {2: 1.0}, {1: 1.0, 3: 1.0}] * 20
 LABELS = [0, 1, 0] * 20
@@ -24,11 +25,15 @@ def lost(model):
 
 
 def test_numbers_are_themselves_with_what_they_lost():
-    exact = np.array([[1 / 3, -1e-30, 7e29, 0.0, 1e-60]])
-    state = rounding.rounded(exact)
+    weights = np.array([1 / 3, -1e-30, 7e8, 0.0, 1e-60, 1.0, 2.0, 3.0])
+    both = np.array([[-weights, weights]])
+    exact = Slots(keys=np.empty(0, np.uint64), acc=np.array([0.1]), weights=both, lam=both, b=both)
+    state = {**exact.written(), "offsets": np.zeros((1, 2)), "steps": 3}
     assert state["slots"].dtype == state["lost"].dtype == np.float32
-    np.testing.assert_allclose(rounding.exact_slots(state), exact, rtol=1e-13, atol=1e-45)
-    assert rounding.taken({**state, "steps": 3})[1][0] == 3
+    again = Slots.of(state, [(1.0, 0.0)])
+    np.testing.assert_allclose(again.weights, both, rtol=1e-13, atol=1e-45)
+    np.testing.assert_allclose(again.acc, [0.1], rtol=1e-13)
+    assert slots.taken(state)[1][0] == 3
 
 
 def test_it_is_copied_and_saved_and_gone_after_a_step():

@@ -5,11 +5,12 @@ import pytest
 from shards import PARTS, X, Y
 
 import mixable as mx
+from mixable._natural import Change
+from mixable.learner import statistics
+from mixable.learner.combining import Coordinates, Part, combined_part
 from mixable.learner.inputs import ScaledInputs
-from mixable.merging import parts
-from mixable.merging.parts import Coordinates, Part
 
-HERE = Coordinates(classes=None, places=[0, 1, 2, 3], shift=0.0, intercept=True, weight=1.0)
+HERE = Coordinates([0, 1, 2, 3], Change(), intercept=True)
 
 
 def part(rows):
@@ -24,25 +25,25 @@ def part(rows):
 
 def test_terms_that_have_learned_nothing_say_nothing():
     base, more = part(PARTS[0]), part(slice(0, 400))
-    state, merged = parts.combine(base, [base, more, base], base, [HERE] * 3)
+    state, merged = combined_part(base, [base, more, base], base, [HERE] * 3)
     assert merged.steps == 400
     assert state["count"].tolist() == [[400.0] * 4]
-    state, same = parts.combine(base, [base, base], base, [HERE] * 2)
+    state, same = combined_part(base, [base, base], base, [HERE] * 2)
     assert same.steps == 150
     np.testing.assert_array_equal(state["mean"], base.inputs.state()["mean"])
-    state, none = parts.combine(None, [base], base, [HERE])
+    state, none = combined_part(part(None), [base], base, [HERE])
     assert none.steps == 0
     assert state["count"].tolist() == [[0.0] * 4]
 
 
 def test_features_change_places():
-    other = Coordinates(classes=None, places=[2, 0, 1, 3], shift=0.0, intercept=True, weight=1.0)
-    change = other.change(mx.GAF(5, 3), None)
+    other = Coordinates([2, 0, 1, 3], Change(), intercept=True)
+    change = other.of_rows(5, None)
     assert (change.rows @ [1.0, 20, 30, 10, 40]).tolist() == [1.0, 30, 10, 20, 40]
-    assert HERE.change(mx.GAF(5, 3), None).rows is None
+    assert HERE.of_rows(5, None).rows is None
 
 
 def test_features_of_kernels_must_keep_their_places():
     state = {"count": X[:1], "mean": X[:1], "square": X[:1], "early": X.T, "first": X[:1, :1]}
     with pytest.raises(ValueError, match="same features in one order"):
-        parts._in_order(state, [1, 0, 2, 3])
+        statistics.reordered(state, [1, 0, 2, 3])
