@@ -45,4 +45,4 @@ def stopped_at(module, line):
 
 
 def small(method, kind=mx.GAFClassifier, **more):
-    return kind(kernel="rbf", n_components=10, method=method, **more)
+    return kind(kernel=mx.kernels.RBF(10, method=method), **more)

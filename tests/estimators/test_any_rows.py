@@ -10,6 +10,7 @@ from streams import logistic_stream
 
 from mixable import GAFClassifier, GAFRegressor
 from mixable.learner.record_inputs import RecordInputs
+from mixable.records import Rows
 from mixable.records import Columns
 
 X, Y = logistic_stream(40, 3, 2)
@@ -22,7 +23,8 @@ def test_numbers_records_and_sparse_rows_have_learners_of_their_own():
     sparse = GAFClassifier().fit(csr_array(X), Y)
     numbers = GAFClassifier().fit(X, Y)
     assert isinstance(records.learner_.inputs, RecordInputs)
-    assert (sparse._is_sparse, records._is_sparse, numbers._is_sparse) == (True, False, False)
+    assert isinstance(sparse._rows(csr_array(X)), Rows)
+    assert isinstance(numbers._rows(X), np.ndarray)
     for model, rows in ((records, frame), (sparse, csr_array(X)), (numbers, csr_array(X))):
         assert model.predict_proba(rows).shape == (40, 2)
     assert isinstance(GAFRegressor().fit(frame, X[:, 2]).learner_.inputs, RecordInputs)

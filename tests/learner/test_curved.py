@@ -30,7 +30,7 @@ def test_parameters_are_those_of_the_linear_part(fixed):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
     y = np.sin(3 * X[:, 0]) + 0.05 * rng.normal(size=500)
-    said = mx.GAFRegressor(n_components=40, **fixed).prequential(X, y)
+    said = mx.GAFRegressor(kernel=mx.kernels.Auto(40), **fixed).prequential(X, y)
     assert np.mean((said - y)[300:] ** 2) < 0.5 * y.var()
 
 

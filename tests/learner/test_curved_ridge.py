@@ -30,7 +30,7 @@ def rmse(forecasts, y):
 
 
 def small(**options):
-    return GAFRegressor(n_components=30, **options)
+    return GAFRegressor(kernel=mx.kernels.Auto(30), **options)
 
 
 def test_the_default_follows_a_curve():
