@@ -29,6 +29,7 @@ except ModuleNotFoundError as error:
 
 from mixable import _validate
 from mixable._alone import alone
+from mixable._types import Untyped
 from mixable.learner import NamedLearner, class_weights, label
 from mixable.learner.late import Forecasts
 from mixable.learner.parameters import (
@@ -42,6 +43,14 @@ from mixable.records import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    class MiniBatchClassifier(Untyped):
+        """River has no types."""
+
+    class MiniBatchRegressor(Untyped):
+        """Likewise."""
+else:
+    MiniBatchClassifier, MiniBatchRegressor = base.MiniBatchClassifier, base.MiniBatchRegressor
 
 
 class _Estimator(NamedLearner, Parameters):
@@ -78,7 +87,7 @@ class _Estimator(NamedLearner, Parameters):
 
 @estimator
 @dataclass(kw_only=True, eq=False, repr=False)
-class GAFClassifier(ClassParameters, _Estimator, base.MiniBatchClassifier):
+class GAFClassifier(ClassParameters, _Estimator, MiniBatchClassifier):
     """Probabilities you can bet on, one dictionary at a time; nothing to tune.
 
     A pool of linear and nonlinear experts (`mixable.Pool`). The linear one mixes over those of lam,
@@ -137,7 +146,7 @@ class GAFClassifier(ClassParameters, _Estimator, base.MiniBatchClassifier):
 
 @estimator
 @dataclass(kw_only=True, eq=False, repr=False)
-class GAFRegressor(NumberParameters, _Estimator, base.MiniBatchRegressor):
+class GAFRegressor(NumberParameters, _Estimator, MiniBatchRegressor):
     """Regression with intervals, nonlinear by default, one dictionary at a time; nothing to tune.
 
     `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their

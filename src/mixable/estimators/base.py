@@ -12,7 +12,6 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, estimator_html_repr
 from sklearn.utils import shuffle as shuffled
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -20,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from mixable import _validate
 from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
-from mixable._types import Array
+from mixable._types import Array, Untyped
 from mixable.estimators import rows as tables
 from mixable.estimators import shown
 from mixable.learner import Learner, design_of_records, takes_features
@@ -33,13 +32,22 @@ from mixable.records import Rows
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    class BaseEstimator(Untyped):
+        """Scikit-learn has no types."""
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]: ...
+        def __sklearn_tags__(self) -> Any: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __setstate__(self, state: dict[str, Any]) -> None: ...
+else:
+    from sklearn.base import BaseEstimator
+
 NAN = "allow-nan"  # what is missing; infinite numbers are refused
 FEW = 20  # rows of a table with times that may be sorted by chance
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_")
 
 
-# Scikit-learn is not typed.
-class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):  # type: ignore[misc]
+class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
     """Tables in, a learner behind, of the kind that the first rows need."""
 
     n_features_in_: int
@@ -299,7 +307,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):  # type
         return text + shown.table(self) if hasattr(self, "learner_") else text
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        bundle = super()._repr_mimebundle_(**kwargs)
         return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
     def __sklearn_tags__(self) -> Any:
@@ -314,7 +322,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):  # type
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_loss"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

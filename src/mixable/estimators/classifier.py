@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable import _validate
 from mixable._alone import alone
-from mixable._types import Array
+from mixable._types import Array, Untyped
 from mixable.estimators.base import StreamEstimator
 from mixable.estimators.rows import only_record
 from mixable.learner import Learner, class_weights
@@ -39,16 +38,20 @@ from mixable.records import Rows
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    class ClassifierMixin(Untyped):
+        """Scikit-learn has no types."""
+else:
+    from sklearn.base import ClassifierMixin
+
 ONE_CLASS = (
     "y has one class only, {!r:.80}: each forecast will be that one, for certain. Give fit rows of "
     "two classes or more; where others come later, use partial_fit or prequential"
 )
 
 
-# Scikit-learn is not typed.
 @estimator
 @dataclass(kw_only=True, eq=False, repr=False)
-class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):  # type: ignore[misc]
+class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
     """Probabilities you can bet on, from one pass over the data.
 
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of

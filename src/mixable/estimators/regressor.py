@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable import _validate
 from mixable._alone import alone
-from mixable._types import Array
+from mixable._types import Array, Untyped
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import Learner
 from mixable.learner.coefficients import deviations
@@ -21,11 +20,15 @@ from mixable.learner.parameters import NumberParameters, estimator
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    class RegressorMixin(Untyped):
+        """Scikit-learn has no types."""
+else:
+    from sklearn.base import RegressorMixin
 
-# Scikit-learn is not typed.
+
 @estimator
 @dataclass(kw_only=True, eq=False, repr=False)
-class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):  # type: ignore[misc]
+class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):
     """Means, standard deviations and intervals, from one pass over the data.
 
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
