@@ -57,7 +57,8 @@ class Parameters:
         declaration.
     standardize
         Whether each number is scaled by its running mean and standard deviation, True by default:
-        of the rows before it and itself, never of later ones.
+        of the rows before it and itself, never of later ones. Then the mixture also sees numbers
+        that are logarithmic beyond one deviation, and finds out which are better.
     fit_intercept
         Whether a constant feature is added, True by default. Without it, scaled numbers are still
         measured from their means.
