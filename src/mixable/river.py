@@ -56,6 +56,8 @@ else:
 class _Estimator(NamedLearner, Parameters):
     """What the two estimators share: outcomes that come late, and what is saved."""
 
+    _shared = Parameters._shared
+
     def __post_init__(self) -> None:
         self._begin()
 

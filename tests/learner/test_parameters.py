@@ -101,6 +101,21 @@ def test_old_parameters_are_still_those_of_scikit_learn():
         assert each.kernel == Auto(4)
 
 
+@pytest.mark.filterwarnings("ignore:.* will not stay parameters")
+@pytest.mark.parametrize("kind", KINDS[::2])
+def test_models_are_merged_whichever_way_their_kernel_was_said(kind):
+    """A copy of a model with all three old parameters has an object in their place."""
+    old = kind(kernel="rbf", n_components=4, gamma=0.5, method="fourier")
+    learned(old)
+    for other in (kind(kernel=RBF(4, gamma=0.5)), copy.deepcopy(old)):
+        learned(other)
+        assert mx.merging.steps_of(mx.merge([old, other])) > mx.merging.steps_of(old)
+    other = kind(kernel=RBF(4))
+    learned(other)
+    with pytest.raises(ValueError, match=r"cannot be merged with .*: kernel is"):
+        mx.merge([old, other])
+
+
 @pytest.mark.parametrize("kernel", [Auto(3), RBF(3, gamma=0.5), None])
 def test_kernels_are_saved(kernel, tmp_path):
     model = mx.GAFClassifier(kernel=kernel).fit(X, Y)
@@ -134,6 +149,9 @@ def test_parameters_that_were_not_saved_have_their_defaults_and_unknown_ones_are
     assert whole == {**mx.GAFRegressor().get_params(), **state}
     with pytest.raises(ValueError, match=r"a GAFRegressor has nothing called \['_learner'\]"):
         with_defaults(mx.GAFRegressor, state, set())
+    for kind in KINDS:
+        with pytest.raises(ValueError, match=r"has nothing called \['evil'\]"):
+            kind.__new__(kind).__setstate__({**kind().__getstate__(), "evil": 1})
 
 
 def test_what_all_share_is_told_once():

@@ -95,15 +95,28 @@ class Parameters:
         """Whether enough parameters are left to be mixed over, as records need."""
         raise NotImplementedError
 
+    @property
+    def _old(self) -> dict[str, Any]:
+        """Those parameters of version 0.2 that are given."""
+        return {name: getattr(self, name) for name in OLD if _is_given(getattr(self, name))}
+
+    @property
+    def _chosen(self) -> Auto | RBF | None:
+        """The kernel that words and old parameters stand for."""
+        return _with_old(chosen(self.kernel), self._old)
+
+    def _shared(self) -> dict[str, Any]:
+        """What models must have in common to be merged."""
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in OLD}
+        return {**own, "kernel": self._chosen}
+
     def _options(self) -> dict[str, Any]:
         """What designs of all kinds depend on."""
-        kernel = chosen(self.kernel)
-        old = {name: getattr(self, name) for name in OLD if _is_given(getattr(self, name))}
-        if old:
-            kernel = _with_old(kernel, old)
+        kernel = self._chosen
+        if self._old:
             instead = kernel and f"mixable.kernels.{kernel!r}"
             warnings.warn(
-                f"{' and '.join(old)} will not stay parameters of the estimators: use "
+                f"{' and '.join(self._old)} will not stay parameters of the estimators: use "
                 f"kernel={instead} instead",
                 FutureWarning,
                 stacklevel=2,

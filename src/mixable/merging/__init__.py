@@ -178,7 +178,7 @@ def _check(models: list[Any], base: Any) -> None:
 def _parameters(model: Any) -> dict[str, str]:
     """What models must have in common, each as text."""
     if isinstance(model, StreamEstimator):
-        parameters = model.get_params(deep=False)
+        parameters = model._shared()
         if hasattr(model, "learner_"):
             parameters["number of features"] = model.n_features_in_
     elif isinstance(model, NamedLearner):
