@@ -33,7 +33,7 @@ import mixable as mx
 
 ROUNDS = 3
 KINDS = {"linear": {"kernel": None}, "default": {}}
-CEILINGS = {str(m): {"n_components": m} for m in (50, 100, 200, 300, 400)}
+CEILINGS = {str(m): {"kernel": mx.kernels.Auto(m)} for m in (50, 100, 200, 300, 400)}
 
 
 def streams():

@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.datasets import make_friedman1, make_friedman2
 
 from mixable import GAFClassifier, GAFRegressor, datasets, metrics
+from mixable.kernels import RBF
 
 ROWS, LATER = 512, 6000
 SIZES = ((2, 2, (50, 200, 800)), (18, 4, (50, 100, 200, 400)), (19, 7, (50, 200)))
@@ -37,7 +38,7 @@ def stream(n: int, d: int, K: int) -> tuple[np.ndarray, np.ndarray]:
 def milliseconds(d: int, K: int, m: int, before: int) -> float:
     """Per example, after some examples."""
     X, y = stream(before + ROWS, d, K)
-    model = GAFClassifier(kernel="rbf", n_components=m)
+    model = GAFClassifier(kernel=RBF(m))
     if before:
         model.prequential(X[:before], y[:before], classes=range(K))
     begin = time.process_time()
@@ -68,22 +69,21 @@ def tables(seed: int = 0):
 
 def loss() -> None:
     """Log loss of classifiers, then the root mean squared error of regressions."""
-    settings = ({"kernel": None}, {"method": "fourier"}, {"method": "nystroem"})
     print("| stream | score | components | linear | fourier | nystroem |")
     print("|---|---|---|---|---|---|")
     for name, m, X, y, first in tables():
         late = slice(0 if first else len(y) // 2, None)
         print(f"| {name} | log loss | {m} |", end="")
-        for setting in settings:
-            model = GAFClassifier(**{"kernel": "rbf", "n_components": m, **setting})
+        for kernel in (None, RBF(m), RBF(m, method="nystroem")):
+            model = GAFClassifier(kernel=kernel)
             p = model.prequential(X, y, classes=range(int(y.max()) + 1))
             print(f" {metrics.log_loss(p[late], y[late]):.3f} |", end="", flush=True)
         print()
     for name, make, noise in (("friedman1", make_friedman1, 1), ("friedman2", make_friedman2, 50)):
         X, y = make(2000, noise=noise, random_state=0)
         print(f"| {name}, late | RMSE | 200 |", end="")
-        for setting in settings:
-            model = GAFRegressor(**{"kernel": "rbf", "n_components": 200, **setting})
+        for kernel in (None, RBF(200), RBF(200, method="nystroem")):
+            model = GAFRegressor(kernel=kernel)
             error = (model.prequential(X, y) - y)[1000:]
             print(f" {np.sqrt(np.mean(error**2)):.3g} |", end="", flush=True)
         print()

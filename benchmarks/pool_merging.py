@@ -21,7 +21,7 @@ from benchmarks.merging import MODELS, losses, sharded
 from benchmarks.sparse_merging import kept_out, tables
 
 ROWS = 1500
-KINDS = {**MODELS, "default": partial(mx.GAFClassifier, n_components=50)}
+KINDS = {**MODELS, "default": partial(mx.GAFClassifier, kernel=mx.kernels.Auto(50))}
 
 
 def made(seed):

@@ -7,8 +7,8 @@ import mixable as mx
 models = {
     "linear": lambda: mx.GAFClassifier(kernel=None),
     "default": lambda: mx.GAFClassifier(),
-    "fourier": lambda: mx.GAFClassifier(kernel="rbf", n_components=100),
-    "nystroem": lambda: mx.GAFClassifier(kernel="rbf", n_components=100, method="nystroem"),
+    "fourier": lambda: mx.GAFClassifier(kernel=mx.kernels.RBF(100)),
+    "nystroem": lambda: mx.GAFClassifier(kernel=mx.kernels.RBF(100, method="nystroem")),
 }
 print("log loss over the last 1,000 of 2,000 examples")
 print(f"{'':14}" + "".join(f"{name:>10}" for name in models))

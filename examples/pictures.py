@@ -30,7 +30,7 @@ X, y = mx.datasets.make_drift(6000, kind="jump")  # the truth is redrawn every 2
 mx.plots.trust(mx.GAFClassifier(kernel=None), X, y, pieces=100, by="drift", ax=trust)
 
 X, y = mx.datasets.make_shapes(500, "spirals")
-model = mx.GAFClassifier(kernel="rbf", n_components=100).fit(X, y)
+model = mx.GAFClassifier(kernel=mx.kernels.RBF(100)).fit(X, y)
 mx.plots.surface(model, X, y, ax=plane)
 print(f"spirals: {plane.images[0].get_array().shape[:2]} forecasts in the plane")
 

@@ -224,13 +224,10 @@ def kernel(rng: Rng) -> dict[str, Any]:
     if how < 0.3:
         out |= {"kernel": None}
     elif how < 0.6:
-        out |= {"n_components": 3}
+        out |= {"kernel": mx.kernels.Auto(3)}
     elif how < 0.8:
-        out |= {
-            "kernel": "rbf",
-            "n_components": pick(rng, 1, 4, 0, "4"),
-            "method": pick(rng, "fourier", "nystroem", "none"),
-        }
+        m, method = pick(rng, 1, 4, 0, "4"), pick(rng, "fourier", "nystroem", "none")
+        out |= {"kernel": mx.kernels.RBF(m, method=method)}
     return out
 
 

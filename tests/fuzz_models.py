@@ -59,13 +59,13 @@ FRESH: dict[str, Callable[[], Any]] = {
     "Mixture-numbers": lambda: learned(
         mx.Mixture([mx.VAW(3), mx.VAW(3, lam=9.0)], target_bound=9.0), WIDE[:9], WIDE[:9, 0]
     ),
-    "GAFClassifier-views": lambda: classifier(kernel="rbf", n_components=4),
-    "GAFClassifier-names": lambda: mx.GAFClassifier(n_components=3).fit(
+    "GAFClassifier-views": lambda: classifier(kernel=mx.kernels.RBF(4)),
+    "GAFClassifier-names": lambda: mx.GAFClassifier(kernel=mx.kernels.Auto(3)).fit(
         pd.DataFrame(WIDE[:20], columns=["a", "b", "c"]), LABELS[:20]
     ),
-    "GAFRegressor-rbf": lambda: mx.GAFRegressor(
-        kernel="rbf", n_components=4, method="nystroem"
-    ).fit(WIDE[:40], WIDE[:40, 0]),
+    "GAFRegressor-rbf": lambda: mx.GAFRegressor(kernel=mx.kernels.RBF(4, method="nystroem")).fit(
+        WIDE[:40], WIDE[:40, 0]
+    ),
     **{
         f"{make.__name__}-{structure}{'-drift' if drift else ''}": (
             lambda make=make, structure=structure, drift=drift: learned(

@@ -44,5 +44,5 @@ def stopped_at(module, line):
         sys.settrace(former)
 
 
-def small(method, kind=mx.GAFClassifier, **more):
-    return kind(kernel="rbf", n_components=10, method=method, **more)
+def small(method, kind=mx.GAFClassifier, gamma=None, **more):
+    return kind(kernel=mx.kernels.RBF(10, gamma=gamma, method=method), **more)

@@ -147,11 +147,11 @@ MODELS = {
     "Mixture": lambda: learned(mx.Mixture([mx.GAF(2, 2), mx.OGD(2, 2)], share=0.01, history=True)),
     "Pool": lambda: learned(mx.Pool([mx.GAF(2, 2), mx.OGD(2, 2)])),
     "GAFClassifier": lambda: classifier(kernel=None),
-    "GAFClassifier-auto": lambda: classifier(n_components=2),
-    "GAFClassifier-fallback": lambda: classifier(n_components=2),
-    "GAFClassifier-fourier": lambda: classifier(kernel="rbf", n_components=2, lam=0.1),
+    "GAFClassifier-auto": lambda: classifier(kernel=mx.kernels.Auto(2)),
+    "GAFClassifier-fallback": lambda: classifier(kernel=mx.kernels.Auto(2)),
+    "GAFClassifier-fourier": lambda: classifier(kernel=mx.kernels.RBF(2), lam=0.1),
     "GAFClassifier-nystroem": lambda: classifier(
-        kernel="rbf", n_components=2, lam=0.1, method="nystroem"
+        kernel=mx.kernels.RBF(2, method="nystroem"), lam=0.1
     ),
     "GAFRegressor": lambda: mx.GAFRegressor(lam=0.1).fit(X, X[:, 0]),
     "GAFRegressor-sparse": lambda: mx.GAFRegressor().fit(csr_array(X), X[:, 0]),
@@ -166,11 +166,11 @@ MODELS = {
         mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]
     ),
     "river.GAFClassifier-records": lambda: records(
-        mx.river.GAFClassifier(n_components=2), [bool(y) for y in Y]
+        mx.river.GAFClassifier(kernel=mx.kernels.Auto(2)), [bool(y) for y in Y]
     ),
     "river.GAFRegressor": lambda: dictionaries(mx.river.GAFRegressor(lam=0.1), X[:, 0].tolist()),
     "river.GAFRegressor-records": lambda: records(
-        mx.river.GAFRegressor(n_components=2), X[:, 0].tolist()
+        mx.river.GAFRegressor(kernel=mx.kernels.Auto(2)), X[:, 0].tolist()
     ),
 }
 

@@ -33,7 +33,7 @@ MODELS = {
     "Pool": lambda: mx.Pool([mx.GAF(4, 3), mx.GAF(4, 3, structure="diagonal")]),
     "linear": lambda: mx.GAFClassifier(kernel=None),
     "low": lambda: mx.GAFClassifier(kernel=None, effort="low"),
-    "fourier": lambda: mx.GAFClassifier(kernel="rbf", n_components=10),
+    "fourier": lambda: mx.GAFClassifier(kernel=mx.kernels.RBF(10)),
     "regressor": lambda: mx.GAFRegressor(kernel=None),
 }
 

@@ -2,6 +2,7 @@
 and style in order.
 """
 
+import ast
 import doctest
 import importlib
 import os
@@ -110,6 +111,30 @@ def test_a_machine_below_all_builds_is_told_so(monkeypatch):
 def test_dir_shows_the_public_names_and_each_is_there():
     assert dir(mixable) == sorted([*mixable.__all__, "river"])
     assert all(getattr(mixable, name) is not None for name in dir(mixable))
+    assert "ONS" not in dir(mixable)
+
+
+def test_each_name_is_reached_with_no_warning_and_others_are_guessed():
+    """Also those that `dir` does not show; mypy finds each in the same place."""
+    assert set(mixable.__all__) - {"show_config"} <= mixable._HOMES.keys()
+    types = next(
+        node for node in ast.parse(Path(mixable.__file__).read_text()).body if type(node) is ast.If
+    )
+    typed = {}
+    for node in types.body:
+        for each in node.names:
+            whole = importlib.import_module(node.module)
+            names = whole.__all__ if each.name == "*" else [each.name]
+            typed |= dict.fromkeys(names, node.module)
+    for name, home in mixable._HOMES.items():
+        found = getattr(mixable, name)  # a warning would be an error
+        is_module = home == f"mixable.{name}"
+        assert found is (
+            importlib.import_module(home) if is_module else vars(sys.modules[home])[name]
+        )
+        assert typed[name] == ("mixable" if is_module else home)
+    with pytest.raises(AttributeError, match=r"no attribute 'Foklore'; did you mean 'Folklore'\?"):
+        mixable.Foklore  # noqa: B018
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_what_is_not_plain_takes_the_usual_way():
         linear().partial_fit(X[:1], NAMES[:1]),
         linear(class_weight="balanced").partial_fit(X[:9], NAMES[:9]),
         linear().partial_fit(frame, NAMES[:9]),
-        mx.GAFClassifier(n_components=5).partial_fit(X[:9], NAMES[:9]),
+        mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[:9], NAMES[:9]),
         mx.GAFRegressor(),
     ):
         assert not isinstance(row_by_row(model), PlainRow)

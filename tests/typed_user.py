@@ -54,6 +54,7 @@ def mistakes(X: Table) -> None:
     mx.GAFClassifier(effort=3)  # type: ignore[arg-type]
     mx.GAFClassifier(class_weight="balance")  # type: ignore[arg-type]
     mx.GAFClassifier(lamda=1.0)  # type: ignore[call-arg]
+    mx.river.GAFRegressor(lamda=1.0)  # type: ignore[call-arg]
     mx.save(mx.GAF(2, 2), 3)  # type: ignore[arg-type]
     mx.loads("text")  # type: ignore[arg-type]
     mx.GAF(2, 2).learn(X[0], "yes")  # type: ignore[arg-type]

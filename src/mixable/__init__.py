@@ -4,73 +4,58 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mixable import bounds, datasets, integrals, losses, metrics, regret
 from mixable._config import __version__ as __version__
 from mixable._config import show_config
-from mixable._spelling import did_you_mean
-from mixable.batch import online_to_batch
-from mixable.forecasters import (
-    AIOLI,
-    FTRL,
-    GAF,
-    OGD,
-    ONS,
-    SMP,
-    VAW,
-    AutoGAF,
-    AutoRidge,
-    Folklore,
-    Foster,
-    ScaleFree,
-    SparseGAF,
-)
-from mixable.fresh_starts import FreshStarts
-from mixable.mixture import Mixture
-from mixable.persistence import dumps, load, loads, save
-from mixable.pool import Pool
-from mixable.reference import GenericGAF
 
-if TYPE_CHECKING:
-    from mixable import engines, kernels, merging, plots, records, streaming
+if TYPE_CHECKING:  # the same as in `_HOMES`, for those who read types
+    from mixable import (
+        bounds,
+        datasets,
+        engines,
+        integrals,
+        kernels,
+        losses,
+        metrics,
+        plots,
+        records,
+        regret,
+    )
+    from mixable import merging as merging
     from mixable import river as river
+    from mixable import streaming as streaming
     from mixable.bank import Bank
+    from mixable.batch import online_to_batch
     from mixable.estimators import GAFClassifier, GAFRegressor
-    from mixable.kernel_gaf import KernelGAF
+    from mixable.forecasters import *  # noqa: F403
+    from mixable.forecasters import GAF, AutoGAF, AutoRidge
+    from mixable.fresh_starts import FreshStarts as FreshStarts
+    from mixable.kernel_gaf import KernelGAF as KernelGAF
     from mixable.merging import merge
+    from mixable.mixture import Mixture
+    from mixable.persistence import dumps as dumps
+    from mixable.persistence import load, save
+    from mixable.persistence import loads as loads
+    from mixable.pool import Pool
+    from mixable.reference import GenericGAF as GenericGAF
 
+# What most users need; `_HOMES` has the rest.
 __all__ = [
-    "AIOLI",
-    "FTRL",
     "GAF",
-    "OGD",
-    "ONS",
-    "SMP",
-    "VAW",
     "AutoGAF",
     "AutoRidge",
     "Bank",
-    "Folklore",
-    "Foster",
-    "FreshStarts",
     "GAFClassifier",
     "GAFRegressor",
-    "GenericGAF",
-    "KernelGAF",
     "Mixture",
     "Pool",
-    "ScaleFree",
-    "SparseGAF",
     "bounds",
     "datasets",
-    "dumps",
     "engines",
     "integrals",
     "kernels",
     "load",
-    "loads",
     "losses",
     "merge",
-    "merging",
     "metrics",
     "online_to_batch",
     "plots",
@@ -78,21 +63,49 @@ __all__ = [
     "regret",
     "save",
     "show_config",
-    "streaming",
 ]
 
-_LATE = {
+# Where each name is. It is imported when it is first asked for.
+_HOMES = {
+    "AIOLI": "mixable.forecasters",
+    "AutoGAF": "mixable.forecasters",
+    "AutoRidge": "mixable.forecasters",
     "Bank": "mixable.bank",
+    "FTRL": "mixable.forecasters",
+    "Folklore": "mixable.forecasters",
+    "Foster": "mixable.forecasters",
+    "FreshStarts": "mixable.fresh_starts",
+    "GAF": "mixable.forecasters",
     "GAFClassifier": "mixable.estimators",
     "GAFRegressor": "mixable.estimators",
+    "GenericGAF": "mixable.reference",
     "KernelGAF": "mixable.kernel_gaf",
+    "Mixture": "mixable.mixture",
+    "OGD": "mixable.forecasters",
+    "ONS": "mixable.forecasters",
+    "Pool": "mixable.pool",
+    "SMP": "mixable.forecasters",
+    "ScaleFree": "mixable.forecasters",
+    "SparseGAF": "mixable.forecasters",
+    "VAW": "mixable.forecasters",
+    "bounds": "mixable.bounds",
+    "datasets": "mixable.datasets",
+    "dumps": "mixable.persistence",
     "engines": "mixable.engines",
+    "integrals": "mixable.integrals",
     "kernels": "mixable.kernels",
+    "load": "mixable.persistence",
+    "loads": "mixable.persistence",
+    "losses": "mixable.losses",
     "merge": "mixable.merging",
     "merging": "mixable.merging",
+    "metrics": "mixable.metrics",
+    "online_to_batch": "mixable.batch",
     "plots": "mixable.plots",
     "records": "mixable.records",
+    "regret": "mixable.regret",
     "river": "mixable.river",
+    "save": "mixable.persistence",
     "streaming": "mixable.streaming",
 }
 
@@ -100,14 +113,17 @@ _LATE = {
 if not TYPE_CHECKING:  # for which a name that is not there is an error
 
     def __getattr__(name: str) -> Any:
-        """Import what takes long to import, or needs river, when it is first asked for."""
-        if name not in _LATE:
-            meant = did_you_mean(name, __all__)
+        """Import a public name when it is first asked for, and keep it."""
+        if name not in _HOMES:
+            from mixable._spelling import did_you_mean
+
+            meant = "" if name.startswith("_") else did_you_mean(name, _HOMES)
             raise AttributeError(f"module 'mixable' has no attribute {name!r}{meant}")
-        module = import_module(_LATE[name])
-        return module if module.__name__ == f"mixable.{name}" else getattr(module, name)
+        module = import_module(_HOMES[name])
+        found = module if module.__name__ == f"mixable.{name}" else getattr(module, name)
+        return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:
-    """The public names; `river`, which not everybody has, is not imported by `*`."""
+    """What most users need; `river`, which not everybody has, is not imported by `*`."""
     return sorted([*__all__, "river"] if find_spec("river") else __all__)

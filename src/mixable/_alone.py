@@ -67,11 +67,7 @@ class Alone:
     def __deepcopy__(self, memo: Any) -> Any:
         return copy.copy(self)
 
-    @alone
-    def _call_alone(self, work: Callable[[Any], Any]) -> Any:
-        return work(self)
-
 
 def call_alone(model: Any, work: Callable[[Any], Any]) -> Any:
     """What `work` makes of a model, while nobody else uses it."""
-    return model._call_alone(work) if isinstance(model, Alone) else work(model)
+    return alone(work)(model) if isinstance(model, Alone) else work(model)

@@ -42,6 +42,8 @@ HOMES = {
     **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
     **{name: "mixable.learner" for name in LEARNER_PARTS},
     **{name: "mixable.learner.old" for name in OLD_PARTS},
+    "Auto": "mixable.kernels",
+    "RBF": "mixable.kernels",
     "Columns": "mixable.records",
     "Encoder": "mixable.records",
     "Scores": "mixable.metrics",
@@ -59,6 +61,8 @@ OLD_NAMES = {"Engine": "Learner"}
 PARTS = {
     *LEARNER_PARTS,
     *OLD_PARTS,
+    "Auto",
+    "RBF",
     "Columns",
     *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses")),
 }
@@ -163,7 +167,7 @@ def decode(value: Any, tensors: dict[str, Any]) -> Any:
     if "class" in value:
         return kind
     state = decode(value["state"], tensors)
-    if hasattr(kind, "__dataclass_fields__"):
+    if hasattr(kind, "__dataclass_fields__") and not hasattr(kind, "__setstate__"):
         return kind(**state)
     made = kind.__new__(kind)
     if hasattr(kind, "__setstate__"):

@@ -130,14 +130,13 @@ class Scores(Mergeable):
 
     def _add(self, p: Array, y: Labels, weight: Array) -> None:
         n, K = p.shape
-        known = y >= 0
-        own = np.where(known, p[np.arange(n), np.where(known, y, 0)], 0.0) if K else np.zeros(n)
+        own = of_labels(p, y)
         self.n += n
         self._weight = _added(self._weight, weight)
         self._loss = _added(self._loss, weight * -np.log(np.maximum(own, LEAST)))
         self._square = _added(self._square, weight * ((p * p).sum(axis=1) - 2 * own + 1))
         sure = p.max(axis=1) if K else np.zeros(n)
-        right = known & (p.argmax(axis=1) == y) & (sure > 0) if K else np.zeros(n, dtype=bool)
+        right = (y >= 0) & (p.argmax(axis=1) == y) & (sure > 0) if K else np.zeros(n, dtype=bool)
         bins = np.minimum((sure * self.bins).astype(np.int_), self.bins - 1)
         np.add.at(self._count, bins, 1)
         np.add.at(self._sure, bins, weight * sure)
@@ -216,6 +215,13 @@ class Scores(Mergeable):
         """The same for one class: the means of its forecasts, and how often it came."""
         count, weight, forecast, outcome = self._classes.table(label)
         return bins_of(count, weight, sure=forecast, right=outcome)
+
+
+def of_labels(p: Array, y: Labels) -> Array:
+    """The probability of each label, by its column; 0 for those without one, -1."""
+    if not p.shape[1]:
+        return np.zeros(len(p))
+    return np.where(y >= 0, p[np.arange(len(p)), np.maximum(y, 0)], 0.0)
 
 
 def _added(total: float, values: Array) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,38 +27,41 @@ except ModuleNotFoundError as error:
         'mixable.river needs river: pip install "mixable[river]"', name="river"
     ) from None
 
-from mixable import _validate, records
+from mixable import _validate
 from mixable._alone import alone
-from mixable._spelling import names_its_parameters
-from mixable._types import Array
-from mixable.learner import (
-    Design,
-    NamedLearner,
-    design_of_classes,
-    design_of_numbers,
-    label,
-    sampling,
-)
-from mixable.learner.class_weights import ClassWeight, checked
+from mixable._types import Array, Untyped
+from mixable.learner import NamedLearner, class_weights, label, sampling
 from mixable.learner.late import Forecasts
+from mixable.learner.parameters import (
+    ClassParameters,
+    NumberParameters,
+    Parameters,
+    estimator,
+    with_defaults,
+)
+from mixable.records import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    class MiniBatchClassifier(Untyped):
+        """River has no types."""
 
-class _Estimator(NamedLearner):
-    """What the two estimators share: how their inputs are made."""
+    class MiniBatchRegressor(Untyped):
+        """Likewise."""
+else:
+    MiniBatchClassifier, MiniBatchRegressor = base.MiniBatchClassifier, base.MiniBatchRegressor
 
-    standardize: bool
-    fit_intercept: bool
-    kernel: str | None
-    n_components: int
-    gamma: float | None
-    method: str
-    effort: str
-    columns: records.Columns | None
 
-    def _declared(self) -> records.Columns | None:
+class _Estimator(NamedLearner, Parameters):
+    """What the two estimators share: outcomes that come late, and what is saved."""
+
+    _shared = Parameters._shared
+
+    def __post_init__(self) -> None:
+        self._begin()
+
+    def _declared(self) -> Columns | None:
         return self.columns
 
     def _begin(self) -> None:
@@ -88,66 +92,19 @@ class _Estimator(NamedLearner):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._forecasts = Forecasts()
-        super().__setstate__(state)
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            "standardize": self.standardize,
-            "intercept": self.fit_intercept,
-            "effort": self.effort,
-        }
-
-    @property
-    def _features(self) -> tuple[Any, Any, Any]:
-        """The kernel's features: how many, of which width, by which method."""
-        return self.n_components, self.gamma, self.method
+        self._restore(with_defaults(type(self), state, {"_columns", "_learner", "_engine"}))
 
 
-class GAFClassifier(_Estimator, base.MiniBatchClassifier):
+@estimator
+@dataclass(kw_only=True, eq=False, repr=False)
+class GAFClassifier(ClassParameters, _Estimator, MiniBatchClassifier):
     """Probabilities you can bet on, one dictionary at a time; nothing to tune.
 
-    A pool of linear and curved forecasters (`mixable.Pool`). The linear one mixes over those of
-    lam, beta, alpha and drift that are not given (`mixable.AutoGAF`). Features are scaled as they
-    come, so that no `preprocessing.StandardScaler` is needed. A missing feature counts as its
-    running mean; new features and new classes are added.
-
-    Parameters
-    ----------
-    lam
-        Regularisation, as in `mixable.GAF`.
-    beta
-        Curvature of the surrogates, likewise.
-    alpha
-        Hedge width, likewise.
-    drift
-        Process noise, likewise.
-    structure
-        What posteriors keep; None chooses by size. This and the next as in `mixable.GAFClassifier`.
-    effort
-        "low", "auto" or "high": how much time a forecast may take.
-    forecaster
-        Another multiclass forecaster class of the package to be used instead, with those of the
-        four that are given.
-    standardize
-        Whether to scale each feature by its running mean and standard deviation.
-    fit_intercept
-        Whether to add a constant feature.
-    kernel
-        "auto" pools linear and curved forecasters, None is linear, "rbf" is one mixture with kernel
-        features; this and the next three as in `mixable.GAFClassifier`.
-    n_components
-        Number of kernel features.
-    gamma
-        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of
-        columns of the first row.
-    method
-        "fourier" or "nystroem".
-    columns
-        What is declared of the columns of records: `mixable.records.Columns`. The kinds of the
-        others are guessed. Text, categories, lists and times need no declaration if the first
-        record has some.
-    class_weight
-        None, a dictionary, or "balanced", as in `mixable.GAFClassifier.partial_fit`.
+    A pool of linear and nonlinear experts (`mixable.Pool`). The linear one mixes over those of lam,
+    beta, alpha and drift that are not given (`mixable.AutoGAF`). Features are scaled as they come,
+    so that no `preprocessing.StandardScaler` is needed. A missing feature counts as its running
+    mean; new features and new classes are added. Parameters mean what they do for
+    `mixable.GAFClassifier`.
 
     Examples
     --------
@@ -158,57 +115,13 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
     CrossEntropy: 0.15...
     """
 
-    @names_its_parameters
-    def __init__(
-        self,
-        *,
-        lam: float | None = None,
-        beta: float | None = None,
-        alpha: float | None = None,
-        drift: float | None = None,
-        structure: str | None = None,
-        effort: str = "auto",
-        forecaster: type | None = None,
-        standardize: bool = True,
-        fit_intercept: bool = True,
-        kernel: str | None = "auto",
-        n_components: int = 200,
-        gamma: float | None = None,
-        method: str = "fourier",
-        columns: records.Columns | None = None,
-        class_weight: ClassWeight = None,
-    ) -> None:
-        self.lam = lam
-        self.beta = beta
-        self.alpha = alpha
-        self.drift = drift
-        self.structure = structure
-        self.effort = effort
-        self.forecaster = forecaster
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.kernel = kernel
-        self.n_components = n_components
-        self.gamma = gamma
-        self.method = method
-        self.columns = columns
-        self.class_weight = checked(class_weight)
-        self._begin()
+    def __post_init__(self) -> None:
+        class_weights.checked(self.class_weight)
+        super().__post_init__()
 
     @property
     def _multiclass(self) -> bool:
         return True
-
-    def _design(self) -> Design:
-        fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return design_of_classes(
-            self.forecaster,
-            fixed,
-            kernel=self.kernel,
-            features=self._features,
-            structure=self.structure,
-            **self._options(),
-        )
 
     def _labels(self) -> tuple[Hashable, ...]:
         return ()
@@ -249,30 +162,14 @@ class GAFClassifier(_Estimator, base.MiniBatchClassifier):
         return pd.DataFrame(p, index=X.index, columns=self._learner.labels)
 
 
-class GAFRegressor(_Estimator, base.MiniBatchRegressor):
-    """Regression with intervals, curved by default, one dictionary at a time; nothing to tune.
+@estimator
+@dataclass(kw_only=True, eq=False, repr=False)
+class GAFRegressor(NumberParameters, _Estimator, MiniBatchRegressor):
+    """Regression with intervals, nonlinear by default, one dictionary at a time; nothing to tune.
 
     `mixable.AutoRidge` behind. Features are scaled as they come, missing ones count as their
-    running mean, new ones are added. Text, categories, lists and times are taken as they are.
-
-    Parameters
-    ----------
-    lam, drift
-        Regularisation and process noise; None mixes over them. Given, they are for numbers only.
-    effort
-        "low", "auto" or "high": how much time a forecast may take.
-    standardize, fit_intercept
-        Whether to scale numbers by their running mean and deviation, and to add a constant feature.
-    kernel
-        "auto", None or "rbf"; this and the next three as in `mixable.GAFRegressor`.
-    n_components
-        Number of kernel features of each width.
-    gamma
-        Of "rbf": the kernel's inverse squared width; None mixes over three.
-    method
-        Of "rbf": "fourier" or "nystroem".
-    columns
-        What is declared of the columns of records, as in `GAFClassifier`.
+    running mean, new ones are added. Text, categories, lists and times are taken as they are; `lam`
+    and `drift` are for numbers only. Parameters mean what they do for `mixable.GAFRegressor`.
 
     Examples
     --------
@@ -282,39 +179,6 @@ class GAFRegressor(_Estimator, base.MiniBatchRegressor):
     >>> progressive_val_score(data, GAFRegressor(), score)  # doctest: +ELLIPSIS
     MAE: 0.22...
     """
-
-    @names_its_parameters
-    def __init__(
-        self,
-        *,
-        lam: float | None = None,
-        drift: float | None = None,
-        effort: str = "auto",
-        standardize: bool = True,
-        fit_intercept: bool = True,
-        kernel: str | None = "auto",
-        n_components: int = 200,
-        gamma: float | None = None,
-        method: str = "fourier",
-        columns: records.Columns | None = None,
-    ) -> None:
-        self.lam = lam
-        self.drift = drift
-        self.effort = effort
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.kernel = kernel
-        self.n_components = n_components
-        self.gamma = gamma
-        self.method = method
-        self.columns = columns
-        self._begin()
-
-    def _design(self) -> Design:
-        fixed = {"lam": self.lam, "drift": self.drift}
-        return design_of_numbers(
-            fixed, kernel=self.kernel, features=self._features, **self._options()
-        )
 
     def _labels(self) -> None:
         return None

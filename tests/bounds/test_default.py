@@ -98,7 +98,7 @@ def regret(p, X, y, U):
 @pytest.mark.parametrize(("n", "d", "K"), [(3000, 2, 2), (3000, 3, 3), (9000, 33, 2)])
 def test_the_default_keeps_its_promise_and_guessing_does_not(n, d, K):
     X, y, U = raw_stream(n, d, K)
-    model = mx.GAFClassifier(n_components=8)
+    model = mx.GAFClassifier(kernel=mx.kernels.Auto(8))
     own = regret(model.prequential(X, y, classes=range(K)), X, y, U)
     promised = bounds.default_on(X, U)
     assert own < promised < regret(np.full((n, K), 1 / K), X, y, U)

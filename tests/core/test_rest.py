@@ -55,7 +55,10 @@ def test_states_that_cannot_be_are_refused(core, bad):
 def test_where_a_plane_is_right_the_curved_experts_rest(tmp_path):
     """And forecasts, steps, saved models and any batches are what they were."""
     X, y = logistic_stream(3 * PERIOD, 4, 3)
-    whole, parts = mx.GAFClassifier(n_components=20), mx.GAFClassifier(n_components=20)
+    whole, parts = (
+        mx.GAFClassifier(kernel=mx.kernels.Auto(20)),
+        mx.GAFClassifier(kernel=mx.kernels.Auto(20)),
+    )
     p = whole.prequential(X, y, classes=range(3))
     assert whole.forecaster_.is_resting
     assert "All but the linear one rest" in whole.report()
@@ -78,7 +81,7 @@ def test_where_a_plane_is_right_the_curved_experts_rest(tmp_path):
 
 def test_columns_may_come_while_they_rest():
     X, y = logistic_stream(2 * PERIOD, 3, 2)
-    model = mx.river.GAFClassifier(kernel="auto", n_components=5)
+    model = mx.river.GAFClassifier(kernel=mx.kernels.Auto(5))
     for row, label in zip(X.tolist(), y.tolist(), strict=True):
         model.learn_one(dict(enumerate(row)), label)
     forecaster = model._learner.forecaster
@@ -91,5 +94,5 @@ def test_columns_may_come_while_they_rest():
 
 def test_where_curves_pay_nobody_rests():
     X, y = mx.datasets.make_shapes(3 * PERIOD, "circles")
-    model = mx.GAFClassifier(n_components=20).fit(X, y)
+    model = mx.GAFClassifier(kernel=mx.kernels.Auto(20)).fit(X, y)
     assert not model.forecaster_.is_resting

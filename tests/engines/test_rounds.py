@@ -70,7 +70,7 @@ def test_partitions_with_other_scales_are_not_refused_in_mid_fit():
     """The base says by which scale curved features see the rows of a round."""
     far = FRAME.assign(a=FRAME.a * np.where(np.arange(600) < 350, 1.0, 30.0))
     parts = [far[:250], far[250:450], far[450:]]
-    model = by_hand(mx.GAFClassifier(n_components=8), parts, n_rounds=2, warmup=150)
+    model = by_hand(mx.GAFClassifier(kernel=mx.kernels.Auto(8)), parts, n_rounds=2, warmup=150)
     assert model.forecaster_.steps == 600
     (curved, *_), shaped = (
         [each for each in model.forecaster_.inputs if hasattr(each, name)]
@@ -83,7 +83,7 @@ def test_partitions_with_other_scales_are_not_refused_in_mid_fit():
 
 def test_what_an_engine_returns_goes_by_all_statistics():
     """Though one partition alone has learned, and nothing was merged."""
-    model = by_hand(mx.GAFClassifier(n_components=5), [FRAME[:300]], n_rounds=2)
+    model = by_hand(mx.GAFClassifier(kernel=mx.kernels.Auto(5)), [FRAME[:300]], n_rounds=2)
     scalers = [each.scaled.scaler for each in model.forecaster_.inputs if hasattr(each, "maps")]
     assert scalers
     for scaler in scalers:
@@ -91,7 +91,7 @@ def test_what_an_engine_returns_goes_by_all_statistics():
 
 
 def test_workers_keep_the_landmarks_of_the_first_model():
-    kernel = {"kernel": "rbf", "method": "nystroem", "n_components": 5}
+    kernel = {"kernel": mx.kernels.RBF(5, method="nystroem")}
     model = by_hand(
         mx.GAFClassifier(**kernel), PARTS[:1] + PARTS[2:], n_rounds=2
     )  # not yet complete
@@ -112,11 +112,11 @@ def test_the_default_estimator_is_fitted_in_rounds(records):
     if records:
         frame = FRAME.assign(colour=np.array(["red", "blue", "green"])[(Y + Y**2 + X.shape[1]) % 3])
     parts = [frame[:250], frame[250:250], frame[250:450], frame[450:]]
-    model = by_hand(mx.GAFClassifier(n_components=8), parts, n_rounds=2, warmup=150)
+    model = by_hand(mx.GAFClassifier(kernel=mx.kernels.Auto(8)), parts, n_rounds=2, warmup=150)
     assert model.forecaster_.steps == 600
     assert {expert.steps for expert in model.forecaster_.experts} == {600}
     features = frame.drop(columns="label")
-    one = mx.GAFClassifier(n_components=8).partial_fit(features, Y)
+    one = mx.GAFClassifier(kernel=mx.kernels.Auto(8)).partial_fit(features, Y)
     losses = [mx.metrics.log_loss(each.predict_proba(features), Y) for each in (model, one)]
     assert losses[0] < 1.2 * losses[1]
 

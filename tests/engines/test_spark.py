@@ -60,7 +60,7 @@ def test_it_is_what_one_process_does(spark):
 def test_the_default_estimator_learns_records(spark):
     colours = np.array(["red", "blue", "green"])[(Y + np.arange(600) // 50) % 3]
     data = spark.createDataFrame(FRAME.assign(colour=colours)).repartition(2).persist()
-    model = mx.GAFClassifier(n_components=5)
+    model = mx.GAFClassifier(kernel=mx.kernels.Auto(5))
     model = engine.fit(model, data, "label", rounds=1, warmup=150)
     assert model.forecaster_.steps == 600
     known = model.learner_.inputs.encoder.registry.columns["colour"]

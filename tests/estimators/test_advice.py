@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixable import GAFClassifier
-from mixable.estimators.advice import about_outcomes, about_rows, on_outcomes, on_rows
+from mixable.estimators.rows import about_outcomes, about_rows, on_outcomes, on_rows
 
 
 def test_the_error_keeps_its_kind_and_its_words():

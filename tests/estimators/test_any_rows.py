@@ -10,7 +10,7 @@ from streams import logistic_stream
 
 from mixable import GAFClassifier, GAFRegressor
 from mixable.learner.record_inputs import RecordInputs
-from mixable.records import Columns
+from mixable.records import Columns, Rows
 
 X, Y = logistic_stream(40, 3, 2)
 
@@ -22,11 +22,12 @@ def test_numbers_records_and_sparse_rows_have_learners_of_their_own():
     sparse = GAFClassifier().fit(csr_array(X), Y)
     numbers = GAFClassifier().fit(X, Y)
     assert isinstance(records.learner_.inputs, RecordInputs)
-    assert (sparse._is_sparse, records._is_sparse, numbers._is_sparse) == (True, False, False)
+    assert isinstance(sparse._rows(csr_array(X)), Rows)
+    assert isinstance(numbers._rows(X), np.ndarray)
     for model, rows in ((records, frame), (sparse, csr_array(X)), (numbers, csr_array(X))):
         assert model.predict_proba(rows).shape == (40, 2)
     assert isinstance(GAFRegressor().fit(frame, X[:, 2]).learner_.inputs, RecordInputs)
-    assert GAFRegressor().fit(csr_array(X), X[:, 2])._is_sparse
+    assert isinstance(GAFRegressor().fit(csr_array(X), X[:, 2])._rows(csr_array(X)), Rows)
 
 
 def test_declared_columns_are_records_though_all_are_numbers():

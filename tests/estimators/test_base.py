@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import logistic_stream, shuffled
 
-from mixable import OGD, GAFClassifier, GAFRegressor, load, save
+from mixable import OGD, GAFClassifier, GAFRegressor, kernels, load, save
 from mixable.datasets import load_segment, load_shuttle, load_vehicle
 from mixable.losses import log_loss
 
@@ -63,7 +63,7 @@ def test_prequential_is_the_loop_of_predict_proba_and_partial_fit(make, given_cl
 @given(cuts=st.lists(st.integers(1, 119), max_size=6, unique=True))
 def test_any_batches_give_the_same_model(cuts):
     X, y = logistic_stream(120, 3, 4)
-    classifier, regressor = GAFClassifier(), GAFRegressor(n_components=20)
+    classifier, regressor = GAFClassifier(), GAFRegressor(kernel=kernels.Auto(20))
     for piece in np.split(np.arange(120), sorted(cuts)):
         classifier.partial_fit(X[piece], y[piece])
         regressor.partial_fit(X[piece], X[piece, 0])
@@ -75,7 +75,7 @@ def test_any_batches_give_the_same_model(cuts):
 @cache
 def in_one_batch():
     X, y = logistic_stream(120, 3, 4)
-    whole = GAFRegressor(n_components=20).partial_fit(X, X[:, 0])
+    whole = GAFRegressor(kernel=kernels.Auto(20)).partial_fit(X, X[:, 0])
     return GAFClassifier().partial_fit(X, y).predict_proba(X), whole.predict(X)
 
 

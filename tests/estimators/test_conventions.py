@@ -11,7 +11,19 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import logistic_stream
 
-from mixable import AIOLI, FTRL, GAF, OGD, ONS, VAW, AutoGAF, Folklore, GAFClassifier, GAFRegressor
+from mixable import (
+    AIOLI,
+    FTRL,
+    GAF,
+    OGD,
+    ONS,
+    VAW,
+    AutoGAF,
+    Folklore,
+    GAFClassifier,
+    GAFRegressor,
+    kernels,
+)
 
 # What scikit-learn's own SGDClassifier and SGDRegressor declare.
 NOT_FOR_STREAMS = {
@@ -29,10 +41,10 @@ NOT_FOR_STREAMS = {
         GAFRegressor(),
         GAFClassifier(lam=0.1, beta=1.0, alpha=4.0, drift=0.0),
         GAFClassifier(forecaster=Folklore),
-        GAFClassifier(kernel="rbf", n_components=20),
-        GAFClassifier(kernel="rbf", n_components=20, method="nystroem"),
-        GAFRegressor(kernel="rbf", n_components=20),
-        GAFRegressor(kernel="rbf", n_components=20, method="nystroem"),
+        GAFClassifier(kernel=kernels.RBF(20)),
+        GAFClassifier(kernel=kernels.RBF(20, method="nystroem")),
+        GAFRegressor(kernel=kernels.RBF(20)),
+        GAFRegressor(kernel=kernels.RBF(20, method="nystroem")),
     ],
     expected_failed_checks=lambda estimator: NOT_FOR_STREAMS,
 )

@@ -10,6 +10,7 @@ from streams import share
 
 import mixable as mx
 from mixable.datasets import make_drift, make_separable, make_shapes
+from mixable.kernels import RBF
 from mixable.learner.coefficients import kernel_widths
 from mixable.losses import log_loss
 
@@ -19,7 +20,7 @@ from mixable.losses import log_loss
 def test_shapes_that_no_linear_model_sees(kind, method):
     X, y = make_shapes(4000, kind)
     late = slice(3000, 4000)
-    p = mx.GAFClassifier(kernel="rbf", method=method).prequential(X, y, classes=[0, 1])
+    p = mx.GAFClassifier(kernel=mx.kernels.RBF(method=method)).prequential(X, y, classes=[0, 1])
     assert log_loss(p[late], y[late]).mean() < (0.12 if kind == "checkerboard" else 0.03)
     p = mx.GAFClassifier(kernel=None).prequential(X, y, classes=[0, 1])
     assert log_loss(p[late], y[late]).mean() > 0.5
@@ -29,7 +30,7 @@ def test_shapes_that_no_linear_model_sees(kind, method):
 def test_vehicle_is_foretold_better_than_by_a_linear_model(method):
     X, y, _ = mx.datasets.load_vehicle()
     order = np.random.default_rng(0).permutation(len(y))
-    p = mx.GAFClassifier(kernel="rbf", method=method).prequential(
+    p = mx.GAFClassifier(kernel=mx.kernels.RBF(method=method)).prequential(
         X[order], y[order], classes=range(4)
     )
     assert log_loss(p, y[order]).mean() < 0.52  # linear: .546
@@ -41,7 +42,7 @@ def test_vehicle_is_foretold_better_than_by_a_linear_model(method):
 def test_losses_on_real_data_are_those_promised_with_fewer_components(name, method, most):
     X, y, _ = getattr(mx.datasets, f"load_{name}")()
     order = np.random.default_rng(0).permutation(len(y))[:4000]
-    p = mx.GAFClassifier(kernel="rbf", n_components=40, method=method).prequential(
+    p = mx.GAFClassifier(kernel=mx.kernels.RBF(40, method=method)).prequential(
         X[order], y[order], classes=range(y.max() + 1)
     )
     assert log_loss(p, y[order]).mean() < most  # linear: .22 and .094
@@ -69,7 +70,7 @@ def test_where_a_linear_model_is_right_little_is_lost(stream, method):
     plain = mx.GAFClassifier(kernel=None)
     linear = log_loss(plain.prequential(X, y, classes=classes), y)[late].mean()
     kernel = log_loss(
-        mx.GAFClassifier(kernel="rbf", n_components=50, method=method).prequential(
+        mx.GAFClassifier(kernel=mx.kernels.RBF(50, method=method)).prequential(
             X, y, classes=classes
         ),
         y,
@@ -94,7 +95,7 @@ def test_regression_beyond_linear():
     X = rng.uniform(-3, 3, size=(1500, 2))
     y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=1500) + 100
     for method in MAPS:
-        model = mx.GAFRegressor(kernel="rbf", n_components=100, method=method)
+        model = mx.GAFRegressor(kernel=mx.kernels.RBF(100, method=method))
         mean, std = model.prequential(X, y, return_std=True)
         miss = mean[1000:] - y[1000:]
         assert np.sqrt(np.mean(miss**2)) < 0.25 < 0.25 * y.std()
@@ -114,7 +115,7 @@ def test_saved_copied_or_pickled_it_goes_on_the_same(method, tmp_path):
         assert np.array_equal(twin.prequential(X[60:], y[60:]), expected)
 
 
-@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("kernel", [None, mx.kernels.RBF(10)])
 @pytest.mark.parametrize("in_pieces", [False, True])
 @pytest.mark.parametrize("newcomer", [False, True])
 def test_a_row_too_large_is_named_and_refused_before_any_is_learned(
@@ -122,7 +123,7 @@ def test_a_row_too_large_is_named_and_refused_before_any_is_learned(
 ):
     X, y = rings(100)
     X[77, 0] = 1e200
-    model = mx.GAFClassifier(kernel=kernel, n_components=10, standardize=False).fit(X[:20], y[:20])
+    model = mx.GAFClassifier(kernel=kernel, standardize=False).fit(X[:20], y[:20])
     if in_pieces:
         monkeypatch.setattr("mixable.learner.parts.MOST_NUMBERS", 200)
     before = model.predict_proba(X[:20])
@@ -138,10 +139,11 @@ def test_a_row_too_large_is_named_and_refused_before_any_is_learned(
     [
         ({"kernel": "poly"}, "kernel must be None, 'rbf' or 'auto'"),
         ({"kernel": np.array(["rbf", "rbf"])}, "kernel must be None, 'rbf' or 'auto'"),
-        ({"kernel": "rbf", "method": "magic"}, "method must be 'fourier' or 'nystroem'"),
-        ({"kernel": "rbf", "method": ["fourier"]}, "method must be 'fourier' or 'nystroem'"),
-        ({"kernel": "rbf", "gamma": -1.0}, "gamma"),
-        ({"kernel": "rbf", "n_components": 0}, "n_components"),
+        ({"kernel": RBF(method="magic")}, "method must be 'fourier' or 'nystroem'"),
+        ({"kernel": RBF(method=["fourier"])}, "method must be 'fourier' or 'nystroem'"),
+        ({"kernel": RBF(gamma=-1.0)}, "gamma"),
+        ({"kernel": RBF(0)}, "n_components"),
+        ({"kernel": mx.kernels.Auto("4")}, "n_components"),
     ],
 )
 def test_bad_parameters(parameters, message):
@@ -157,7 +159,7 @@ def test_too_many_components_are_refused_at_once():
     X, y = rings(10)
     for method in MAPS:
         with pytest.raises(MemoryError, match="bytes are available"):
-            mx.GAFClassifier(kernel="rbf", n_components=10**9, method=method).fit(X, y)
+            mx.GAFClassifier(kernel=mx.kernels.RBF(10**9, method=method)).fit(X, y)
 
 
 def test_a_kernel_model_has_no_coefficients():
@@ -174,8 +176,8 @@ def test_a_kernel_model_has_no_coefficients():
 def test_new_classes_and_in_river_new_features_turn_up(method):
     X, y = rings(200)
     y = np.where(X[:, 0] > 1.5, y + 1, y)
-    model = mx.river.GAFClassifier(kernel="rbf", n_components=20, method=method)
-    numbers = mx.river.GAFRegressor(kernel="rbf", n_components=20, method=method)
+    model = mx.river.GAFClassifier(kernel=mx.kernels.RBF(20, method=method))
+    numbers = mx.river.GAFRegressor(kernel=mx.kernels.RBF(20, method=method))
     for t, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         row = dict(enumerate(x if t > 50 else x[:1]))
         p = model.predict_proba_one(row)

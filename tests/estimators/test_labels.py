@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from mixable.estimators.labels import check_kinds, checked_labels
+from mixable import GAFClassifier
+from mixable.estimators.classifier import check_kinds
 
 
 @pytest.mark.parametrize(
     "y", [[0, 1, 5], ["a", "b", "a"], [True, False, True], np.array(["a", "b", "a"], dtype=object)]
 )
 def test_columns_of_one_kind_are_kept(y):
-    assert checked_labels(y, 3).tolist() == list(y)
+    assert GAFClassifier()._outcomes(y, 3).tolist() == list(y)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_columns_of_one_kind_are_kept(y):
 )
 def test_others_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
-        checked_labels(y, 3)
+        GAFClassifier()._outcomes(y, 3)
 
 
 def test_numbers_of_any_type_go_together_and_truth_is_no_number():

@@ -51,10 +51,12 @@ def test_fit_learns_in_a_fixed_random_order(kind, rows):
     X, y = table(kind)
     weight = np.random.default_rng(1).random(len(y))
     order = in_order(len(y))
-    model = kind(n_components=20).fit(rows(X), y, weight)
-    by_hand = kind(n_components=20, shuffle=False).fit(rows(X[order]), y[order], weight[order])
+    model = kind(kernel=mx.kernels.Auto(20)).fit(rows(X), y, weight)
+    by_hand = kind(kernel=mx.kernels.Auto(20), shuffle=False).fit(
+        rows(X[order]), y[order], weight[order]
+    )
     np.testing.assert_allclose(said(model, rows(X)), said(by_hand, rows(X)), rtol=1e-9)
-    again = kind(n_components=20).fit(rows(X), y, weight)
+    again = kind(kernel=mx.kernels.Auto(20)).fit(rows(X), y, weight)
     np.testing.assert_array_equal(said(model, rows(X)), said(again, rows(X)))
 
 
@@ -95,7 +97,7 @@ def test_a_frame_with_times_keeps_its_order(kind):
     X, y = table(kind)
     times = pd.date_range("2026-01-01", periods=len(y), freq="h")
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(time=times)
-    model, kept = kind(n_components=20), kind(n_components=20, shuffle=False)
+    model, kept = kind(kernel=mx.kernels.Auto(20)), kind(kernel=mx.kernels.Auto(20), shuffle=False)
     np.testing.assert_array_equal(said(model.fit(frame, y), frame), said(kept.fit(frame, y), frame))
 
 
@@ -103,9 +105,9 @@ def test_frames_of_other_libraries_are_shuffled():
     pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     X, y = table(mx.GAFClassifier)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(word=np.where(X[:, 0] > 0, "u", "d"))
-    wanted = said(mx.GAFClassifier(n_components=20).fit(frame, y), frame)
+    wanted = said(mx.GAFClassifier(kernel=mx.kernels.Auto(20)).fit(frame, y), frame)
     for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame)):
-        made = mx.GAFClassifier(n_components=20).fit(other, y)
+        made = mx.GAFClassifier(kernel=mx.kernels.Auto(20)).fit(other, y)
         np.testing.assert_allclose(said(made, other), wanted, rtol=1e-9)
 
 

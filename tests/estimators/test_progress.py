@@ -8,7 +8,7 @@ import pytest
 from streams import logistic_stream
 
 from mixable import GAFClassifier, GAFRegressor
-from mixable.estimators import progress
+from mixable.estimators import shown
 
 X, Y = logistic_stream(600, 2, 2)
 QUICK = {"effort": "low", "kernel": None}
@@ -38,7 +38,7 @@ def test_one_row_at_a_time_says_nothing(capsys):
 
 
 def test_lines_come_as_time_goes_by(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setattr(shown, "EVERY", 0.0)
     GAFClassifier(verbose=1, **QUICK).fit(X, Y)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[1] for line in lines] == ["256", "512", "600"]
@@ -46,13 +46,13 @@ def test_lines_come_as_time_goes_by(capsys, monkeypatch):
 
 
 def test_an_error_ends_with_how_far_it_was(capsys, monkeypatch):
-    advance = progress.Lines.advance
+    advance = shown.Lines.advance
 
     def interrupted(self, rows):
         advance(self, rows)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(progress.Lines, "advance", interrupted)
+    monkeypatch.setattr(shown.Lines, "advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
         GAFClassifier(verbose=1, **QUICK).fit(X, Y)
     assert "256 of 600 rows" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from streams import share
 
-from mixable import GAFRegressor
+from mixable import GAFRegressor, kernels
 
 
 def test_regressor(line):
@@ -20,11 +20,11 @@ def test_regressor(line):
     interval = model.predict_interval(X, level=0.9)
     assert 0.8 < share((interval[:, 0] <= y) & (y <= interval[:, 1])) < 0.98
     X, y = X[:100], y[:100]
-    one, expected = GAFRegressor(n_components=30), []
+    one, expected = GAFRegressor(kernel=kernels.Auto(30)), []
     for t in range(100):
         expected.append(one.predict(X[t : t + 1])[0] if t else np.nan)
         one.partial_fit(X[t : t + 1], y[t : t + 1])
-    mean, std = GAFRegressor(n_components=30).prequential(X, y, return_std=True)
+    mean, std = GAFRegressor(kernel=kernels.Auto(30)).prequential(X, y, return_std=True)
     np.testing.assert_allclose(mean[1:], expected[1:], rtol=1e-9, atol=1e-9)
     assert "AutoRidge" in model.report()
     with pytest.raises(ValueError, match="NaN"):
@@ -48,7 +48,7 @@ def test_equal_targets_are_believed_in_after_a_while():
 
 def test_an_offset_of_the_targets_does_not_matter(line):
     X, y = line
-    curved = GAFRegressor(n_components=30)
+    curved = GAFRegressor(kernel=kernels.Auto(30))
     mean, std = clone(curved).prequential(X, y, return_std=True)
     shifted, same = clone(curved).prequential(X, y + 1e8, return_std=True)
     assert std[:2].tolist() == same[:2].tolist() == [np.inf, np.inf]

@@ -93,10 +93,7 @@ def test_what_was_seen_more_often_is_less_uncertain():
 
 def test_models_without_weights_for_columns_say_so():
     X = RNG.normal(size=(60, 2))
-    for model in (
-        mx.GAFClassifier(kernel="rbf", n_components=20),
-        mx.GAFClassifier(forecaster=mx.OGD),
-    ):
+    for model in (mx.GAFClassifier(kernel=mx.kernels.RBF(20)), mx.GAFClassifier(forecaster=mx.OGD)):
         part = model.fit(X, X[:, 0] > 0).explain(X[:1])[0]
         assert part.column == 0
         assert np.isnan(list(part.deviation.values())).all()

@@ -29,7 +29,7 @@ def models(base, parts=PARTS, y=Y):
 
 @pytest.fixture(scope="module")
 def base():
-    return mx.GAFClassifier(n_components=5).partial_fit(X[:200], Y[:200])
+    return mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[:200], Y[:200])
 
 
 def test_sums_add_and_the_largest_is_the_largest(base):
@@ -70,7 +70,9 @@ def test_one_model_stays_what_it_is(base):
 
 def test_classes_find_their_places():
     """Two models have each met a label of their own: in the merged one, both have a place."""
-    base = mx.GAFClassifier(n_components=5).partial_fit(X[:60], np.array(["x", "y", "x"])[Y[:60]])
+    base = mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(
+        X[:60], np.array(["x", "y", "x"])[Y[:60]]
+    )
     rows = [(slice(60, 300), ["x", "y", "v"]), (slice(300, 600), ["w", "y", "x"])]
     names = [np.array(labels)[Y[part]] for part, labels in rows]
     both = [copy.deepcopy(base) for _ in rows]

@@ -65,7 +65,7 @@ def test_what_is_curved_is_learned_whatever_is_given(given):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(400, 2))
     y = (np.floor(X).sum(axis=1) % 2).astype(int)
-    p = mx.GAFClassifier(n_components=40, **given).prequential(X, y, classes=[0, 1])
+    p = mx.GAFClassifier(kernel=mx.kernels.Auto(40), **given).prequential(X, y, classes=[0, 1])
     assert -np.log(p[np.arange(400), y])[250:].mean() < 0.55
 
 

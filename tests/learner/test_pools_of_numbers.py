@@ -36,11 +36,12 @@ def stream(n, seed=0):
 
 RECORDS, Y = stream(300)
 FRAME = pd.DataFrame(RECORDS)
-KERNELS = [None, "auto"]
+AUTO = mx.kernels.Auto(10)
+KERNELS = [None, AUTO]
 
 
-def regressor(kernel="auto", **options):
-    return mx.GAFRegressor(kernel=kernel, n_components=10, **options)
+def regressor(kernel=AUTO, **options):
+    return mx.GAFRegressor(kernel=kernel, **options)
 
 
 def error(forecasts, y=Y, begin=100):
@@ -58,7 +59,7 @@ def test_records_say_more_than_their_numbers(kernel):
 def test_a_table_is_a_loop(kernel):
     """Of frames, of dictionaries, and in pieces of other sizes."""
     whole, std = regressor(kernel).prequential(FRAME[:150], Y[:150], return_std=True)
-    online = RiverRegressor(kernel=kernel, n_components=10)
+    online = RiverRegressor(kernel=kernel)
     model, loop = regressor(kernel), []
     for t in range(150):
         row = FRAME[t : t + 1]
@@ -115,7 +116,7 @@ def test_the_unit_and_the_offset_of_the_targets_do_not_matter():
 
 
 def test_new_values_columns_and_gaps_may_come_at_any_time():
-    model = RiverRegressor(n_components=4)
+    model = RiverRegressor(kernel=mx.kernels.Auto(4))
     for record, y in zip(RECORDS[:30], Y, strict=False):
         model.learn_one(record, float(y))
     before = model._learner.n_features
@@ -132,7 +133,7 @@ def test_new_values_columns_and_gaps_may_come_at_any_time():
 
 
 def test_river_takes_tables_of_records():
-    many, one = RiverRegressor(n_components=4), RiverRegressor(n_components=4)
+    many, one = RiverRegressor(kernel=mx.kernels.Auto(4)), RiverRegressor(kernel=mx.kernels.Auto(4))
     frame = FRAME.drop(columns="time")  # what is there in a table came before the rows below it
     many.learn_many(frame[:60], pd.Series(Y[:60]))
     for record, y in zip(frame[:60].to_dict("records"), Y, strict=False):
@@ -238,7 +239,7 @@ def test_what_does_not_go_together_is_refused(name):
 
 
 def test_what_is_not_built_is_refused_by_name():
-    models = [RiverRegressor(n_components=4) for _ in range(2)]
+    models = [RiverRegressor(kernel=mx.kernels.Auto(4)) for _ in range(2)]
     for model in models:
         model.learn_one(RECORDS[0], 1.0)
     with pytest.raises(TypeError, match="cannot be merged"):

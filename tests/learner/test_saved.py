@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mixable import GAF, GAFRegressor
+from mixable import GAF
 from mixable.learner import Design, Learner
-from mixable.learner.saved import checked, with_defaults
+from mixable.learner.saved import checked
 
 DESIGN = Design.for_classes(GAF, {"lam": 1.0})
 
@@ -47,11 +47,3 @@ def test_a_sound_state_comes_back_in_parts(state):
 def test_a_state_that_does_not_go_together_is_refused(state, change, error, message):
     with pytest.raises(error, match=message):
         checked({**state, **change})
-
-
-def test_parameters_that_were_not_saved_have_their_defaults_and_unknown_ones_are_refused():
-    state = {"lam": 3.0, "_learner": None}
-    whole = with_defaults(GAFRegressor, state, {"_learner"})
-    assert whole == {**GAFRegressor().get_params(), **state}
-    with pytest.raises(ValueError, match=r"a GAFRegressor has nothing called \['_learner'\]"):
-        with_defaults(GAFRegressor, state, set())

@@ -147,7 +147,7 @@ def test_other_landmarks_are_refused():
     for make in (lambda: mx.ScaleFree(2, 2), lambda: mx.FreshStarts(mx.GAF(2, 2))):
         with pytest.raises(TypeError, match="born at times of its own stream"):
             merge([make(), make()])
-    kernel = {"kernel": "rbf", "method": "nystroem", "n_components": 5}
+    kernel = {"kernel": mx.kernels.RBF(5, method="nystroem")}
     models = [mx.GAFClassifier(**kernel).partial_fit(X[part], Y[part]) for part in PARTS[:2]]
     with pytest.raises(ValueError, match="other directions"):
         merge(models)

@@ -20,9 +20,9 @@ RECORDS = pd.DataFrame(X, columns=list("abcd")).assign(
     colour=COLOURS, words=WORDS[(Y + np.arange(600) // 5) % 4]
 )
 KINDS = {
-    "classifier": (lambda: mx.GAFClassifier(n_components=12), X, Y),
-    "regressor": (lambda: mx.GAFRegressor(n_components=12), X, NUMBERS),
-    "records": (lambda: mx.GAFClassifier(n_components=12), RECORDS, Y),
+    "classifier": (lambda: mx.GAFClassifier(kernel=mx.kernels.Auto(12)), X, Y),
+    "regressor": (lambda: mx.GAFRegressor(kernel=mx.kernels.Auto(12)), X, NUMBERS),
+    "records": (lambda: mx.GAFClassifier(kernel=mx.kernels.Auto(12)), RECORDS, Y),
 }
 
 
@@ -78,7 +78,7 @@ def test_deltas_and_tempered_models_come_near(case):
 
 
 def test_merging_helps():
-    base = mx.GAFClassifier(n_components=12).partial_fit(X[:60], Y[:60])
+    base = mx.GAFClassifier(kernel=mx.kernels.Auto(12)).partial_fit(X[:60], Y[:60])
     models = shards("classifier", base, (slice(60, 240), slice(240, 420), slice(420, 600)))
     fresh = X + 0.01
     losses = [
@@ -90,7 +90,7 @@ def test_merging_helps():
 
 def test_labels_are_united_in_any_order():
     names = np.array(["x", "y", "z"])[Y]
-    base = mx.GAFClassifier(n_components=5).partial_fit(
+    base = mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(
         X[:50][Y[:50] == 0], names[:50][Y[:50] == 0]
     )
     models = []
@@ -106,7 +106,7 @@ def test_labels_are_united_in_any_order():
 
 
 def test_experts_that_rest_say_nothing():
-    base = mx.GAFClassifier(n_components=5).partial_fit(X[:100], Y[:100])
+    base = mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[:100], Y[:100])
     state = base.learner_.forecaster._core.state()
     state.update({"rest.left": 5, "rest.idle": 2})
     base.learner_.forecaster._core.restore(state)
@@ -128,10 +128,13 @@ def test_sparse_matrices():
 
 
 def test_what_cannot_be_merged_is_refused_with_what_to_do():
-    apart = [mx.GAFClassifier(n_components=5).partial_fit(X[part], Y[part]) for part in PARTS[:2]]
+    apart = [
+        mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[part], Y[part])
+        for part in PARTS[:2]
+    ]
     with pytest.raises(ValueError, match=r"other directions .*call mixable.merging.settle"):
         merge(apart)
-    base = mx.GAFClassifier(n_components=5).partial_fit(X[:50], Y[:50])
+    base = mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[:50], Y[:50])
     far = [copy.deepcopy(base) for _ in range(2)]
     for sign, model in zip((-1, 1), far, strict=True):  # not settled: each by a scale of its own
         model.partial_fit(X[50:300] + 9 * sign, Y[50:300])

@@ -20,7 +20,7 @@ def landmarks(model):
 
 @pytest.mark.parametrize(("kind", "y"), [(mx.GAFClassifier, Y), (mx.GAFRegressor, NUMBERS)])
 def test_landmarks_stay(kind, y):
-    base = kind(n_components=30).partial_fit(X[:20], y[:20])
+    base = kind(kernel=mx.kernels.Auto(30)).partial_fit(X[:20], y[:20])
     free, settled = copy.deepcopy(base), copy.deepcopy(base)
     settle(settled)
     for model in (free, settled):
@@ -48,7 +48,7 @@ def test_kinds_stay():
 @pytest.mark.parametrize(("kind", "y"), [(mx.GAFClassifier, Y), (mx.GAFRegressor, NUMBERS)])
 def test_shards_whose_inputs_come_apart_are_merged(kind, y):
     """They have seen their rows by the scale of the base; in groups, too."""
-    base = kind(n_components=8).partial_fit(X[:100], y[:100])
+    base = kind(kernel=mx.kernels.Auto(8)).partial_fit(X[:100], y[:100])
     shards = [copy.deepcopy(base) for _ in range(3)]
     for i, shard in enumerate(shards):
         settle(shard)
@@ -67,7 +67,7 @@ def test_shards_whose_inputs_come_apart_are_merged(kind, y):
 
 def test_shards_of_other_scales_are_refused():
     """Both were settled, one of them when the scale was another."""
-    base = mx.GAFClassifier(n_components=8).partial_fit(X[:100], Y[:100])
+    base = mx.GAFClassifier(kernel=mx.kernels.Auto(8)).partial_fit(X[:100], Y[:100])
     shards = [copy.deepcopy(base) for _ in range(2)]
     for shard, factor in zip(shards, (1.0, 9.0), strict=True):
         settle(shard)
@@ -79,7 +79,7 @@ def test_shards_of_other_scales_are_refused():
 
 
 def test_a_merged_model_goes_by_the_statistics_of_all():
-    base = mx.GAFClassifier(n_components=8).partial_fit(X[:100], Y[:100])
+    base = mx.GAFClassifier(kernel=mx.kernels.Auto(8)).partial_fit(X[:100], Y[:100])
     shards = [copy.deepcopy(base) for _ in range(2)]
     for shard, factor in zip(shards, (1.0, 5.0), strict=True):
         settle(shard)

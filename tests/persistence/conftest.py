@@ -9,5 +9,5 @@ import mixable as mx
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "model.safetensors"
-    mx.save(classifier(n_components=2), path)
+    mx.save(classifier(kernel=mx.kernels.Auto(2)), path)
     return path

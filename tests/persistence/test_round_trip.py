@@ -159,7 +159,7 @@ def test_models_of_every_size_are_loaded():
         mx.AutoRidge(300),
         mx.GAF(2, 3, integrator=mx.integrals.MonteCarlo(2**16)),
         mx.AutoGAF(3, 3, integrator=mx.integrals.MonteCarlo(2**14), grid=many),
-        mx.GAFClassifier(kernel="rbf", n_components=100, method="nystroem").fit(X[:50], y[:50]),
+        mx.GAFClassifier(kernel=mx.kernels.RBF(100, method="nystroem")).fit(X[:50], y[:50]),
     ]
     asleep = mx.AutoGAF(3, 3, grid=many, sleep=True)
     asleep.run(X, y)

@@ -62,7 +62,7 @@ def test_trust_is_by_what_a_posterior_sees(stream):
     widths = [bar.get_width() for bar in ax.patches]
     assert widths == pytest.approx([1 - squashed - rates - guard, squashed, rates, guard])
 
-    kernel = mx.GAFClassifier(kernel="rbf", n_components=10)
+    kernel = mx.GAFClassifier(kernel=mx.kernels.RBF(10))
     stack = heights(plots.trust(kernel, X[:200], y[:200], pieces=2))
     assert list(next(iter(stack.values()))) == [100, 200]  # a new model had no trust before
     assert not hasattr(kernel, "learner_")
@@ -96,7 +96,7 @@ def test_trust_in_a_pool_and_its_weights(stream):
 
 def test_experts_of_an_estimators_pool_are_named_by_what_they_see(stream):
     X, y, *_ = stream
-    model = mx.GAFClassifier(kernel="auto", n_components=5)
+    model = mx.GAFClassifier(kernel=mx.kernels.Auto(5))
     model.fit(X[:60], y[:60])
     first, *others = drawn(plots.trust(model, X[60:90], y[60:90], by="weights"))
     assert model.forecaster_.steps == 60

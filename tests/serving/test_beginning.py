@@ -90,7 +90,7 @@ def test_a_model_of_a_service_begins_another(tmp_path):
         (lambda X, y: mx.GAFClassifier(), "holds a GAFClassifier that"),
         (lambda X, y: mx.GAFClassifier(kernel=None).fit(X, y), "its features by name"),
         (
-            lambda X, y: mx.GAFClassifier(kernel="rbf", n_components=5).fit(
+            lambda X, y: mx.GAFClassifier(kernel=mx.kernels.RBF(5)).fit(
                 pd.DataFrame(X, columns=["a", "b"]), y
             ),
             "cannot be served",

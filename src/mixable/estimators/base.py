@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array, check_random_state, estimator_html_repr
 from sklearn.utils import shuffle as shuffled
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -20,55 +21,64 @@ from mixable import _validate
 from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
 from mixable._natural import Change
-from mixable._types import Array
-from mixable.estimators import advice, html, progress, tables
-from mixable.learner import Design, Learner, combining, takes_features
-from mixable.learner.coefficients import kernel_widths
+from mixable._types import Array, Untyped
+from mixable.estimators import rows as tables
+from mixable.estimators import shown
+from mixable.learner import Learner, combining, design_of_records, takes_features
+from mixable.learner.coefficients import coefficients, kernel_widths
+from mixable.learner.parameters import TableParameters, with_defaults
 from mixable.learner.parts import InOrder
-from mixable.learner.record_inputs import RecordInputs
-from mixable.learner.saved import with_defaults
+from mixable.learner.record_inputs import RecordInputs, records_encoder, rows_of
+from mixable.records import Rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    class BaseEstimator(Untyped):
+        """Scikit-learn has no types."""
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]: ...
+        def __sklearn_tags__(self) -> Any: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __setstate__(self, state: dict[str, Any]) -> None: ...
+else:
+    from sklearn.base import BaseEstimator
 
 NAN = "allow-nan"  # what is missing; infinite numbers are refused
 FEW = 20  # rows of a table with times that may be sorted by chance
+LEARNED = ("learner_", "n_features_in_", "feature_names_in_")
 
 
-class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
-    """Tables in, a learner behind."""
+class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
+    """Tables in, a learner behind, of the kind that the first rows need."""
 
-    standardize: bool
-    fit_intercept: bool
-    n_jobs: int | None
-    kernel: str | None
-    n_components: int
-    gamma: float | None
-    method: str
-    effort: str
-    shuffle: bool
-    random_state: Any
-    verbose: int
     n_features_in_: int
     learner_: Learner
 
-    def _design(self) -> Design:
+    def _outcomes(self, y: Any, n: int) -> NDArray[Any]:
+        """Check the outcomes of n rows: a column of them."""
         raise NotImplementedError
 
-    def _options(self) -> dict[str, Any]:
-        """Options of the design that both estimators have."""
-        return {
-            "standardize": self.standardize,
-            "intercept": self.fit_intercept,
-            "threads": self._threads,
-            "effort": self.effort,
-        }
+    def _begun(self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool) -> Learner:
+        """The learner, or a new one, once it is known to take such examples."""
+        raise NotImplementedError
+
+    def _is_sorted(self, outcomes: NDArray[Any]) -> bool:
+        """Whether a table is sorted by its outcomes."""
+        raise NotImplementedError
+
+    def _weighing(
+        self, outcomes: Any, weight: Array | None, *, whole: bool
+    ) -> AbstractContextManager[Array | None]:
+        """The weights of examples, while they are learned."""
+        return nullcontext(weight)
+
+    _shared = TableParameters._shared
 
     def _fresh(self) -> Any:
         made = copy.copy(self)
         made._forget()
         return made
-
-    def _shared(self) -> dict[str, Any]:
-        sizes = {"number of features": self.n_features_in_} if hasattr(self, "learner_") else {}
-        return {**self.get_params(deep=False), **sizes}
 
     def _combine(self, others: Sequence[Any], base: Any, changes: Sequence[Change]) -> Any:
         begun = [] if base is None else [base]
@@ -82,11 +92,6 @@ class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  #
         return made
 
     @property
-    def _features(self) -> tuple[Any, Any, Any]:
-        """The kernel's features: how many, of which width, by which method."""
-        return self.n_components, self.gamma, self.method
-
-    @property
     def _threads(self) -> int | None:
         if self.n_jobs is not None and not isinstance(self.n_jobs, numbers.Integral):
             raise TypeError(f"n_jobs must be None or an integer, got {self.n_jobs!r:.80}")
@@ -95,48 +100,156 @@ class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  #
         is_free = threads == 1 and not get_active_backend()[0].nesting_level
         return None if self.n_jobs is None and is_free else threads
 
+    @alone
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, then learn the rows, in a random order if `shuffle`."""
+        self._forget()
+        _validate.flag(self.shuffle, "shuffle")
+        check_random_state(self.random_state)
+        rows, outcomes, weight = self._prepare(X, y, sample_weight, fit=True)
+        inputs, n = self.learner_.inputs, len(outcomes)
+        # The time from row to row is part of a table with times, unless it is sorted by outcomes.
+        has_times = isinstance(inputs, RecordInputs) and "time" in inputs.encoder.kinds.values()
+        if self.shuffle and (not has_times or (n >= FEW and self._is_sorted(outcomes))):
+            if isinstance(rows, np.ndarray):
+                order = shuffled(np.arange(n), random_state=self.random_state)
+                rows = InOrder(rows, order)
+            else:
+                X, order = shuffled(X, np.arange(n), random_state=self.random_state)
+                rows = self._checked_rows(X)
+            outcomes = outcomes[order]
+            weight = None if weight is None else weight[order]
+        self._teach(Learner.learn, rows, outcomes, weight, whole=True)
+        return self
+
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, fit: bool = False
+    ) -> tuple[Any, NDArray[Any], Array | None]:
+        """Check examples, and make a learner if there is none; all or nothing."""
+        first = not hasattr(self, "learner_")
+        try:
+            rows = self._checked_rows(X, reset=first)
+            with tables.about_outcomes(y, len(rows)):
+                outcomes = self._outcomes(y, len(rows))
+            weight = self._weights(sample_weight, len(rows), fit=fit)
+            learner = self._begun(rows, outcomes, classes, whole=fit)
+        except BaseException:
+            if first:
+                self._forget()
+            raise
+        self.learner_ = learner
+        return rows, outcomes, weight
+
+    def _teach(
+        self,
+        teach: Callable[..., Any],
+        rows: Any,
+        outcomes: NDArray[Any],
+        weight: Array | None,
+        *,
+        whole: bool = False,
+    ) -> Any:
+        """Let the learner learn, and return what it does.
+
+        If that fails and nothing (or, of a `whole` table, not everything) was learned, forget all.
+        """
+        learner, n = self.learner_, len(rows)
+        is_first = learner.forecaster.steps == 0
+        values = outcomes.tolist() if learner.has_labels else outcomes
+        try:
+            with (
+                shown.progress(self, n) as advance,
+                self._weighing(values, weight, whole=whole) as own,
+            ):
+                result = teach(learner, rows, values, own, advance)
+        except BaseException:
+            if whole or learner.forecaster.steps == 0:
+                self._forget()
+            raise
+        if isinstance(learner.inputs, RecordInputs):
+            if whole:  # there may be no more
+                learner.inputs.encoder.ask(least=0)
+            if is_first:
+                shown.say(self, n, "columns are " + shown.columns(self))
+        return result
+
+    def _new_learner(
+        self, rows: Any, labels: Any, *, closed: bool = False, whole: bool = False
+    ) -> Learner:
+        """A learner of the kind that takes such rows.
+
+        If they are the whole of a table, kinds of columns go by its first hundred values; else by
+        the first one, since each row is predicted before the next is known.
+        """
+        with tables.about_rows(self, rows):
+            design = self._design()
+            if isinstance(rows, np.ndarray):
+                return Learner(design, rows.shape[1], labels, closed=closed)
+            if isinstance(rows, Rows):
+                return Learner(design_of_records(design, numbers=False), 0, labels, closed=closed)
+            encoder = records_encoder(self.columns)
+            encoder.guess(rows if whole else rows_of(rows, slice(0, 1)))
+            crosses = self.columns is not None and bool(self.columns.cross)
+            design = design_of_records(design, crosses=crosses)
+            return Learner(design, encoder.n_dense, labels, closed=closed, encoder=encoder)
+
     def _checked_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them; where they are refused, what to do next."""
-        with advice.about_rows(self, X):
+        with tables.about_rows(self, X):
             return self._rows(X, reset=reset)
 
-    def _rows(self, X: Any, *, reset: bool = False) -> Array:
-        """X as a float64 table, columns in the order of the first call; errors scikit-learn's."""
-        if not reset and not hasattr(self, "feature_names_in_"):
+    def _rows(self, X: Any, *, reset: bool = False) -> Any:
+        """Rows as the learner takes them: a float64 array, a frame of records, or sparse rows.
+
+        Columns are in the order of the first call; errors are scikit-learn's.
+        """
+        inputs = None if reset else self.learner_.inputs
+        has_encoder = isinstance(inputs, RecordInputs)
+        is_sparse = issparse(X) if reset else takes_features(self.learner_) and not has_encoder
+        if is_sparse:
+            options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
+            return tables.sparse_rows(csr_array(validate_data(self, X, reset=reset, **options)))
+        if not (reset or has_encoder or hasattr(self, "feature_names_in_")):
             plain = tables.plain_rows(X, self.n_features_in_)
             if plain is not None:
                 return plain
         names = tables.column_names(X)
-        if not reset and names is not None:
-            X = self._in_order(X, names)
+        if reset and names is not None:
+            has_encoder = self.columns is not None or tables.has_records(X)
+        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": NAN}
         if names is None:
-            matrix = tables.as_matrix(X)
-            options: dict[str, Any] = {"dtype": np.float64, "order": "C"}
-            rows = validate_data(self, matrix, reset=reset, ensure_all_finite=NAN, **options)
+            if has_encoder:
+                raise ValueError("X must be a frame with the columns of the first call")
+            matrix = X.toarray() if issparse(X) else tables.as_matrix(X)
+            rows = validate_data(self, matrix, reset=reset, **options)
             if reset:  # scikit-learn finds no number in what only has __array__
                 self.n_features_in_ = rows.shape[1]
             return np.ascontiguousarray(rows)
-        validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
-        options = {"dtype": np.float64, "order": "C", "estimator": self, "input_name": "X"}
-        return np.ascontiguousarray(
-            check_array(tables.as_matrix(X), ensure_all_finite=NAN, **options)
-        )
-
-    def _in_order(self, X: Any, names: list[str]) -> Any:
-        """A table whose columns are those of the first call, in the order of that call."""
+        if reset and has_encoder and self.columns is not None:
+            self.columns.refuse_unknown(names, "X")
         known = list(getattr(self, "feature_names_in_", names))
-        return X if names == known or sorted(names) != sorted(known) else tables.in_order(X, known)
+        if not reset and names != known and sorted(names) == sorted(known):
+            X = tables.in_order(X, known)
+        validate_data(self, X, reset=reset, skip_check_array=True)  # the names and their number
+        if not has_encoder:
+            matrix = tables.as_matrix(X)
+            return np.ascontiguousarray(
+                check_array(matrix, estimator=self, input_name="X", **options)
+            )
+        if not len(X):
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return X
 
-    def _weights(self, sample_weight: Any, X: Array, *, fit: bool = False) -> Array | None:
-        """Check the weights of the rows, None if there are none; a `fit` needs one above 0."""
+    def _weights(self, sample_weight: Any, n: int, *, fit: bool) -> Array | None:
+        """Check the weights of n rows, None if there are none; a `fit` needs one above 0."""
         if sample_weight is None:
             return None
         if np.isscalar(sample_weight):
-            sample_weight = np.full(len(X), sample_weight, dtype=np.float64)
+            sample_weight = np.full(n, sample_weight, dtype=np.float64)
         out: Array = np.ascontiguousarray(column_or_1d(sample_weight), dtype=np.float64)
-        if len(out) != len(X):
+        if len(out) != n:
             raise ValueError(
-                f"sample_weight.shape == {out.shape}, expected {(len(X),)}! Each row of X needs one"
+                f"sample_weight.shape == {out.shape}, expected {(n,)}! Each row of X needs one"
             )
         if not np.isfinite(out).all():
             raise ValueError(
@@ -151,54 +264,50 @@ class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  #
         _validate.example_weights(out, "sample_weight")
         return out
 
-    def _teach(
-        self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False
-    ) -> Any:
-        """Let the learner learn, and return what it does.
+    @property
+    @alone
+    def columns_(self) -> dict[Any, str]:
+        """What each column is taken for: its kind, and how its values are read if that matters."""
+        check_is_fitted(self, "learner_")
+        inputs, names = self.learner_.inputs, self._names()
+        if not isinstance(inputs, RecordInputs):
+            return dict.fromkeys(names, "number")
+        taken = inputs.encoder.taken_for
+        return {name: taken.get(name, "no value so far") for name in names}
 
-        If that fails and nothing (or, of a `whole`, not everything) was learned, forget all.
-        """
-        try:
-            with progress.shown(self, len(examples[0])) as advance:
-                return teach(self.learner_, *examples, advance)
-        except BaseException:
-            if whole or self.learner_.forecaster.steps == 0:
-                self._forget()
-            raise
+    def _names(self) -> Any:
+        """The names of the columns; numbers, if they have none."""
+        names = getattr(self, "feature_names_in_", None)
+        return range(self.n_features_in_) if names is None else names.tolist()
 
-    def _begin_fit(self) -> None:
-        """Forget everything; refuse orders that there are not."""
-        self._forget()
-        _validate.flag(self.shuffle, "shuffle")
-        check_random_state(self.random_state)
+    @property
+    def forecaster_(self) -> Any:
+        """The forecaster behind the estimator."""
+        check_is_fitted(self, "learner_")
+        return self.learner_.forecaster
 
-    def _fit_rows(
-        self, X: Any, examples: tuple[Any, NDArray[Any], Array | None], *, is_sorted: bool
-    ) -> None:
-        """Learn a whole table, in random order if that is wanted.
+    def _coefficients(self) -> tuple[Array, Array]:
+        """Weights and intercepts of each class, or of the one target."""
+        check_is_fitted(self, "learner_")
+        return coefficients(self.learner_)
 
-        X is what the rows of the examples were made from. A table with a column of times keeps its
-        order, since the time from row to row is part of it; not if it `is_sorted` by outcomes.
-        """
-        rows, outcomes, weight = examples
-        inputs, n = self.learner_.inputs, len(outcomes)
-        has_times = isinstance(inputs, RecordInputs) and "time" in inputs.encoder.kinds.values()
-        if self.shuffle and (not has_times or (is_sorted and n >= FEW)):
-            if isinstance(rows, np.ndarray):
-                order = shuffled(np.arange(n), random_state=self.random_state)
-                rows = InOrder(rows, order)
-            else:
-                X, order = shuffled(X, np.arange(n), random_state=self.random_state)
-                rows = self._checked_rows(X)
-            outcomes = outcomes[order]
-            weight = None if weight is None else weight[order]
-        values = outcomes.tolist() if self.learner_.has_labels else outcomes
-        self._teach(Learner.learn, (rows, values, weight), whole=True)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    @alone
+    def report(self) -> str:
+        """What it has settled on, in words and numbers."""
+        forecaster = self.forecaster_
+        text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
+        design = self.learner_.design
+        if design.kernel is not None:
+            trust = []
+            for view, (gamma, share) in enumerate(kernel_widths(self.learner_)):
+                width = "linear" if gamma is None else f"gamma {gamma:.3g}"
+                trust.append(f"{share:.0%} in view {view} ({width})")
+            features = f"{design.kernel.n_components} of the rbf kernel ({design.kernel.method})"
+            text += f"\nBeside the linear features there are {features}. "
+            text += f"Trust in posteriors by what they see: {', '.join(trust)}."
+        scaled = "standardised by running mean and deviation"
+        text += f"\nInputs are {scaled if design.standardize else 'as they come'}"
+        return text + (", with an intercept." if design.intercept else ".")
 
     @property
     def _scored(self) -> tuple[float, float]:
@@ -215,48 +324,33 @@ class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  #
     @alone
     def _repr_html_inner(self) -> str:
         text: str = estimator_html_repr(self)
-        return text + html.table(self) if hasattr(self, "learner_") else text
+        return text + shown.table(self) if hasattr(self, "learner_") else text
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        bundle = super()._repr_mimebundle_(**kwargs)
         return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_loss"}
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self._is_mixed and (self.kernel is None or self._is_auto)
+        return tags
 
     def _forget(self) -> None:
         """Drop what was learned."""
-        for name in ("learner_", "n_features_in_", "feature_names_in_", "_loss"):
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in (*LEARNED, "_loss"):
+            self.__dict__.pop(name, None)
 
-    @alone
-    def report(self) -> str:
-        """What it has settled on, in words and numbers."""
-        check_is_fitted(self, "learner_")
-        forecaster = self.learner_.forecaster
-        text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
-        design = self.learner_.design
-        if design.kernel is not None:
-            trust = []
-            for view, (gamma, share) in enumerate(kernel_widths(self.learner_)):
-                width = "linear" if gamma is None else f"gamma {gamma:.3g}"
-                trust.append(f"{share:.0%} in view {view} ({width})")
-            features = f"{design.kernel.n_components} of the rbf kernel ({design.kernel.method})"
-            text += f"\nBeside the linear features there are {features}. "
-            text += f"Trust in posteriors by what they see: {', '.join(trust)}."
-        scaled = "standardised by running mean and deviation"
-        text += f"\nInputs are {scaled if design.standardize else 'as they come'}"
-        return text + (", with an intercept." if design.intercept else ".")
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_loss"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore what was saved; parameters that did not exist then have their defaults."""
         state = dict(state)
         if "engine_" in state:  # what version 0.1.0 called it
             state["learner_"] = state.pop("engine_")
-        known = {"learner_", "n_features_in_", "feature_names_in_", "_sklearn_version"}
-        state = with_defaults(type(self), state, known)
+        state = with_defaults(type(self), state, {*LEARNED, "_sklearn_version"})
         if "learner_" in state:
             names = state.get("feature_names_in_")
             self._check_saved(state["learner_"], state["n_features_in_"], names)
@@ -274,9 +368,3 @@ class StreamEstimator(Alone, Mergeable, BaseEstimator):  # type: ignore[misc]  #
         is_column = isinstance(names, np.ndarray) and names.shape == (n_features,)
         if not is_column or not all(isinstance(name, str) for name in names):
             raise ValueError(f"the saved names of the features must be {n_features} texts")
-
-    @property
-    def forecaster_(self) -> Any:
-        """The forecaster behind the estimator."""
-        check_is_fitted(self, "learner_")
-        return self.learner_.forecaster

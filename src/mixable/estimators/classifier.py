@@ -4,91 +4,60 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mixable import _validate
 from mixable._alone import alone
-from mixable._spelling import names_its_parameters
-from mixable._types import Array
-from mixable.estimators import advice
-from mixable.estimators.any_rows import AnyRows
-from mixable.estimators.explaining import Explains
-from mixable.estimators.labels import ONE_CLASS, are_sorted, check_kinds, checked_labels
-from mixable.estimators.linear import LinearByClass
-from mixable.learner import Design, Learner, class_weights, design_of_classes, sampling
-from mixable.learner.class_weights import ClassWeight
+from mixable._types import Array, Untyped
+from mixable.estimators.base import StreamEstimator
+from mixable.estimators.rows import only_record
+from mixable.learner import Learner, class_weights, sampling
+from mixable.learner.coefficients import deviations
+from mixable.learner.explaining import (
+    Contribution,
+    explained,
+    without_each,
+    without_each_entry,
+    without_each_key,
+)
+from mixable.learner.importance import importance
 from mixable.learner.outcomes import Labels
+from mixable.learner.parameters import ClassParameters, estimator
+from mixable.learner.record_inputs import RecordInputs
 from mixable.metrics import LEAST
-from mixable.records import Columns
+from mixable.records import Rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    class ClassifierMixin(Untyped):
+        """Scikit-learn has no types."""
+else:
+    from sklearn.base import ClassifierMixin
+
+ONE_CLASS = (
+    "y has one class only, {!r:.80}: each forecast will be that one, for certain. Give fit rows of "
+    "two classes or more; where others come later, use partial_fit or prequential"
+)
 
 
-# Scikit-learn is not typed.
-class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type: ignore[misc]
+@estimator
+@dataclass(kw_only=True, eq=False, repr=False)
+class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
     """Probabilities you can bet on, from one pass over the data.
 
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
-    any kind, or matrices of scipy.sparse. Parameters left at None are mixed over
-    (`mixable.AutoGAF`): nothing needs tuning. Given ones are fixed, in units of the scaled inputs.
-
-    Parameters
-    ----------
-    lam, beta, alpha, drift
-        Of the linear part, as in `mixable.GAF`: it mixes over the rest. With kernel=None and all
-        four given it is GAF.
-    structure
-        What its posteriors keep, as in `mixable.GAF`. None chooses by size; see docs/no-tuning.md.
-    effort
-        How much time a forecast may take: "low" is one posterior with a shared block, "high" is the
-        whole mixture with full posteriors, all awake; see docs/performance.md.
-    forecaster
-        Another multiclass forecaster class of the package, say `mixable.ONS`, to be used instead,
-        with those of the four that are given.
-    standardize
-        Scale each feature by its running mean and standard deviation: of what was learned before,
-        and the row itself. No row is ever scaled by a later one. The mixture also sees the features
-        on a scale that is logarithmic beyond one standard deviation, and finds out which is better.
-    fit_intercept
-        Whether to add a constant feature. Without one, standardised features are still measured
-        from their means: then `intercept_` says what that amounts to.
-    n_jobs
-        Threads that share whole tables, as scikit-learn counts them. None: as many as OpenBLAS has,
-        up to four. Forecasts do not depend on it.
-    kernel
-        "auto" pools a linear forecaster with curved ones (three with kernel features, one with
-        bins, one with leaves of random trees), unless the effort is low or there is another
-        `forecaster`: then, and with None, it is linear. "rbf" mixes linear posteriors and
-        posteriors with features of the kernel exp(-gamma |x - x'|^2), x the scaled inputs.
-    n_components
-        Number of kernel features. The cost grows as its square; see docs/guides/kernels.md.
-    gamma
-        The kernel's inverse squared width; None mixes over three, 1/8, 1 and 16 over the number of
-        features (1 with another `forecaster`).
-    method
-        "fourier": orthogonal random features. "nystroem": kernel values at landmarks that are
-        chosen as the stream goes by.
-    columns
-        What is declared of the columns of a frame: `mixable.records.Columns`. The kinds of the
-        others are guessed. Frames with text, categories or times need no declaration.
-    class_weight
-        None, a dictionary of labels and weights (1 for labels that are not named), or "balanced":
-        n / (n_classes * n_c), as in scikit-learn, n_c the examples of class c. `fit` counts the
-        whole table. `partial_fit` and `prequential` count the examples so far, the present one
-        included: no weight depends on a later label. Probabilities are then those of classes that
-        come as often as their weights say, no longer those of the stream.
-    shuffle
-        Whether `fit` learns the rows in a random order; so it does not matter how a table is
-        sorted. A frame with a column of times keeps its order. `partial_fit` and `prequential`
-        always do.
-    random_state
-        Of that order: the same for each fit if it is a number, as everywhere in scikit-learn.
-    verbose
-        1 shows the progress of tables of more than one row, on standard error, and what the columns
-        of a frame are taken for; 0 shows nothing.
+    any kind, or matrices of scipy.sparse. Nothing needs tuning: the default pools a linear expert,
+    which mixes over lam, beta, alpha and drift (`mixable.AutoGAF`), with nonlinear ones (three with
+    kernel features, one with bins, one with leaves of random trees).
 
     Attributes
     ----------
@@ -98,7 +67,7 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         Weights as in scikit-learn's LogisticRegression, in the units of the caller's columns (where
         the scaling is linear).
     coef_std_
-        Their posterior standard deviations. With a kernel there are none of these three.
+        Their posterior standard deviations. These three are for kernel=None only.
     columns_
         What each column is taken for, by name: "number", "number, decimal comma", "category",
         "text", "tags", "time", "time, day first", "time, month first", "ignored".
@@ -118,70 +87,6 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
     ((150, 3), True)
     """
 
-    @names_its_parameters
-    def __init__(
-        self,
-        *,
-        lam: float | None = None,
-        beta: float | None = None,
-        alpha: float | None = None,
-        drift: float | None = None,
-        structure: str | None = None,
-        effort: str = "auto",
-        forecaster: type | None = None,
-        standardize: bool = True,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        kernel: str | None = "auto",
-        n_components: int = 200,
-        gamma: float | None = None,
-        method: str = "fourier",
-        columns: Columns | None = None,
-        class_weight: ClassWeight = None,
-        shuffle: bool = True,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.beta = beta
-        self.alpha = alpha
-        self.drift = drift
-        self.structure = structure
-        self.effort = effort
-        self.forecaster = forecaster
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.kernel = kernel
-        self.n_components = n_components
-        self.gamma = gamma
-        self.method = method
-        self.columns = columns
-        self.class_weight = class_weight
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @alone
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFClassifier:
-        """Forget everything, then learn the rows, in a random order if `shuffle`."""
-        self._begin_fit()
-        try:
-            rows = self._checked_rows(X, reset=True)
-            with advice.about_outcomes(y, len(rows)):
-                labels = checked_labels(y, len(rows))
-            weight = self._weights(sample_weight, rows, fit=True)
-            known = np.unique(labels).tolist()
-            if len(known) == 1:
-                warnings.warn(ONE_CLASS.format(*known), stacklevel=2)
-            class_weights.refuse_unknown(class_weights.checked(self.class_weight), known)
-            self.learner_ = self._new_learner(rows, known, whole=True)
-        except BaseException:
-            self._forget()
-            raise
-        self._fit_rows(X, (rows, labels, weight), is_sorted=are_sorted(labels, len(known)))
-        return self
-
     @alone
     def partial_fit(
         self,
@@ -189,9 +94,9 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         y: Any,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> GAFClassifier:
+    ) -> Self:
         """Learn more rows; new classes are added, unless the first call named all `classes`."""
-        self._teach(Learner.learn, self._prepare(X, y, sample_weight, classes))
+        self._teach(Learner.learn, *self._prepare(X, y, sample_weight, classes))
         return self
 
     @alone
@@ -209,90 +114,10 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         has 0 there.
         """
         rows, labels, weight = self._prepare(X, y, sample_weight, classes)
-        p = self._teach(Learner.run, (rows, labels, weight))
-        codes = [self.learner_.codes[label] for label in labels]
+        p = self._teach(Learner.run, rows, labels, weight)
+        codes = [self.learner_.codes[label] for label in labels.tolist()]
         self._score(-np.log(np.maximum(p[np.arange(len(p)), codes], LEAST)), weight)
         return np.ascontiguousarray(p[:, self._order()])
-
-    def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
-    ) -> tuple[Array, list[Any], Array | None]:
-        """Check rows, labels and weights, and make a learner if there is none; all or nothing."""
-        first = not hasattr(self, "learner_")
-        try:
-            rows = self._checked_rows(X, reset=first)
-            with advice.about_outcomes(y, len(rows)):
-                labels = checked_labels(y, len(rows))
-            weight = self._weights(sample_weight, rows)
-            known = None
-            if classes is not None:
-                known = np.unique(column_or_1d(np.asarray(classes))).tolist()
-            learner = None if first else self.learner_
-            if learner is None:
-                learner = self._new_learner(rows, known or (), closed=known is not None)
-            elif known is not None and set(known) != set(learner.labels):
-                raise ValueError(
-                    f"classes={known!r} are not those of the first call: "
-                    f"{sorted(learner.labels, key=str)!r}"
-                )
-            values = labels.tolist()
-            check_kinds(values[:1], (learner.labels or values)[0])
-            wanted = class_weights.checked(self.class_weight)
-            if isinstance(wanted, Mapping):
-                check_kinds(list(wanted), (learner.labels or values)[0], "class_weight")
-            unknown = learner.unknown(values)
-            if unknown:
-                rest = "name all in the first call, or none: then new ones are added"
-                raise ValueError(f"y has labels that are not in classes: {unknown!r}; {rest}")
-        except BaseException:
-            if first:
-                self._forget()
-            raise
-        self.learner_ = learner
-        return rows, values, weight
-
-    def _teach(
-        self, teach: Callable[..., Any], examples: tuple[Any, ...], *, whole: bool = False
-    ) -> Any:
-        """Let the learner learn, each example weighed by its class."""
-
-        def weighing(learner: Learner, rows: Any, labels: Any, weight: Any, advance: Any) -> Any:
-            def known() -> tuple[class_weights.Tally, int]:
-                assert isinstance(learner.outcomes, Labels)
-                return learner.outcomes.tally, learner.forecaster.steps
-
-            examples = self.class_weight, labels, weight, known
-            with class_weights.weighing(*examples, whole=whole) as own:
-                return teach(learner, rows, labels, own, advance)
-
-        return super()._teach(weighing, examples, whole=whole)
-
-    def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
-        super()._check_saved(learner, n_features, names)
-        labels = learner.labels if learner.has_labels else []
-        kinds = (str, numbers.Number, np.bool_)
-        if not labels or not all(isinstance(label, kinds) for label in labels):
-            raise ValueError("the saved labels must be numbers, texts, or True and False")
-        check_kinds(labels, labels[0])
-
-    def _design(self) -> Design:
-        fixed = {"lam": self.lam, "beta": self.beta, "alpha": self.alpha, "drift": self.drift}
-        return design_of_classes(
-            self.forecaster,
-            fixed,
-            kernel=self.kernel,
-            features=self._features,
-            structure=self.structure,
-            **self._options(),
-        )
-
-    @property
-    @alone
-    def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
-        if not hasattr(self, "learner_"):
-            raise AttributeError("classes_ is known after fit or partial_fit")
-        return np.array(self.learner_.labels)[self._order()]
 
     @alone
     def predict_proba(self, X: Any) -> Array:
@@ -337,3 +162,171 @@ class GAFClassifier(Explains, ClassifierMixin, AnyRows, LinearByClass):  # type:
         """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    @alone
+    def explain(self, x: Any) -> list[Contribution]:
+        """What each column of one row does to the log-odds of each class, the most first.
+
+        The row is a table of one row, as `predict_proba` takes it; of frames with text or
+        categories, also a dictionary. A column that is missing in the row is left out.
+        """
+        check_is_fitted(self, "learner_")
+        learner, labels = self.learner_, self.classes_.tolist()
+        if isinstance(learner.inputs, RecordInputs):
+            record = x if isinstance(x, dict) else only_record(self._rows(x))
+            known = learner.inputs.encoder.kinds
+            parts = without_each(record, lambda name: known.get(name) != "ignore")
+            rows = ((name, value, [rest]) for name, value, rest in parts)
+            return explained(learner, [record], rows, labels)
+        row = self._rows(np.atleast_2d(x) if isinstance(x, np.ndarray | list) else x)
+        if len(row) != 1:
+            raise ValueError(f"explain takes one row, got {len(row)}")
+        if isinstance(row, Rows):
+            return explained(learner, row, without_each_key(row, self._names()), labels)
+        return explained(learner, row[0], without_each_entry(row[0], self._names()), labels)
+
+    @alone
+    def important(self, n: int = 20) -> dict[Any, float]:
+        """The n columns that matter most, and how far each usually moves a log-odds."""
+        check_is_fitted(self, "learner_")
+        sizes = importance(self.learner_, self._names())
+        return dict(list(sizes.items())[: _validate.count(n, "n")])
+
+    @property
+    @alone
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        if not hasattr(self, "learner_"):
+            raise AttributeError("classes_ is known after fit or partial_fit")
+        return np.array(self.learner_.labels)[self._order()]
+
+    def _order(self) -> NDArray[np.int_]:
+        """The learner's columns in the order of `classes_`."""
+        return np.argsort(np.array(self.learner_.labels), kind="stable")
+
+    @property
+    @alone
+    def coef_(self) -> Array:
+        """Weights (n_classes, n_features); with two classes (1, n_features), of the log-odds."""
+        return self._by_class(self._coefficients()[0])
+
+    @property
+    @alone
+    def intercept_(self) -> Array:
+        """Intercepts (n_classes,), or (1,) if there are two classes."""
+        return self._by_class(self._coefficients()[1])
+
+    @property
+    @alone
+    def coef_std_(self) -> Array:
+        """Posterior standard deviations of `coef_`."""
+        K = self.forecaster_.n_classes
+        contrasts = np.array([[-1.0, 1.0]]) if K == 2 else np.eye(K)[self._order()] - 1 / K
+        return deviations(self.learner_, contrasts)
+
+    def _by_class(self, values: Array) -> Array:
+        """Rows of the forecaster's classes in the order of `classes_`; the difference of two."""
+        if len(values) == 2:
+            order = self._order() if len(self.learner_.labels) == 2 else np.arange(2)
+            return np.asarray(values[order[[1]]] - values[order[[0]]])
+        return np.asarray(values[self._order()])
+
+    def _outcomes(self, y: Any, n: int) -> NDArray[Any]:
+        """Check labels: a column of integers, strings or booleans."""
+        if y is None:
+            raise ValueError(
+                "This GAFClassifier estimator requires y to be passed, but the target y is None."
+            )
+        values: NDArray[Any] = np.asarray(y)
+        if values.ndim != 1 or values.dtype.kind not in "iubU":
+            values = column_or_1d(y, warn=True)
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise ValueError("Input y contains NaN or infinity.")
+            if values.dtype == object and any(item is None or item != item for item in values):
+                raise ValueError("Input y contains NaN or None.")
+            if values.dtype == object and len(values):
+                check_kinds(values.tolist(), values[0])
+            check_classification_targets(values)
+        if len(values) != n:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: [{n}, {len(values)}]"
+            )
+        return values
+
+    def _begun(self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool) -> Learner:
+        weights = class_weights.checked(self.class_weight)
+        if whole:
+            labels = np.unique(outcomes).tolist()
+            if len(labels) == 1:
+                warnings.warn(ONE_CLASS.format(*labels), stacklevel=5)
+            class_weights.refuse_unknown(weights, labels)
+            return self._new_learner(rows, labels, whole=True)
+        known = None
+        if classes is not None:
+            known = np.unique(column_or_1d(np.asarray(classes))).tolist()
+        if not hasattr(self, "learner_"):
+            learner = self._new_learner(rows, known or (), closed=known is not None)
+        else:
+            learner = self.learner_
+            if known is not None and set(known) != set(learner.labels):
+                raise ValueError(
+                    f"classes={known!r} are not those of the first call: "
+                    f"{sorted(learner.labels, key=str)!r}"
+                )
+        values = outcomes.tolist()
+        check_kinds(values[:1], (learner.labels or values)[0])
+        if isinstance(weights, Mapping):
+            check_kinds(list(weights), (learner.labels or values)[0], "class_weight")
+        unknown = learner.unknown(values)
+        if unknown:
+            rest = "name all in the first call, or none: then new ones are added"
+            raise ValueError(f"y has labels that are not in classes: {unknown!r}; {rest}")
+        return learner
+
+    def _is_sorted(self, outcomes: NDArray[Any]) -> bool:
+        """Whether the rows of each of several classes stand together."""
+        n_classes = len(self.learner_.labels)
+        return 1 < n_classes == 1 + np.count_nonzero(outcomes[1:] != outcomes[:-1])
+
+    def _weighing(
+        self, outcomes: Any, weight: Array | None, *, whole: bool
+    ) -> AbstractContextManager[Array | None]:
+        """Each example is weighed by its class."""
+
+        def known() -> tuple[class_weights.Tally, int]:
+            learner = self.learner_
+            assert isinstance(learner.outcomes, Labels)
+            return learner.outcomes.tally, learner.forecaster.steps
+
+        return class_weights.weighing(self.class_weight, outcomes, weight, known, whole=whole)
+
+    def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
+        super()._check_saved(learner, n_features, names)
+        labels = learner.labels if learner.has_labels else []
+        kinds = (str, numbers.Number, np.bool_)
+        if not labels or not all(isinstance(label, kinds) for label in labels):
+            raise ValueError("the saved labels must be numbers, texts, or True and False")
+        check_kinds(labels, labels[0])
+
+
+def check_kinds(labels: list[Any], known: Any, name: str = "y") -> None:
+    """Refuse labels that are not of the same kind as one that is known."""
+    for label in labels:
+        if type(label) is not type(known) and _kind(label) is not _kind(known):
+            raise ValueError(
+                f"{name} must have labels of one kind: {label!r:.80} is {_called(label)}, and "
+                f"{known!r:.80} is {_called(known)}; convert them, for instance by "
+                f"{'y = y.astype(str)' if name == 'y' else 'str(label)'}"
+            )
+
+
+def _kind(label: Any) -> type:
+    """What a label is, as far as labels can be compared: truth, number, or its own type."""
+    if isinstance(label, bool):
+        return bool
+    return numbers.Number if isinstance(label, numbers.Number) else type(label)
+
+
+def _called(label: Any) -> str:
+    kinds = {bool: "True or False", numbers.Number: "a number", str: "text"}
+    return kinds.get(_kind(label), f"a {type(label).__name__}")

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mixable import _validate
 from mixable._alone import alone
-from mixable._spelling import names_its_parameters
-from mixable._types import Array
-from mixable.estimators import advice
-from mixable.estimators.any_rows import AnyRows
-from mixable.learner import Design, Learner, design_of_numbers, sampling
-from mixable.learner.coefficients import coefficients, deviations
-from mixable.records import Columns
+from mixable._types import Array, Untyped
+from mixable.estimators.base import StreamEstimator
+from mixable.learner import Learner, sampling
+from mixable.learner.coefficients import deviations
+from mixable.learner.parameters import NumberParameters, estimator
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    class RegressorMixin(Untyped):
+        """Scikit-learn has no types."""
+else:
+    from sklearn.base import RegressorMixin
 
 
-# Scikit-learn is not typed.
-class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
+@estimator
+@dataclass(kw_only=True, eq=False, repr=False)
+class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):
     """Means, standard deviations and intervals, from one pass over the data.
 
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
@@ -30,27 +37,8 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
     `mixable.AutoRidge` behind, twice: a mixture of Bayesian regressions over regularisation, drift
     and noise, on the columns and on kernel features of them. Whichever predicts better is trusted;
     kernel features that do not help are not computed for long. The noise may have heavy tails.
-    Parameters left at None are mixed over; given ones are fixed, in units of the scaled inputs.
-    Text, categories, times and sparse rows go through regressions on sparse features first; their
-    numbers are always scaled.
-
-    Parameters
-    ----------
-    lam, drift
-        Regularisation and process noise of the linear posteriors, as in `mixable.AutoRidge`; for
-        tables of numbers only.
-    effort
-        How much time a forecast may take: "low" is one posterior, "high" keeps all awake.
-    kernel
-        "auto" mixes linear and curved posteriors; it is linear where effort is "low". None is
-        linear, with `coef_`. "rbf" is as in `GAFClassifier`.
-    n_components
-        Kernel features of each width, at most.
-    columns
-        What is declared of the columns of a frame: `mixable.records.Columns`. The kinds of the
-        others are guessed.
-    standardize, fit_intercept, n_jobs, gamma, method, shuffle, random_state, verbose
-        As in `GAFClassifier`.
+    Text, categories, times and sparse rows go through regressions on sparse features first: their
+    numbers are always scaled, and `lam` and `drift` are mixed over.
 
     Attributes
     ----------
@@ -78,53 +66,10 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
     (True, (3, 2))
     """
 
-    @names_its_parameters
-    def __init__(
-        self,
-        *,
-        lam: float | None = None,
-        drift: float | None = None,
-        effort: str = "auto",
-        standardize: bool = True,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        kernel: str | None = "auto",
-        n_components: int = 200,
-        gamma: float | None = None,
-        method: str = "fourier",
-        columns: Columns | None = None,
-        shuffle: bool = True,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.drift = drift
-        self.effort = effort
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.kernel = kernel
-        self.n_components = n_components
-        self.gamma = gamma
-        self.method = method
-        self.columns = columns
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.verbose = verbose
-
     @alone
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
-        """Forget everything, then learn the rows, in a random order if `shuffle`."""
-        self._begin_fit()
-        examples = self._prepare(X, y, sample_weight, fit=True)
-        steps = np.diff(examples[1])
-        self._fit_rows(X, examples, is_sorted=bool((steps >= 0).all() or (steps <= 0).all()))
-        return self
-
-    @alone
-    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GAFRegressor:
+    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn more rows."""
-        self._teach(Learner.learn, self._prepare(X, y, sample_weight))
+        self._teach(Learner.learn, *self._prepare(X, y, sample_weight))
         return self
 
     @alone
@@ -137,43 +82,9 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         over the rows, in compiled code.
         """
         rows, targets, weight = self._prepare(X, y, sample_weight)
-        mean, std = self._teach(Learner.run, (rows, targets, weight))
+        mean, std = self._teach(Learner.run, rows, targets, weight)
         self._score((mean - targets) ** 2, weight)
         return (mean, std) if return_std else mean
-
-    def _prepare(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, *, fit: bool = False
-    ) -> tuple[Any, Array, Array | None]:
-        """Check everything, and make a learner if there is none."""
-        first = not hasattr(self, "learner_")
-        try:
-            rows = self._checked_rows(X, reset=first)
-            targets = _checked_targets(y, len(rows))
-            _validate.targets_in_range(targets, "y")
-            weight = self._weights(sample_weight, rows, fit=fit)
-            with advice.about_rows(self, X):
-                learner = self._new_learner(rows, None, whole=fit) if first else self.learner_
-        except BaseException:
-            if first:
-                self._forget()
-            raise
-        self.learner_ = learner
-        return rows, targets, weight
-
-    def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
-        super()._check_saved(learner, n_features, names)
-        if learner.has_labels:
-            raise ValueError("the saved learner is that of a classifier")
-
-    @property
-    def _is_mixed(self) -> bool:
-        return self.lam is None and self.drift is None
-
-    def _design(self) -> Design:
-        fixed = {"lam": self.lam, "drift": self.drift}
-        return design_of_numbers(
-            fixed, kernel=self.kernel, features=self._features, **self._options()
-        )
 
     @alone
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -206,15 +117,13 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
     @alone
     def coef_(self) -> Array:
         """Weights (n_features,)."""
-        check_is_fitted(self, "learner_")
-        return np.asarray(coefficients(self.learner_)[0][0])
+        return np.asarray(self._coefficients()[0][0])
 
     @property
     @alone
     def intercept_(self) -> float:
         """The intercept."""
-        check_is_fitted(self, "learner_")
-        return float(coefficients(self.learner_)[1][0])
+        return float(self._coefficients()[1][0])
 
     @property
     @alone
@@ -223,14 +132,12 @@ class GAFRegressor(RegressorMixin, AnyRows):  # type: ignore[misc]
         check_is_fitted(self, "learner_")
         return np.asarray(deviations(self.learner_, np.ones((1, 1)))[0])
 
-
-def _checked_targets(y: Any, n: int) -> Array:
-    """Check targets: a column of n finite numbers."""
-    if y is None:
-        raise ValueError(
-            "This GAFRegressor estimator requires y to be passed, but the target y is None."
-        )
-    with advice.about_outcomes(y, n):
+    def _outcomes(self, y: Any, n: int) -> Array:
+        """Check targets: a column of n finite numbers."""
+        if y is None:
+            raise ValueError(
+                "This GAFRegressor estimator requires y to be passed, but the target y is None."
+            )
         try:
             targets = np.ascontiguousarray(column_or_1d(y, warn=True), dtype=np.float64)
         except OverflowError:
@@ -242,4 +149,18 @@ def _checked_targets(y: Any, n: int) -> Array:
             )
         if not np.isfinite(targets).all():
             raise ValueError("Input y contains NaN or infinity.")
-    return targets
+        _validate.targets_in_range(targets, "y")
+        return targets
+
+    def _begun(self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool) -> Learner:
+        is_new = not hasattr(self, "learner_")
+        return self._new_learner(rows, None, whole=whole) if is_new else self.learner_
+
+    def _is_sorted(self, outcomes: NDArray[Any]) -> bool:
+        steps = np.diff(outcomes)
+        return bool((steps >= 0).all() or (steps <= 0).all())
+
+    def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
+        super()._check_saved(learner, n_features, names)
+        if learner.has_labels:
+            raise ValueError("the saved learner is that of a classifier")

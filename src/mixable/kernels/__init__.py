@@ -1,7 +1,8 @@
-"""Beyond linear: feature maps that learn online, and the exact kernel forecaster."""
+"""Beyond linear: what `kernel=` may be, and feature maps that learn online."""
 
+from mixable.kernels.choice import RBF, Auto
 from mixable.kernels.dimension import effective_dimension
 from mixable.kernels.fourier import Fourier
 from mixable.kernels.nystroem import Nystroem, rbf
 
-__all__ = ["Fourier", "Nystroem", "effective_dimension", "rbf"]
+__all__ = ["RBF", "Auto", "Fourier", "Nystroem", "effective_dimension", "rbf"]

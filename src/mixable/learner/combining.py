@@ -155,7 +155,9 @@ def _combined(
     """The state of the inputs, and the forecaster, of learners with the same labels."""
     first, old, *pools = (each.pool for each in (start, base, *terms))
     if not start.design.is_pooled:
-        begin, before, *own = (Part(each.inputs[0], each.experts[0]) for each in (first, old, *pools))
+        begin, before, *own = (
+            Part(each.inputs[0], each.experts[0]) for each in (first, old, *pools)
+        )
         return combined_part(begin, own, before, where)
     forecaster = _blend(first, pools, old, where)
     if start.records is None:

@@ -24,7 +24,6 @@ from mixable.learner.learner import Learner
 from mixable.learner.outcomes import Labels
 from mixable.learner.pooled import design_of_records, takes_records
 from mixable.learner.record_inputs import RecordInputs, records_encoder
-from mixable.learner.saved import with_defaults
 from mixable.records.registry import EARLY, FEW
 from mixable.records.tables import refuse_twice
 
@@ -312,10 +311,6 @@ class NamedLearner(Alone, Mergeable):
         learner = self._add_features(sorted(X.columns, key=repr))
         if learner is not None:
             learner.learn(self._columns.table(X), y, weight)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        known = {"_columns", "_learner", "_engine"}
-        self._restore(with_defaults(type(self), state, known))
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from a saved state, once columns and learner are known to go together."""

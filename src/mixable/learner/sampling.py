@@ -26,9 +26,7 @@ def sample(learner: Learner, X: Any, n: int, random_state: Any = None) -> Array:
     """
     count, rng = _validate.count(n, "n"), np.random.default_rng(random_state)
     pool, rows = learner.pool, learner._rows(X)
-    out = mixed_draws(
-        _weights(pool), lambda i, m: _draws(pool, rows, i, m, rng), count, rng
-    )
+    out = mixed_draws(_weights(pool), lambda i, m: _draws(pool, rows, i, m, rng), count, rng)
     if not isinstance(learner.outcomes, Labels):
         return np.asarray(learner.outcomes.forecast(out))
     return out[..., : len(learner.labels)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,21 +11,6 @@ from mixable.forecasters import AutoRidge
 from mixable.learner.blend import Blend
 from mixable.learner.design import Design
 from mixable.learner.old import pooled
-
-
-def with_defaults(kind: type, state: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """A state in which parameters that were not saved have their defaults, and nothing unknown."""
-    defaults = defaults_of(kind)
-    unknown = sorted(state.keys() - defaults.keys() - known)
-    if unknown:
-        raise ValueError(f"a {kind.__name__} has nothing called {unknown!r:.200}")
-    return {**defaults, **state}
-
-
-@cache
-def defaults_of(kind: type) -> dict[str, Any]:
-    """The parameters of a constructor, each with its default; not to be changed."""
-    return {name: each.default for name, each in inspect.signature(kind).parameters.items()}
 
 
 def checked(state: dict[str, Any]) -> dict[str, Any]:

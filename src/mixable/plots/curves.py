@@ -78,7 +78,7 @@ def learning_curve(
     if window is not None:
         window = _validate.count(window, "window", most=n)
     _validate.flag(baseline, "baseline")
-    own = _own(values, positions)
+    own = metrics.of_labels(values, positions)
     loss = -np.log(np.maximum(own, metrics.LEAST))
     ax = axes_of(ax)
     style = line_style(len(named_lines(ax)))
@@ -174,13 +174,6 @@ def reliability(
     return ax
 
 
-def _own(p: Array, y: Labels) -> Array:
-    """The probability of each label; 0 for those without a column."""
-    if not p.shape[1]:
-        return np.zeros(len(p))
-    return np.where(y >= 0, p[np.arange(len(p)), np.maximum(y, 0)], 0.0)
-
-
 def _running_mean(loss: Array) -> Array:
     return np.asarray(np.cumsum(loss) / np.arange(1, len(loss) + 1))
 
@@ -192,4 +185,4 @@ def _class_rates(p: Array, y: Labels) -> Array:
     known = (before > 0) | np.logical_or.accumulate(p > 0, axis=0)
     prior = np.where(known, 0.5, 0.0)
     total = np.maximum((before + prior).sum(axis=1), 0.5)
-    return _own((before + prior) / total[:, None], y)
+    return metrics.of_labels((before + prior) / total[:, None], y)

@@ -53,7 +53,7 @@ def surface(
     --------
     >>> import mixable as mx
     >>> X, y = mx.datasets.make_shapes(300, "circles")
-    >>> model = mx.GAFClassifier(kernel="rbf", n_components=50).fit(X, y)
+    >>> model = mx.GAFClassifier(kernel=mx.kernels.RBF(50)).fit(X, y)
     >>> ax = mx.plots.surface(model, X, y, label=1)
     >>> ax.images[0].get_array().shape
     (100, 100)

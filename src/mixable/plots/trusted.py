@@ -128,9 +128,9 @@ def shares(forecaster: Any, inputs: Any, by: str | None = None) -> dict[str, flo
         return _by_field(forecaster, _views(inputs), by)
     if isinstance(forecaster, Mixture):
         _check_by(forecaster, by, ["expert"])
-        return dict(zip(_experts(forecaster, inputs), forecaster.weights.tolist(), strict=True))
+        return dict(zip(_experts(forecaster), forecaster.weights.tolist(), strict=True))
     _check_by(forecaster, by, ["expert", "weights"])
-    names = _experts(forecaster, inputs)
+    names = _experts(forecaster)
     if by == "weights":
         return dict(zip(names, forecaster.weights.tolist(), strict=True))
     groups = ["pool", "pool that forgets", *(f"{name} alone" for name in names)]
@@ -183,8 +183,8 @@ def _views(inputs: Any) -> list[str]:
     return ["linear", "linear, logarithmic in the tails"]
 
 
-def _experts(forecaster: Any, inputs: Any) -> list[str]:
-    """The names of a pool's or a mixture's experts: what they see, if they see different things."""
+def _experts(forecaster: Any) -> list[str]:
+    """The names of a pool's or a mixture's experts, numbered where several have the same."""
     if isinstance(forecaster, Blend):
         names = forecaster.design.names
     else:

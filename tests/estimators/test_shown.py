@@ -11,7 +11,7 @@ from streams import logistic_stream
 
 import mixable
 from mixable import FTRL, GAFClassifier, GAFRegressor
-from mixable.estimators.html import MOST_NAMES, summary, trusted
+from mixable.estimators.shown import MOST_NAMES, summary, trusted
 
 X, Y = logistic_stream(120, 3, 3)
 QUICK = {"effort": "low", "kernel": None}
