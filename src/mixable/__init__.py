@@ -31,7 +31,7 @@ from mixable.pool import Pool
 from mixable.reference import GenericGAF
 
 if TYPE_CHECKING:
-    from mixable import engines, kernels, merging, plots, records, streaming
+    from mixable import engines, events, kernels, merging, plots, records
     from mixable import river as river
     from mixable.bank import Bank
     from mixable.estimators import GAFClassifier, GAFRegressor
@@ -64,6 +64,7 @@ __all__ = [
     "datasets",
     "dumps",
     "engines",
+    "events",
     "integrals",
     "kernels",
     "load",
@@ -78,7 +79,6 @@ __all__ = [
     "regret",
     "save",
     "show_config",
-    "streaming",
 ]
 
 _LATE = {
@@ -87,6 +87,7 @@ _LATE = {
     "GAFRegressor": "mixable.estimators",
     "KernelGAF": "mixable.kernel_gaf",
     "engines": "mixable.engines",
+    "events": "mixable.events",
     "kernels": "mixable.kernels",
     "merge": "mixable.merging",
     "merging": "mixable.merging",
