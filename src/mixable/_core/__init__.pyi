@@ -1,6 +1,6 @@
 """The compiled core of mixable. tests/make_stub.py writes this from src/bind_*.cpp."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np

@@ -68,9 +68,9 @@ class KeptModel(NamedLearner):
         self.features = None if features is None else tuple(features)
         self.classes = None if classes is None else tuple(classes)
         self.start_counting()
-        self._forget_all()
         self._begin()
         self._add_features(self.features or ())
+        self._forget_all()
 
     def _forget_all(self) -> None:
         """Wait for no label, and be at no place."""

@@ -40,54 +40,42 @@ PAGES = {
 }
 
 
-ID = {
-    "anyOf": [{"type": "string"}, {"type": "number"}],
-    "description": "By it, a label finds its forecast, and a request may be repeated.",
-}
-FEATURES = {
-    "type": "object",
-    "additionalProperties": {
-        "anyOf": [{"type": kind} for kind in ("number", "string", "boolean", "array", "null")]
-    },
-    "description": "The record: names and values; null and what is not there are missing.",
-}
-LABEL = {
-    "anyOf": [{"type": "string"}, {"type": "number"}],
-    "description": "The class. 1 and the text 1 are the same.",
-}
-
-
-def _body(kind: str, properties: dict[str, Any], required: list[str], example: Any) -> Any:
+def _body(
+    properties: dict[str, Any], required: list[str], example: Any, kind: str = JSON
+) -> dict[str, Any]:
+    """What a request looks like, for OpenAPI."""
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     content = {"schema": {**schema, "required": required}, "example": example}
-    return {"requestBody": {"required": True, "content": {kind: content}}}
+    return {
+        "requestBody": {"required": bool(required) or kind == LINES, "content": {kind: content}}
+    }
 
 
-PREDICT = _body(
-    "application/json",
-    {"id": ID, "features": FEATURES},
-    ["features"],
-    {"id": "visit-7", "features": {"hour": 21, "visits": 7}},
-)
-LEARN = _body(
-    "application/json",
-    {"id": ID, "features": FEATURES, "label": LABEL},
-    ["label"],
-    {"id": "visit-7", "label": "yes"},
-)
-BULK = _body(
-    "application/x-ndjson",
-    {"id": ID, "features": FEATURES, "label": LABEL},
-    [],
-    {"features": {"hour": 9, "visits": 1}, "label": "no"},
-)
-KIND = {"type": "string", "enum": list(KINDS)}
+TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "number"}]}
+CELL = {"anyOf": [{"type": kind} for kind in ("number", "string", "boolean", "array", "null")]}
+RECORD = {
+    "id": {
+        **TEXT_OR_NUMBER,
+        "description": "By it, a label finds its forecast, and a request may be repeated.",
+    },
+    "features": {
+        "type": "object",
+        "additionalProperties": CELL,
+        "description": "The record: names and values; null and what is not there are missing.",
+    },
+}
+LABELLED = {
+    **RECORD,
+    "label": {**TEXT_OR_NUMBER, "description": "The class. 1 and the text 1 are the same."},
+}
+PREDICT = _body(RECORD, ["features"], {"id": "visit-7", "features": {"hour": 21, "visits": 7}})
+LEARN = _body(LABELLED, ["label"], {"id": "visit-7", "label": "yes"})
+BULK = _body(LABELLED, [], {"features": {"hour": 9, "visits": 1}, "label": "no"}, LINES)
 MAKE = _body(
-    "application/json",
     {
         "kinds": {
             "type": "object",
-            "additionalProperties": KIND,
+            "additionalProperties": {"type": "string", "enum": list(KINDS)},
             "description": "What columns are; those that are not named are guessed.",
         },
         "cross": {
@@ -99,7 +87,6 @@ MAKE = _body(
     [],
     {"kinds": {"user": "category", "query": "text"}},
 )
-MAKE["requestBody"]["required"] = False
 NAMED = {
     "parameters": [
         {
@@ -168,28 +155,25 @@ class _Routes:
         app.add_exception_handler(HTTPException, self._unknown)
         app.add_exception_handler(RequestValidationError, self._invalid)
         app.add_exception_handler(ClientDisconnect, self._gone)
-        for name, method, extra in (
-            ("predict", self.predict, PREDICT),
-            ("learn", self.learn, LEARN),
-            ("events", self.events, BULK),
+        both: list[Any] = [  # of the default model, and of one by its name
+            ("POST", "/predict", self.predict, PREDICT),
+            ("POST", "/learn", self.learn, LEARN),
+            ("POST", "/events", self.events, BULK),
+            ("GET", "/live", self.live, {}),
+        ]
+        for verb, path, method, extra in (
+            *both,
+            *((verb, "/models/{name}" + path, *rest) for verb, path, *rest in both),
+            ("GET", "/model", self.model, {}),
+            ("GET", "/models", self.names, {}),
+            ("GET", "/models/{name}", self.model, {}),
+            ("PUT", "/models/{name}", self.make, MAKE),
+            ("DELETE", "/models/{name}", self.delete, {}),
+            ("GET", "/healthz", self.healthz, {}),
+            ("GET", "/metrics", self.metrics, {}),
         ):
-            app.add_api_route(f"/{name}", method, methods=["POST"], openapi_extra=extra)
-            named = {**extra, **NAMED}
-            path = f"/models/{{name}}/{name}"
-            app.add_api_route(path, method, methods=["POST"], openapi_extra=named)
-        for name, method in (("model", self.model), ("live", self.live)):
-            app.add_api_route(f"/{name}", method, methods=["GET"])
-        app.add_api_route("/models", self.names, methods=["GET"])
-        for path, method, verb in (
-            ("/models/{name}", self.model, "GET"),
-            ("/models/{name}", self.delete, "DELETE"),
-            ("/models/{name}/live", self.live, "GET"),
-        ):
-            app.add_api_route(path, method, methods=[verb], openapi_extra=NAMED)
-        named = {**MAKE, **NAMED}
-        app.add_api_route("/models/{name}", self.make, methods=["PUT"], openapi_extra=named)
-        app.add_api_route("/healthz", self.healthz, methods=["GET"])
-        app.add_api_route("/metrics", self.metrics, methods=["GET"])
+            known = {**extra, **NAMED} if "{name}" in path else extra
+            app.add_api_route(path, method, methods=[verb], openapi_extra=known)
         for path, file in (("/", "page.html"), ("/docs", "docs.html")):
             text = files("mixable.events.serve").joinpath(file).read_bytes()
             page = Response(text, media_type="text/html; charset=utf-8", headers=PAGES)

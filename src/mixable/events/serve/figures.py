@@ -208,25 +208,19 @@ class Metrics(Collector):
         yield from self._of_models()
 
     def _of_models(self) -> Iterator[Metric]:
-        learned = CounterMetricFamily("mixable_learned", "Labels learned", labels=["model"])
-        forgotten = CounterMetricFamily(
-            "mixable_forgotten", "Forecasts forgotten before their label came", labels=["model"]
-        )
-        waiting = GaugeMetricFamily(
-            "mixable_waiting", "Forecasts that wait for their label", labels=["model"]
-        )
-        loss = GaugeMetricFamily("mixable_log_loss", "Mean log loss, nats", labels=["model"])
-        rates = GaugeMetricFamily(
-            "mixable_baseline_log_loss", "The same of the class rates", labels=["model"]
-        )
-        error = GaugeMetricFamily(
-            "mixable_calibration_error",
-            "Mean distance between the forecasts of a class and how often it came",
-            labels=["model", "class"],
-        )
-        drift = GaugeMetricFamily(
-            "mixable_drifting_trust", "Trust in experts that forget", labels=["model"]
-        )
+        def family(kind: Any, name: str, about: str, *more: str) -> Any:
+            return kind(f"mixable_{name}", about, labels=["model", *more])
+
+        counter, gauge = CounterMetricFamily, GaugeMetricFamily
+        late = "Forecasts forgotten before their label came"
+        distance = "Mean distance between the forecasts of a class and how often it came"
+        learned = family(counter, "learned", "Labels learned")
+        forgotten = family(counter, "forgotten", late)
+        waiting = family(gauge, "waiting", "Forecasts that wait for their label")
+        loss = family(gauge, "log_loss", "Mean log loss, nats")
+        rates = family(gauge, "baseline_log_loss", "The same of the class rates")
+        error = family(gauge, "calibration_error", distance, "class")
+        drift = family(gauge, "drifting_trust", "Trust in experts that forget")
         for name, held in self._service.models.loaded.items():
             model = held.model
             learned.add_metric([name], model.counts["learned"])
