@@ -182,7 +182,7 @@ class Outputs:
         if options.metrics:
             self._metrics = self._opened(open_log(options.metrics))
         self._sinks = [sink for sink in (self.out, self._rejects) if sink is not None]
-        self.answers: CsvAnswers | JsonAnswers = CsvAnswers("line")
+        self._headed: int | None = None  # classes in the last header
 
     def _opened(self, sink: Sink) -> Sink:
         self._open.callback(sink.close)
@@ -194,16 +194,32 @@ class Outputs:
 
     def begin(self, reads_json: bool) -> None:
         """Choose the format of the answers."""
-        writes_json = self._options.writes_json(reads_json)
-        key = self._options.identifier or "line"
-        if writes_json and key == "p":
+        self._writes_json = self._options.writes_json(reads_json)
+        self._key = self._options.identifier or "line"
+        if self._writes_json and self._key == "p":
             raise StreamError(
                 "--id p cannot be echoed in JSON, where p has the probabilities; answer in CSV "
                 "with --out FILE.csv"
             )
-        self.answers = JsonAnswers(key) if writes_json else CsvAnswers(key)
-        if self.out.continues:
-            self.answers.headed = self._place["headed"]
+        if self.out.continues and not self._writes_json:
+            self._headed = self._place["headed"]
+
+    def answers(self, keys: Sequence[Identifier], P: Array, labels: list[str]) -> bytes:
+        """A line for each event: an object, or in CSV probabilities, a new header for new classes.
+
+        Each begins with the identifier or the number of the event's line.
+        """
+        if self._writes_json:
+            names = [json.dumps(label) + ":" for label in labels]
+            start = "{" + json.dumps(self._key) + ":"
+            lines = [f'{start}{json.dumps(key)},"p":{{'.encode() for key in keys]
+            commas = names[:1] + ["," + name for name in names[1:]]
+            return _core.format_rows(P, lines, commas, "}}\n")
+        header = b""
+        if self._headed != len(labels):
+            header = (",".join(map(_field, [self._key, *labels])) + "\n").encode()
+            self._headed = len(labels)
+        return header + _core.format_rows(P, list(map(_head, keys)), [","] * len(labels), "\n")
 
     def cut(self) -> None:
         """Cut back what was written after the checkpoint."""
@@ -231,27 +247,11 @@ class Outputs:
     def marks(self) -> dict[str, Any]:
         """Bring the files to the disk; return what a checkpoint remembers of them."""
         rejects = None if self._rejects is None else self._rejects.mark()
-        return {"out": self.out.mark(), "rejects": rejects, "headed": self.answers.headed}
-
-
-class CsvAnswers:
-    """Probabilities, one event a line, after a header; a new class brings a new header."""
-
-    def __init__(self, key: str) -> None:
-        self._key = _field(key)
-        self.headed: int | None = None  # classes in the last header
-
-    def lines(self, keys: Sequence[Identifier], P: Array, labels: list[str]) -> bytes:
-        """The lines for some events."""
-        header = b""
-        if self.headed != len(labels):
-            header = (",".join([self._key, *map(_field, labels)]) + "\n").encode()
-            self.headed = len(labels)
-        heads = [_head(key) for key in keys]
-        return header + _core.format_rows(P, heads, [","] * len(labels), "\n")
+        return {"out": self.out.mark(), "rejects": rejects, "headed": self._headed}
 
 
 def _head(key: Identifier) -> bytes:
+    """The first field of an answer in CSV."""
     if type(key) is int:
         return b"%d" % key
     return _field("" if key is None else as_text(key)).encode()
@@ -263,25 +263,6 @@ def _field(text: str) -> str:
         return text
     is_plain = text and text.strip() == text and not any(c in text for c in ',"\r\n')
     return text if is_plain else '"' + text.replace('"', '""') + '"'
-
-
-class JsonAnswers:
-    """An object for each event."""
-
-    headed: int | None = None
-
-    def __init__(self, key: str) -> None:
-        self._key = "{" + json.dumps(key) + ":"
-
-    def lines(self, keys: Sequence[Identifier], P: Array, labels: list[str]) -> bytes:
-        """The lines for some events."""
-        names = [json.dumps(label) + ":" for label in labels]
-        heads = [f'{self._key}{_json(key)},"p":{{'.encode() for key in keys]
-        return _core.format_rows(P, heads, names[:1] + ["," + name for name in names[1:]], "}}\n")
-
-
-def _json(key: Identifier) -> str:
-    return str(key) if type(key) is int else json.dumps(key)
 
 
 def open_standard_descriptors() -> set[int]:

@@ -215,7 +215,7 @@ class Stream:
         if not self.options.identifier:
             keys = (batch.lines[rows] + self._lines.line + 1).tolist()
         names = [str(name) for name in self.model.learner.labels[: P.shape[1]]]  # there may be more
-        self._text.append(self._outputs.answers.lines(keys, P, names))
+        self._text.append(self._outputs.answers(keys, P, names))
 
     def _refuse(self, complaint: Complaint) -> None:
         self.model.counts["rejected"] += 1

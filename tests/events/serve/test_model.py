@@ -48,7 +48,6 @@ def test_it_learns_what_a_model_by_hand_does():
     assert model.predict({"a": 0.3}) == twin.predict({"a": 0.3})
     assert model.scores.log_loss == scores.log_loss
     assert model.counts == {"remembered": 20, "learned": 60, "late": 20, "forgotten": 0}
-    assert model.progress.loss == pytest.approx(scores.log_loss)
 
 
 def mixture_of_events(seed, n, *, is_record):

@@ -89,6 +89,7 @@ class ServedModel(KeptModel):
 
     Examples
     --------
+    >>> from mixable.learner import Design
     >>> model = ServedModel(Design.for_classes(None, {"lam": None, "beta": 1.0}))
     >>> model.apply(Event(id=None, features={"wind": 2.0}, label="rain"), ModelLimits())["step"]
     1
@@ -219,7 +220,6 @@ class ServedModel(KeptModel):
         That is so if features and label are known, and the identifier is not.
         """
         codes, encoder, columns = self.learner.codes, self.encoder, self.columns
-        is_closed = self.closed_features
         rows: list[Any] = []
         ids: set[str] = set()
         for event in events:
@@ -228,20 +228,16 @@ class ServedModel(KeptModel):
                 break
             if event.id is not None:
                 ids.add(event.id)
-            x = self.restricted(event.features) if is_closed else event.features
-            if encoder is not None:
+            x = self.restricted(event.features)
+            if encoder is None:
+                if not x.keys() <= columns.keys():
+                    break
+                try:
+                    rows.append(columns.row(x))
+                except (ValueError, TypeError):
+                    break
+            else:
                 rows.append(x)
-                continue
-            values = columns.plain_values(x)
-            if values is not None:
-                rows.append(values)
-                continue
-            if not x.keys() <= columns.keys():
-                break
-            try:
-                rows.append(columns.row(x))
-            except (ValueError, TypeError):
-                break
         return rows
 
     def _follow(self, events: list[Event], rows: list[Any], limits: ModelLimits) -> list[Answer]:

@@ -26,8 +26,8 @@ class Progress:
     >>> progress = Progress()
     >>> for t in range(4):
     ...     progress.add([0.75, 0.25], 0)
-    >>> round(progress.loss, 3), round(progress.baseline, 3)
-    (0.288, 0.324)
+    >>> round(progress.baseline, 3)
+    0.324
     >>> [(n, round(loss, 3)) for n, loss, _ in progress.history()]
     [(1, 0.288), (2, 0.288), (3, 0.288), (4, 0.288)]
     """
@@ -112,17 +112,9 @@ class Progress:
         return [*out, (self.n, loss / n, baseline / n)] if n >= self.length / 2 else out
 
     @property
-    def loss(self) -> float:
-        """Mean log loss in nats; NaN before the first forecast."""
-        return self._mean(0)
-
-    @property
     def baseline(self) -> float:
-        """Mean log loss of the class rates."""
-        return self._mean(1)
-
-    def _mean(self, which: int) -> float:
-        total = sum(block[which] for block in self._blocks) + self._open[which + 1]
+        """Mean log loss of the class rates in nats; NaN before the first forecast."""
+        total = sum(block[1] for block in self._blocks) + self._open[2]
         return total / self.n if self.n else math.nan
 
     def calibration(self, code: int) -> list[tuple[float, float, int]]:
