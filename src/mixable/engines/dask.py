@@ -9,7 +9,8 @@ from typing import Any
 
 from mixable import _validate
 from mixable.engines import rounds as common
-from mixable.engines.rounds import GROUP, WARMUP, OnRound, Rounds
+from mixable.engines.rounds import GROUP, WARMUP, Rounds
+from mixable.persistence import loads
 
 RETRIES = 3  # of a task whose worker was lost
 
@@ -23,7 +24,7 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     warmup: int = WARMUP,
     client: Any = None,
-    on_round: OnRound = None,
+    on_round: Callable[[int, Any], None] | None = None,
 ) -> Any:
     """Return a model that has learned every row of a Dask collection once.
 
@@ -78,8 +79,7 @@ def fit(
 
     if warmup and state.is_new:
         state.warm_up((part, partial(first_rows, part)) for part in range(len(parts)))
-
-    def one_round() -> Any:
+    while state.done < state.rounds:
         # A task, not scattered data, which would be lost with the worker that has it.
         base = _delayed(bytes)(state.model)
         learn, merge = _delayed(common.learned), _delayed(common.merged)
@@ -89,9 +89,10 @@ def fit(
         while len(models) > 1:
             groups = [models[i : i + GROUP] for i in range(0, len(models), GROUP)]
             models = [merge(group, base) for group in groups]
-        return result(models[0])
-
-    return state.run(one_round, on_round)
+        state.finish(result(models[0]))
+        if on_round is not None:
+            on_round(state.done, loads(state.model))
+    return loads(state.model)
 
 
 def _delayed(function: Callable[..., Any]) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from mixable._files import write_whole
 from mixable.merging import merge, settle, steps_of
 from mixable.merging.settling import release
 from mixable.persistence import dumps, load, loads, save
-
-OnRound = Callable[[int, Any], None] | None
 
 GROUP = 8
 """Models that are merged at a time."""
@@ -50,32 +47,29 @@ def learned(base: bytes, rows: Any, target: str, *, part: int, span: tuple[int, 
     evenly, one after the other. A pure function: a partition may be done again.
     """
     skip, number, rounds = span
-    n = max(len(rows) - skip, 0)
-    first, last = (skip + n * each // rounds for each in (number, number + 1))
-    with _naming(f"partition {part} cannot be learned (round {number + 1} of {rounds})"):
+    try:
         model = loads(base)
+        n = max(len(rows) - skip, 0)
+        first, last = (skip + n * each // rounds for each in (number, number + 1))
         if first < last:
             settle(model)
             teach(model, rows[first:last], target)
             release(model)
         return dumps(model)
+    except Exception as error:
+        text = f"partition {part} cannot be learned (round {number + 1} of {rounds}): {error}"
+        raise PartitionError(text) from error
 
 
 def warmed_up(base: bytes, rows: Any, target: str, *, part: int, most: int) -> bytes:
     """What the base becomes by learning the first rows of a partition."""
-    with _naming(f"partition {part} cannot be learned"):
+    try:
         model = loads(base)
         if len(rows):
             teach(model, rows[:most], target)
         return dumps(model)
-
-
-@contextmanager
-def _naming(what: str) -> Iterator[None]:
-    try:
-        yield
     except Exception as error:
-        raise PartitionError(f"{what}: {error}") from error
+        raise PartitionError(f"partition {part} cannot be learned: {error}") from error
 
 
 def merged(models: list[bytes], base: bytes) -> bytes:
@@ -150,14 +144,6 @@ class Rounds:
     def span(self, part: int) -> tuple[int, int, int]:
         """Which rows of a partition the next round learns."""
         return (self.skip[1] if part == self.skip[0] else 0), self.done, self.rounds
-
-    def run(self, one_round: Callable[[], bytes], on_round: OnRound) -> Any:
-        """Do the rounds that are left, each of which returns the merged model; return the last."""
-        while self.done < self.rounds:
-            self.finish(one_round())
-            if on_round is not None:
-                on_round(self.done, loads(self.model))
-        return loads(self.model)
 
     def finish(self, model: bytes) -> None:
         """Take over the merged model of a round."""

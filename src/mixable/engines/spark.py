@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mixable import _validate
 from mixable._verbs import verbs
 from mixable.engines import rounds as common
-from mixable.engines.rounds import WARMUP, OnRound, Rounds
+from mixable.engines.rounds import WARMUP, Rounds
 from mixable.merging import merge
 from mixable.persistence import dumps, loads
 
@@ -28,7 +28,7 @@ def fit(
     rounds: int = 16,
     checkpoint: str | os.PathLike[str] | None = None,
     warmup: int = WARMUP,
-    on_round: OnRound = None,
+    on_round: Callable[[int, Any], None] | None = None,
 ) -> Any:
     """Return a model that has learned every row of a Spark DataFrame once.
 
@@ -56,7 +56,11 @@ def fit(
             return common.warmed_up(base, rows, target, part=own, most=warmup)
 
         state.warm_up([(part, lambda: _outcomes(data, first_rows)[0][1])])
-    return state.run(lambda: _one_round(data, state, target), on_round)
+    while state.done < state.rounds:
+        state.finish(_one_round(data, state, target))
+        if on_round is not None:
+            on_round(state.done, loads(state.model))
+    return loads(state.model)
 
 
 def _one_round(data: Any, state: Rounds, target: str) -> bytes:
