@@ -195,7 +195,7 @@ def outputs(folder, place=None, **more):
 
 
 def answer(made, line):
-    made.out.write(made.answers.lines([line], np.array([[0.25, 0.75]]), ["a", "b"]))
+    made.out.write(made.answers([line], np.array([[0.25, 0.75]]), ["a", "b"]))
 
 
 def refusal(line):
