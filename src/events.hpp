@@ -1,4 +1,4 @@
-// Blocks of CSV and rows of answers as Python objects.
+// Rows of answers as Python objects, and what all text shares.
 #pragma once
 
 #include <cstdint>
@@ -35,48 +35,6 @@ const char* not_text(std::string_view line) {
     if (!decoded) PyErr_Clear();
     Py_XDECREF(decoded);
     return decoded ? nullptr : "not UTF-8";
-}
-
-/// See the stub: (X, labels, ids, begins, lines, rejects, next, count).
-nb::tuple parse_block(CsvParser& parser, const nb::bytes& block, long begin, long end, long most,
-                      long longest_id) {
-    if (begin < 0 || end < begin || end > long(block.size()))
-        throw nb::value_error("the block ends before that");
-    const char* text = block.c_str();
-    std::vector<double> rows;
-    std::vector<std::int64_t> begins, lines;
-    nb::list labels, ids, rejects;
-    long line = 0, events = 0;
-    for (; begin < end && events < most; ++line) {
-        const void* newline = std::memchr(text + begin, '\n', std::size_t(end - begin));
-        const long stop = newline ? static_cast<const char*>(newline) - text : end,
-                   next = newline ? stop + 1 : end;
-        std::string_view view(text + begin, std::size_t(stop - begin));
-        if (!view.empty() && view.back() == '\r') view.remove_suffix(1);
-        if (!view.empty()) {
-            ++events;
-            const std::size_t used = rows.size();
-            rows.resize(used + std::size_t(parser.features));
-            const char* reason = not_text(view);
-            if (!reason && !parser.read(view, rows.data() + used)) reason = parser.reason.c_str();
-            if (!reason && long(parser.id.size()) > longest_id)
-                reason = "an identifier that is too long";
-            if (reason) {
-                rows.resize(used);
-                rejects.append(nb::make_tuple(line, begin, nb::str(reason)));
-            } else {
-                begins.push_back(begin);
-                lines.push_back(line);
-                labels.append(text_or_none(parser.label));
-                ids.append(text_or_none(parser.id));
-            }
-        }
-        begin = next;
-    }
-    const auto n = npy_intp(begins.size());
-    return nb::make_tuple(array_of(rows, NPY_DOUBLE, {n, parser.features}), labels, ids,
-                          array_of(begins, NPY_INT64, {n}), array_of(lines, NPY_INT64, {n}),
-                          rejects, begin, line);
 }
 
 /// Row t is heads[t], then separators[j] and P[t, j] for each j, then `end`.

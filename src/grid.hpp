@@ -1,5 +1,4 @@
-// Lines of CSV as Python objects, column by column: for records, whose columns are of several
-// kinds.
+// Lines of CSV as Python objects, column by column.
 #pragma once
 
 #include <unordered_map>
@@ -33,9 +32,10 @@ class Distinct {
 class GridColumn {
    public:
     /// 'n', 'p', 'd': numbers (mark unknown, a point, a comma), 'c': categories, 't': texts, 'l':
-    /// labels, 'i': identifiers, '-': nothing.
+    /// labels, 'i': identifiers, 'x': numbers that must be plain (read_grid has them), '-':
+    /// nothing.
     explicit GridColumn(char role) : role_(role) {
-        if (!std::strchr("npdctli-", role) || !role) throw nb::value_error("no such role");
+        if (!std::strchr("npdctlix-", role) || !role) throw nb::value_error("no such role");
         if (role == 'p' || role == 'd') {
             mark_ = role == 'p' ? Mark::point : Mark::comma;
             role_ = 'n';
@@ -61,7 +61,8 @@ class GridColumn {
     }
     bool is_label() const { return role_ == 'l'; }
     bool is_id() const { return role_ == 'i'; }
-    bool is_feature() const { return !is_label() && !is_id() && role_ != '-'; }
+    bool is_plain() const { return role_ == 'x'; }
+    bool is_feature() const { return std::strchr("nct", role_); }
     const nb::list& list() const { return list_; }
     nb::object result() const {
         const auto n = npy_intp(role_ == 'n' ? values_.size() : codes_.size());
@@ -83,66 +84,67 @@ class GridColumn {
     Distinct distinct_;
 };
 
-/// The fields of a line that has no quotes; false if there are not that many.
-inline bool split(std::string_view line, std::vector<std::string_view>& fields) {
-    std::size_t i = 0, begin = 0;
-    for (; i < fields.size(); ++i) {
-        const std::size_t comma = std::min(line.find(',', begin), line.size());
-        fields[i] = line.substr(begin, comma - begin);
-        begin = comma + 1;
-        if (comma == line.size()) break;
+/// Why a cell is refused where a plain number is wanted.
+inline std::string why_no_number(const std::string& name, std::string_view text, double value) {
+    constexpr std::size_t shown = 80;
+    if (text.size() > shown) {
+        std::size_t end = shown;
+        while ((text[end] & 0xC0) == 0x80) --end;  // not within a character of UTF-8
+        text = text.substr(0, end);
     }
-    return i + 1 == fields.size();
+    return "column '" + name + "' is " + (std::isinf(value) ? "infinite: '" : "not a number: '") +
+           std::string(text) + "'";
 }
 
-/// See the stub: (columns, labels, ids, empty, begins, lines, rejects, next, count).
+/// See the stub: (X, columns, labels, ids, empty, begins, lines, rejects, next, count).
 nb::tuple read_grid(const nb::bytes& block, long begin, long end, long most,
-                    const std::string& roles, long longest_id, const nb::callable& slowly) {
+                    const std::string& roles, const std::vector<std::string>& names,
+                    long longest_id) {
     if (begin < 0 || end < begin || end > long(block.size()))
         throw nb::value_error("the block ends before that");
+    if (names.size() != roles.size()) throw nb::value_error("roles and names do not go together");
     std::vector<GridColumn> columns;
     for (const char role : roles) columns.emplace_back(role);
     const char* text = block.c_str();
-    std::vector<std::string_view> fields(columns.size());
-    std::vector<nb::object> kept;  // what fields are views of
+    CsvLine parts(columns.size());
+    const std::vector<std::string_view>& fields = parts.fields;
+    std::vector<double> X, x;
     std::vector<std::int64_t> begins, lines;
     std::vector<char> empty;
     nb::list rejects;
-    long line = 0;
-    for (; begin < end && line < most; ++line) {
+    // Why a line is refused; null if it is sound. Its plain numbers are in x then.
+    const auto refused = [&](std::string_view line) -> const char* {
+        if (const char* reason = not_text(line)) return reason;
+        bool is_sound = parts.read(line);
+        x.clear();
+        for (std::size_t i = 0; is_sound && i < fields.size(); ++i) {
+            if (columns[i].is_id() && long(fields[i].size()) > longest_id)
+                return "an identifier that is too long";
+            if (columns[i].is_plain() && !plain_number(fields[i], x.emplace_back())) {
+                parts.reason = why_no_number(names[i], fields[i], x.back());
+                is_sound = false;
+            }
+        }
+        return is_sound ? nullptr : parts.reason.c_str();
+    };
+    long line = 0, events = 0;
+    for (; begin < end && events < most; ++line) {
         const void* newline = std::memchr(text + begin, '\n', std::size_t(end - begin));
         const long stop = newline ? static_cast<const char*>(newline) - text : end,
                    next = newline ? stop + 1 : end;
         std::string_view view(text + begin, std::size_t(stop - begin));
         if (!view.empty() && view.back() == '\r') view.remove_suffix(1);
         if (!view.empty()) {
-            nb::object reason;
-            const bool is_plain = view.find('"') == view.npos && !not_text(view);
-            if (!is_plain || !split(view, fields)) {
-                try {
-                    kept.push_back(slowly(nb::bytes(view.data(), view.size())));
-                    const nb::list parts = nb::cast<nb::list>(kept.back());
-                    if (parts.size() != fields.size()) throw nb::value_error("other fields");
-                    for (std::size_t i = 0; i < fields.size(); ++i) {
-                        kept.push_back(parts[i]);
-                        fields[i] = Utf8(kept.back().ptr()).view;
-                    }
-                } catch (nb::python_error& error) {
-                    if (!error.matches(PyExc_ValueError)) throw;
-                    reason = nb::str(error.value());
-                }
-            }
-            for (std::size_t i = 0; i < fields.size() && !reason.is_valid(); ++i)
-                if (columns[i].is_id() && long(fields[i].size()) > longest_id)
-                    reason = nb::str("an identifier that is too long");
-            if (reason.is_valid()) {
-                rejects.append(nb::make_tuple(line, begin, reason));
+            ++events;
+            if (const char* reason = refused(view)) {
+                rejects.append(nb::make_tuple(line, begin, nb::str(reason)));
             } else {
-                bool is_empty = true;
+                bool is_empty = std::all_of(x.begin(), x.end(), [](double v) { return v != v; });
                 for (std::size_t i = 0; i < fields.size(); ++i) {
                     columns[i].add(fields[i], long(begins.size()));
                     if (columns[i].is_feature()) is_empty = is_empty && fields[i].empty();
                 }
+                X.insert(X.end(), x.begin(), x.end());
                 empty.push_back(is_empty);
                 begins.push_back(begin);
                 lines.push_back(line);
@@ -152,15 +154,17 @@ nb::tuple read_grid(const nb::bytes& block, long begin, long end, long most,
     }
     nb::list results;
     nb::object labels = nb::none(), ids = nb::none();
+    npy_intp width = 0;
     for (const GridColumn& column : columns) {
         results.append(column.result());
+        width += column.is_plain();
         if (column.is_label()) labels = column.list();
         if (column.is_id()) ids = column.list();
     }
     const auto n = npy_intp(begins.size());
-    return nb::make_tuple(results, labels, ids, array_of(empty, NPY_BOOL, {n}),
-                          array_of(begins, NPY_INT64, {n}), array_of(lines, NPY_INT64, {n}),
-                          rejects, begin, line);
+    return nb::make_tuple(array_of(X, NPY_DOUBLE, {n, width}), results, labels, ids,
+                          array_of(empty, NPY_BOOL, {n}), array_of(begins, NPY_INT64, {n}),
+                          array_of(lines, NPY_INT64, {n}), rejects, begin, line);
 }
 
 /// See the stub: (counts, codes, values), or None.
@@ -231,18 +235,18 @@ void bind_grid(nb::module_& m) {
           "the number of records if there is none.");
     m.def(
         "read_grid", &read_grid, nb::arg("block"), nb::arg("begin"), nb::arg("end"),
-        nb::arg("most"), nb::arg("roles"), nb::arg("longest_id"), nb::arg("slowly"),
-        nb::sig("def read_grid(block: bytes, begin: int, end: int, most: int, roles: str, "
-                "longest_id: int, slowly: Callable[[bytes], list[str]]) -> tuple[list[Any], "
+        nb::arg("most"), nb::arg("roles"), nb::arg("names"), nb::arg("longest_id"),
+        nb::sig("def read_grid(block: bytes, begin: int, end: int, most: int, roles: str, names: "
+                "list[str], longest_id: int) -> tuple[NDArray[np.float64], list[Any], "
                 "list[str | None] | None, list[str | None] | None, NDArray[np.bool_], "
                 "NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, str]], int, int]"),
-        "At most `most` lines of CSV, column by column. Roles, a character for each column: n, p, "
-        "d (values, what each is as in read_numbers with an unknown mark, a point, a comma, "
-        "{row: text} of what is no number), c (codes, "
-        "texts by code, None for an empty one), t (texts), l (labels), i (identifiers), - "
-        "(nothing). Then labels, identifiers, whether all features are empty, where each line "
-        "begins, its number from 0; (number, begin, reason) of those refused; where to go on, "
-        "how many lines were passed. What is no plain line is given to `slowly`.");
+        "At most `most` lines of CSV that are not blank, column by column. Roles, a character for "
+        "each column: x (a column of X: plain numbers, a line with something else is refused), n, "
+        "p, d (values, what each is as in read_numbers with an unknown mark, a point, a comma, "
+        "{row: text} of what is no number), c (codes, texts by code, None for an empty one), t "
+        "(texts), l (labels), i (identifiers), - (nothing). Then labels, identifiers, whether all "
+        "features are missing, where each line begins, its number from 0; (number, begin, reason) "
+        "of those refused; where to go on, how many lines were passed.");
 }
 
 }  // namespace

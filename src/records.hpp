@@ -141,7 +141,7 @@ Cell text_cell(std::string_view text, Mark mark, double& value, int* wanted = nu
     // Where the comma is the decimal mark, 1.234 is a thousand and more.
     if (mark == Mark::comma && read_written(text, mark, value, vote) == Written::number)
         return number_cell;
-    if (CsvParser::number(text, value)) {
+    if (plain_number(text, value)) {
         double same = 0;
         if (wanted && mark != Mark::plain) read_written(text, mark, same, vote);
         return std::isnan(value) ? missing_cell : number_cell;

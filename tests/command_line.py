@@ -21,7 +21,7 @@ MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
 BEGINNER = """
 import json, os, runpy, sys, traceback
 import matplotlib.pyplot, pandas, polars, rich.live, sklearn.kernel_approximation
-import mixable.cli.app, mixable.estimators, mixable.plots, mixable.river, mixable.streaming
+import mixable.cli.app, mixable.estimators, mixable.events.stream, mixable.plots, mixable.river
 from mixable.cli import main
 
 for line in sys.stdin:

@@ -25,9 +25,8 @@ from serve_command import Caller, Server, same_models, served_model
 
 import mixable as mx
 from mixable._config import one_blas_thread
-from mixable.serving.events import Event
-from mixable.serving.limits import ModelLimits
-from mixable.serving.remembered import Remembered
+from mixable.events.events import Event, ModelLimits
+from mixable.events.serve.model import Remembered
 
 LIMIT = 300_000  # bytes of a file, for FULL
 

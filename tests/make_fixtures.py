@@ -16,13 +16,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import mixable as mx
+from mixable.events.events import Event, ModelLimits
+from mixable.events.model import StreamModel
+from mixable.events.serve import ServedModel
 from mixable.learner import Design
 from mixable.losses import Logistic
 from mixable.records import Columns, Encoder
-from mixable.serving import ServedModel
-from mixable.serving.events import Event
-from mixable.serving.limits import ModelLimits
-from mixable.streaming import StreamModel
 
 FOLDER = Path(__file__).parent / "fixtures"
 RNG = np.random.default_rng(0)

@@ -17,7 +17,7 @@ STUB = Path(__file__).parent.parent / "src/mixable/_core/__init__.pyi"
 HEADER = '''\
 """The compiled core of mixable. tests/make_stub.py writes this from src/bind_*.cpp."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np

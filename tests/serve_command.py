@@ -18,8 +18,8 @@ import pytest
 from command_line import MIXABLE
 
 from mixable import persistence
+from mixable.events.serve import ServedModel
 from mixable.learner import design_of_classes
-from mixable.serving import ServedModel
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/")
 
@@ -147,8 +147,8 @@ def in_thread(folder, token=None, *, send_buffer=None, **options):
     pytest.importorskip("prometheus_client", reason='pip install "mixable[serve]"')
     uvicorn = pytest.importorskip("uvicorn", reason='pip install "mixable[serve]"')
     from mixable.cli.serve import server_config
-    from mixable.serving.app import make_app
-    from mixable.serving.service import Service
+    from mixable.events.serve.app import make_app
+    from mixable.events.serve.service import Service
 
     service = Service(folder, served_model, say=lambda _: None, **options)
     app = make_app(service, token)

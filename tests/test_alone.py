@@ -16,8 +16,8 @@ from sklearn.base import clone
 import mixable as mx
 from mixable import _alone, river
 from mixable._alone import alone, call_alone
+from mixable.events.model import StreamModel
 from mixable.learner import design_of_classes
-from mixable.streaming.model import StreamModel
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))

@@ -12,7 +12,7 @@ PACKAGE = Path(mixable.__file__).parent
 
 LAYERS = {
     "what users import": [("__init__", "__main__")],
-    "apps": [("cli",), ("serving",), ("experiments", "streaming", "engines"), ("plots",)],
+    "apps": [("cli",), ("streaming",), ("events",), ("experiments", "engines"), ("plots",)],
     "estimators": [
         ("bank",),
         ("_live",),

@@ -149,7 +149,7 @@ def test_modules_that_import_late_are_attributes():
     code = (
         "import sys, mixable; assert 'mixable.{0}' not in sys.modules; print(mixable.{0}.__name__)"
     )
-    for name in ("streaming", "kernels", "plots", "river"):
+    for name in ("events", "kernels", "plots", "river"):
         assert python(code.format(name)).stdout == f"mixable.{name}\n"
 
 

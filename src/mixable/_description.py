@@ -48,8 +48,8 @@ HOMES = {
     "Encoder": "mixable.records",
     "Scores": "mixable.metrics",
     "SparseGAF": "mixable.forecasters",
-    "StreamModel": "mixable.streaming",
-    "ServedModel": "mixable.serving",
+    "StreamModel": "mixable.events",
+    "ServedModel": "mixable.events.serve",
     "river.GAFClassifier": "mixable.river",
     "river.GAFRegressor": "mixable.river",
 }

@@ -1,6 +1,7 @@
 """The options of `mixable stream`, and what it shows in a terminal."""
 
 import contextlib
+import io
 import os
 import pty
 import subprocess
@@ -9,7 +10,14 @@ import time
 
 import pytest
 from command_line import MIXABLE
+from rich.console import Console
 from stream_command import piped, run, small
+
+from mixable.cli.stream import _design, _line, live, summary
+from mixable.events.files import Options
+from mixable.events.lines import Stops
+from mixable.events.model import StreamModel
+from mixable.events.stream import Stream
 
 
 @pytest.mark.parametrize(
@@ -76,7 +84,7 @@ def test_in_a_terminal_there_is_a_live_line_and_elsewhere_only_the_summary(tmp_p
 
 def test_streaming_does_not_import_river_or_scikit_learn():
     code = (
-        "import sys, mixable.streaming.loop; "
+        "import sys, mixable.events.stream; "
         "print([name for name in ('river', 'sklearn', 'typer', 'rich') if name in sys.modules])"
     )
     assert (
@@ -106,3 +114,24 @@ def test_options_that_cannot_be_meant(tmp_path, arguments, message):
     refused = run(tmp_path, "--target", "y", *arguments, source="in.csv", status=2)
     assert message in refused.stderr.decode()
     assert (tmp_path / "in.csv").read_text() == "".join(small(5))
+
+
+def test_a_live_line_and_a_summary_tell_what_became_of_the_events(tmp_path):
+    (tmp_path / "in.csv").write_text("a,y\n1,up\n2,down\n1\n")
+    options = Options(
+        model=tmp_path / "model", target="y", source=tmp_path / "in.csv", out=tmp_path / "out.csv"
+    )
+    model = StreamModel(
+        _design(None, dict.fromkeys(("lam", "beta", "alpha", "drift"))), classes=("up", "down")
+    )
+    stream = Stream(options, model, lambda text: None)
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=200)
+    with Stops() as stops, live(console, stream) as tick:
+        stream.run(stops, tick)
+    stream.close()
+    assert "3 events" in shown.getvalue()
+    assert _line({**stream.figures(), "log_loss": None}).endswith("1 rejected")
+    text = summary(stream)
+    assert text.startswith("3 events: 2 predicted, 1 rejected (the first at line 4: 1 fields")
+    assert "log loss" in text

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 import mixable as mx
-from mixable.streaming.lines import Lines, Source
-from mixable.streaming.model import StreamModel
-from mixable.streaming.options import Options
-from mixable.streaming.record_events import begun_with
+from mixable.events.events import CsvEvents, begin_records
+from mixable.events.files import Options
+from mixable.events.lines import Lines, Source
+from mixable.events.model import StreamModel
 
 N = 150
 
@@ -84,6 +84,7 @@ def test_a_stream_begins_by_its_first_line_whatever_is_at_hand(tmp_path):
         at_hand.fill()
         header = at_hand.first()
         at_hand.use_first()
-        said.append((begun_with(header, at_hand, model, options), model.encoder))
+        events = CsvEvents(header, model, options)
+        said.append((begin_records(events, at_hand.first(), model), model.encoder))
         source.close()
     assert said == [(None, None), (None, None)]

@@ -5,10 +5,10 @@ import pytest
 from record_data import DECLARED, events
 
 import mixable as mx
+from mixable.events.model import KeptModel
 from mixable.learner import design_of_classes
 from mixable.learner.explaining import log_odds
 from mixable.records import Columns
-from mixable.streaming.kept import KeptModel
 
 RNG = np.random.default_rng(0)
 

@@ -6,10 +6,10 @@ from record_data import events
 from scipy.sparse import csr_array
 
 import mixable as mx
+from mixable.events.model import KeptModel
 from mixable.learner import ShapeDesign, design_of_classes
 from mixable.learner.importance import _is_of, _unmixed
 from mixable.records import Columns
-from mixable.streaming.kept import KeptModel
 
 RNG = np.random.default_rng(0)
 

@@ -5,9 +5,9 @@ import copy
 import pandas as pd
 import pytest
 
+from mixable.events.model import KeptModel
 from mixable.learner import Design, design_of_classes
 from mixable.learner.named import NamedLearner
-from mixable.streaming.kept import KeptModel
 
 
 class Labelled(NamedLearner):

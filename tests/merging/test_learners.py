@@ -10,8 +10,8 @@ from streams import share
 
 import mixable as mx
 from mixable import merge, river
+from mixable.events.model import StreamModel
 from mixable.learner.pooled import design_of_classes
-from mixable.streaming.model import StreamModel
 
 NAMES = np.array(["x", "y", "z"])[Y]
 

@@ -287,7 +287,7 @@ SMALL = {  # files of at most a few megabytes, which took gigabytes
 LIMITED = """
 import os, resource, sys
 from mixable import persistence
-import mixable.river, mixable.streaming, safetensors.numpy, scipy.linalg.cython_lapack, sklearn
+import mixable.events, mixable.river, safetensors.numpy, scipy.linalg.cython_lapack, sklearn
 for line in sys.stdin:
     sys.stdout.flush()
     child = os.fork()

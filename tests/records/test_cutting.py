@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import mixable as mx
+from mixable.events.model import StreamModel
 from mixable.learner import design_of_classes
 from mixable.records.cutting import alike
-from mixable.streaming.model import StreamModel
 
 FIXED = dict.fromkeys(("lam", "beta", "alpha", "drift"))
 

@@ -27,12 +27,10 @@ def grid_of(rows):
     records = [dict(zip(NAMES, row, strict=True)) for row in rows]
     block = "".join(",".join(row) + "\n" for row in rows).encode()
     roles = "".join(map(role_of, encoder(0).registry.columns.values()))
-    columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 1000, roles, 10, refuse)
+    _, columns, _, _, empty, *_ = _core.read_grid(
+        block, 0, len(block), 1000, roles, list(roles), 10
+    )
     return Grid.read(NAMES, columns, empty.tolist()), records
-
-
-def refuse(line):
-    raise AssertionError(line)
 
 
 def encoder(n=RECONSIDERED[-1]):
@@ -93,56 +91,62 @@ def test_a_number_that_is_infinite_is_refused_with_its_row():
         encoder().stage(grid_of(rows)[0])
 
 
-def test_lines_that_are_not_plain_are_read_slowly_or_refused():
-    def slowly(line):
-        if line == b"bad":
-            raise ValueError("why")
-        return line.decode().replace('"', "").split(";")
-
-    block = b'x,1,i\nbad\n\n"y;2;long\r\nz,,\ncut,3'
-    columns, labels, ids, empty, begins, lines, rejects, end, passed = _core.read_grid(
-        block, 0, 26, 100, "lni", 3, slowly
+def test_lines_are_read_or_refused_each_by_itself():
+    block = b'x,1,i\nbad\n\n"y","2","long"\r\nz,,\ncut,3'
+    _, columns, labels, ids, empty, begins, lines, rejects, end, passed = _core.read_grid(
+        block, 0, 31, 100, "lni", list("abc"), 3
     )
     assert labels == ["x", "z"]
     assert ids == ["i", None]
     assert columns[1][0][0] == 1
     assert np.isnan(columns[1][0][1])
-    assert (empty.tolist(), begins.tolist(), lines.tolist()) == ([False, True], [0, 22], [0, 4])
-    assert rejects == [(1, 6, "why"), (3, 11, "an identifier that is too long")]
-    assert (end, passed) == (26, 5)
+    assert (empty.tolist(), begins.tolist(), lines.tolist()) == ([False, True], [0, 27], [0, 4])
+    assert rejects == [
+        (1, 6, "1 fields, and the header has 3"),
+        (3, 11, "an identifier that is too long"),
+    ]
+    assert (end, passed) == (31, 5)
     with pytest.raises(ValueError, match="role"):
-        _core.read_grid(block, 0, 5, 1, "x", 3, slowly)
-    with pytest.raises(ValueError, match="fields"):
-        _core.read_grid(b"a,b\n", 0, 4, 1, "t", 3, lambda line: [])
+        _core.read_grid(block, 0, 5, 1, "?", ["a"], 3)
+    with pytest.raises(ValueError, match="roles and names"):
+        _core.read_grid(b"a,b\n", 0, 4, 1, "tt", ["a"], 3)
     with pytest.raises(ValueError, match="ends before"):
-        _core.read_grid(b"a,b\n", 0, 5, 1, "tt", 3, slowly)
-    with pytest.raises(ZeroDivisionError):
-        _core.read_grid(b"a,b\n", 0, 4, 1, "t", 3, lambda line: 1 / 0)
+        _core.read_grid(b"a,b\n", 0, 5, 1, "tt", ["a", "b"], 3)
+
+
+def test_plain_numbers_are_a_table_and_a_line_with_something_else_is_refused():
+    block = b"1,x,2\n,y,NA\n3,z,word\n4,w,5\n"
+    X, columns, labels, _, empty, _, _, rejects, _, _ = _core.read_grid(
+        block, 0, len(block), 9, "xlx", list("abc"), 3
+    )
+    np.testing.assert_array_equal(X, [[1, 2], [np.nan, np.nan], [4, 5]])
+    assert (columns, labels, empty.tolist()) == ([None] * 3, ["x", "y", "w"], [False, True, False])
+    assert rejects == [(2, 12, "column 'c' is not a number: 'word'")]
 
 
 def test_plain_lines_end_as_in_dos_and_are_read_a_few_at_a_time():
     block = b"x,1,abc\r\ny,red,\r\n\r\nz,,i\r\n"
-    columns, labels, ids, empty, begins, _, rejects, end, passed = _core.read_grid(
-        block, 0, len(block), 2, "lni", 3, refuse
+    _, columns, labels, ids, empty, begins, _, rejects, end, passed = _core.read_grid(
+        block, 0, len(block), 2, "lni", list("abc"), 3
     )
     assert (labels, ids, rejects) == (["x", "y"], ["abc", None], [])
     assert (begins.tolist(), empty.tolist()) == ([0, 9], [False, False])
     assert (end, passed, columns[0]) == (17, 2, None)
-    columns, labels, _, _, begins, lines, *_ = _core.read_grid(
-        block, end, len(block), 100, "lni", 3, refuse
+    _, columns, labels, _, _, begins, lines, *_ = _core.read_grid(
+        block, end, len(block), 100, "lni", list("abc"), 3
     )
     assert (labels, begins.tolist(), lines.tolist()) == (["z"], [19], [1])
     values, kinds, words = columns[1]
     assert (np.isnan(values).tolist(), kinds.tolist(), words) == ([True], [1], {})
 
 
-@pytest.mark.parametrize("line", [b"a\xff,b", b"a\0,b", b"\xed\xa0\x80,b"])
-def test_what_is_not_text_is_never_a_plain_line(line):
-    asked = []
-    _core.read_grid(
-        line + b"\n", 0, len(line) + 1, 1, "tt", 3, lambda text: asked.append(text) or ["a", "b"]
-    )
-    assert asked == [line]
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [(b"a\xff,b", "not UTF-8"), (b"a\0,b", "a NUL byte"), (b"\xed\xa0\x80,b", "not UTF-8")],
+)
+def test_what_is_not_text_is_refused(line, reason):
+    found = _core.read_grid(line + b"\n", 0, len(line) + 1, 1, "tt", ["a", "b"], 3)
+    assert found[7] == [(0, 0, reason)]
 
 
 def test_a_registry_is_settled_once_no_kind_is_guessed_again():
@@ -187,11 +191,7 @@ def test_a_grid_reads_numbers_by_the_decimal_mark_of_their_column():
     block = "".join(",".join(row) + "\n" for row in rows).encode()
     roles = "".join(map(role_of, made.registry.columns.values()))
     assert roles == "npd"
-
-    def slowly(line):
-        return [cell.strip('"') for cell in line.decode().split('","')]
-
-    columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 9, roles, 9, slowly)
+    _, columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 9, roles, names, 9)
     records = [dict.fromkeys(names, row[0].strip('"')) for row in rows]
     grid = Grid.read(names, columns, empty.tolist())
     dense = made.encode_table(grid).dense

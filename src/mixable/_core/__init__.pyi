@@ -1,6 +1,6 @@
 """The compiled core of mixable. tests/make_stub.py writes this from src/bind_*.cpp."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -425,21 +425,6 @@ class SparseRidge:
     def state(self) -> dict[str, Any]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
 
-class CsvParser:
-    def __init__(self, roles: list[int], names: list[str]) -> None: ...
-    def parse(
-        self, block: bytes, begin: int, end: int, most: int, longest_id: int
-    ) -> tuple[
-        NDArray[np.float64],
-        list[str | None],
-        list[str | None],
-        NDArray[np.int64],
-        NDArray[np.int64],
-        list[tuple[int, int, str]],
-        int,
-        int,
-    ]: ...
-
 def format_rows(
     P: NDArray[np.float64], heads: list[bytes], separators: list[str], end: str
 ) -> bytes: ...
@@ -469,14 +454,9 @@ def factors(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str | None]] | None: ...
 def first_other(records: list[Any], known: dict[Any, Any]) -> int: ...
 def read_grid(
-    block: bytes,
-    begin: int,
-    end: int,
-    most: int,
-    roles: str,
-    longest_id: int,
-    slowly: Callable[[bytes], list[str]],
+    block: bytes, begin: int, end: int, most: int, roles: str, names: list[str], longest_id: int
 ) -> tuple[
+    NDArray[np.float64],
     list[Any],
     list[str | None] | None,
     list[str | None] | None,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+import contextlib
+from collections.abc import Container, Iterable, Iterator
 from typing import TypeVar
 
+import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -51,6 +53,23 @@ class Messages:
     def fail(self, message: str) -> None:
         """Say what the user has to see to."""
         self.say(message, style="red")
+
+    @contextlib.contextmanager
+    def failing(self, *kinds: type[Exception], where: object) -> Iterator[None]:
+        """End the command with exit code 2 and the reason if an error of such a kind is raised.
+
+        So do errors of files; `where` is what they are about if they do not say so.
+        """
+        try:
+            yield
+        except OSError as error:
+            reason = f"{error.filename or where}: {error.strerror or error}"
+        except kinds as error:
+            reason = str(error)
+        else:
+            return
+        self.fail(reason)
+        raise typer.Exit(2)
 
 
 def printable(text: str) -> str:

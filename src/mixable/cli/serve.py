@@ -12,35 +12,24 @@ import typer
 
 from mixable._config import one_blas_thread
 from mixable.cli.consoles import Messages
-from mixable.cli.kinds import (
-    CategoryColumns,
-    Crosses,
-    DaysFirst,
-    DecimalCommas,
-    IgnoredColumns,
-    MonthsFirst,
-    NumberColumns,
-    TagsColumns,
-    TextColumns,
-    TimeColumns,
-)
-from mixable.cli.stream import columns_of, names_of
-from mixable.learner import Design, design_of_classes
-from mixable.streaming.errors import StreamError
-from mixable.streaming.files import open_standard_descriptors
+from mixable.cli.kinds import columns_of, declaring, names_of
+from mixable.events.files import StreamError, open_standard_descriptors
+from mixable.learner import design_of_classes
 
 if TYPE_CHECKING:
     import uvicorn
 
+    from mixable.events.serve.guard import Guard
+    from mixable.events.serve.service import Service
     from mixable.records import Columns
-    from mixable.serving.guard import Guard
-    from mixable.serving.service import Service
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 GRACE = 10  # seconds that requests have to end, once a stop is requested
 
 
+@declaring
 def run_serve(
+    *,
     model: Annotated[Path, typer.Argument(help="The folder of the models: made on first use.")],
     host: Annotated[str, typer.Option(help="Another than 127.0.0.1 needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8000,
@@ -57,16 +46,7 @@ def run_serve(
     features: Annotated[
         str | None, typer.Option(help="The features of new models, by commas; otherwise all.")
     ] = None,
-    number: NumberColumns = None,
-    category: CategoryColumns = None,
-    text: TextColumns = None,
-    tags: TagsColumns = None,
-    time: TimeColumns = None,
-    ignore: IgnoredColumns = None,
-    decimal_comma: DecimalCommas = None,
-    day_first: DaysFirst = None,
-    month_first: MonthsFirst = None,
-    cross: Crosses = None,
+    declared: dict[str, str | None],
     curved: Annotated[
         bool | None,
         typer.Option("--curved/--linear", help="Whether new models learn curves: they do."),
@@ -92,58 +72,49 @@ def run_serve(
     """Forecast over HTTP, learn when labels come, lose nothing, and show a page of it."""
     messages = Messages()
     try:
-        from mixable.serving.app import make_app
-        from mixable.serving.beginning import begun_from
-        from mixable.serving.limits import Limits, ModelLimits, RefusedError
-        from mixable.serving.model import ServedModel
-        from mixable.serving.service import Service
+        from mixable.events.events import ModelLimits, RefusedError
+        from mixable.events.serve.app import make_app
+        from mixable.events.serve.model import ServedModel
+        from mixable.events.serve.service import Limits, Service
     except ModuleNotFoundError as error:
         messages.fail(f'{error.name} is missing: pip install "mixable[serve]"')
         raise typer.Exit(2) from None
-    try:
+    with messages.failing(ValueError, MemoryError, where=model):
         open_standard_descriptors()
         secret = _token(token, token_file)
         if host not in LOCAL and secret is None:
             raise StreamError(f"--host {host} needs --token-file or --token: others can reach it")
         known, columns = names_of(classes, "--classes"), names_of(features, "--features")
-        given = {"number": number, "category": category, "text": text, "tags": tags}
-        given |= {"time": time, "ignore": ignore, "cross": cross, "decimal_comma": decimal_comma}
-        kinds = columns_of({**given, "day_first": day_first, "month_first": month_first})
+        kinds = columns_of(declared)
         if begin is not None and (known or columns or kinds or curved is not None):
             own = "classes, features, kinds and curves of its own"
             raise StreamError(f"--from has {own}; leave them out")
         if model.is_file():
             raise StreamError(f"{model} is a file; mixable serve FOLDER --from {model} serves it")
-        design = _design(curved is not False)
+        fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
+        kernel = None if curved is False else "auto"
+        design = design_of_classes(None, fixed, kernel=kernel, features=(200, None, "fourier"))
 
-        def make(declared: Columns | None) -> ServedModel:
+        def make(own: Columns | None) -> ServedModel:
             if begin is None:
-                return ServedModel(
-                    design, classes=known, features=columns, columns=declared or kinds
-                )
-            if declared is not None:
+                return ServedModel(design, classes=known, features=columns, columns=own or kinds)
+            if own is not None:
                 raise RefusedError(422, "new models begin with one that has kinds of its own")
-            return begun_from(begin)
+            return ServedModel.begun_from(begin)
 
         if begin is not None:
-            begun_from(begin)  # refuse it now, not when the first model is made
+            ServedModel.begun_from(begin)  # refuse it now, not when the first model is made
+        per_model = ModelLimits(features=most_features, classes=most_classes, waiting=remember)
+        limits = Limits(
+            model=per_model,
+            models=most_models,
+            in_memory=in_memory,
+            body=largest_body,
+            bulk=max(largest_body, Limits.bulk),
+        )
         # Bits depend on the number of threads.
         with one_blas_thread(), contextlib.closing(_bound(host, port)) as sock:
-            service = Service(
-                model,
-                make,
-                limits=Limits(
-                    model=ModelLimits(
-                        features=most_features, classes=most_classes, waiting=remember
-                    ),
-                    models=most_models,
-                    in_memory=in_memory,
-                    body=largest_body,
-                    bulk=max(largest_body, Limits.bulk),
-                ),
-                seconds=seconds,
-                say=messages.say,
-            )
+            service = Service(model, make, limits=limits, seconds=seconds, say=messages.say)
             where = f"[{host}]" if ":" in host else host
             address = f"http://{where}:{sock.getsockname()[1]}/"
             messages.say(f"{model} is served at {address} (Ctrl-C ends it)")
@@ -153,21 +124,13 @@ def run_serve(
                 messages.say(f"stopped; the journal has what could not be saved in {names}")
             else:
                 messages.say("stopped; everything is saved")
-    except (StreamError, ValueError, MemoryError) as error:
-        reason = str(error)
-    except OSError as error:
-        reason = f"{error.filename or model}: {error.strerror or error}"
-    else:
-        return
-    messages.fail(reason)
-    raise typer.Exit(2)
 
 
 def server_config(app: Guard, service: Service) -> uvicorn.Config:
     """How uvicorn serves."""
     import uvicorn
 
-    from mixable.serving.connections import connections
+    from mixable.events.serve.guard import connections
 
     return uvicorn.Config(
         app,
@@ -222,9 +185,3 @@ def _token(text: str | None, path: Path | None) -> str | None:
     if text is not None and (len(text) < 8 or not text.isascii() or not text.isprintable()):
         raise StreamError("a token must have 8 characters or more, all of them printable ASCII")
     return text
-
-
-def _design(curved: bool) -> Design:
-    fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
-    kernel = "auto" if curved else None
-    return design_of_classes(None, fixed, kernel=kernel, features=(200, None, "fourier"))

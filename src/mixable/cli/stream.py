@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from mixable import persistence, records
 from mixable._files import clear_parts
 from mixable.cli.consoles import Messages
-from mixable.cli.display import live, summary
-from mixable.cli.kinds import (
-    CategoryColumns,
-    Crosses,
-    DaysFirst,
-    DecimalCommas,
-    IgnoredColumns,
-    MonthsFirst,
-    NumberColumns,
-    TagsColumns,
-    TextColumns,
-    TimeColumns,
-)
+from mixable.cli.kinds import columns_of, declaring, names_of, options_of
+from mixable.events.files import Lock, Options, StreamError, open_standard_descriptors
+from mixable.events.lines import Stops
+from mixable.events.model import StreamModel
+from mixable.events.stream import Stream
 from mixable.forecasters import AutoGAF
 from mixable.forecasters.table import FORECASTERS
 from mixable.learner import Design, design_of_classes
-from mixable.streaming.errors import StreamError
-from mixable.streaming.files import Lock, open_standard_descriptors
-from mixable.streaming.loop import Stream
-from mixable.streaming.model import StreamModel
-from mixable.streaming.options import Options
-from mixable.streaming.stops import Stops
+
+REFRESH = 0.2  # seconds between two updates of the live line
 
 
 class Format(str, Enum):
@@ -51,7 +44,9 @@ KINDS = {entry.short: entry.kind for entry in FORECASTERS if entry.streams}
 Forecaster = Enum("Forecaster", [(name, name) for name in KINDS], type=str)  # type: ignore[misc]
 
 
+@declaring
 def run_stream(
+    *,
     model: Annotated[Path, typer.Option(help="The model file: made on first use, then continued.")],
     source: Annotated[
         Path | None,
@@ -80,16 +75,7 @@ def run_stream(
     features: Annotated[
         str | None, typer.Option(help="The features to use, by commas; otherwise all columns.")
     ] = None,
-    number: NumberColumns = None,
-    category: CategoryColumns = None,
-    text: TextColumns = None,
-    tags: TagsColumns = None,
-    time: TimeColumns = None,
-    ignore: IgnoredColumns = None,
-    decimal_comma: DecimalCommas = None,
-    day_first: DaysFirst = None,
-    month_first: MonthsFirst = None,
-    cross: Crosses = None,
+    declared: dict[str, str | None],
     learn: Annotated[
         bool,
         typer.Option(
@@ -134,19 +120,14 @@ def run_stream(
     """Forecast events, learn when labels come, and lose nothing when the machine dies."""
     messages = Messages()
     say = messages.say
-    try:
+    source = None if source == Path("-") else source
+    with messages.failing(StreamError, MemoryError, where=source or "standard input"):
         closed = open_standard_descriptors()
-        source = None if source == Path("-") else source
         if (0 in closed and source is None) or (1 in closed and out is None):
             raise StreamError("standard input or output is closed; name a file")
         if learn and target is None:
             raise StreamError("--target COLUMN is needed, unless --no-learn")
-        declared = {"number": number, "category": category, "text": text, "tags": tags}
-        declared.update({"time": time, "ignore": ignore, "cross": cross})
-        formats = {"day_first": day_first, "month_first": month_first}
-        declared.update({"decimal_comma": decimal_comma, **formats})
         fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
-        is_json = None if format_ is Format.auto else format_ is Format.json
         options = Options(
             model=model,
             target=target,
@@ -161,7 +142,7 @@ def run_stream(
             from_start=from_start,
             every=every,
             seconds=seconds,
-            is_json=is_json,
+            is_json=None if format_ is Format.auto else format_ is Format.json,
         )
         with _locked(options, say), _warnings_said(say):
             asked = forecaster is not None or any(value is not None for value in fixed.values())
@@ -179,15 +160,7 @@ def run_stream(
                 say(summary(stream))
                 # A stream that a signal stopped has not had all its events.
                 in_vain = stream.was_in_vain and not stops.requested
-    except (StreamError, MemoryError) as error:
-        reason = str(error)
-    except OSError as error:
-        # Reading alone leaves the name out.
-        reason = f"{error.filename or source or 'standard input'}: {error.strerror}"
-    else:
-        raise typer.Exit(1 if in_vain else 0)
-    messages.fail(reason)
-    raise typer.Exit(2)
+    raise typer.Exit(1 if in_vain else 0)
 
 
 @contextlib.contextmanager
@@ -213,16 +186,6 @@ def _warnings_said(say: Any) -> Iterator[None]:
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(str(message))
         yield
-
-
-def names_of(text: str | None, option: str) -> tuple[str, ...] | None:
-    """The names that an option lists; None if it is not given."""
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names) or len(set(names)) < len(names):
-        raise StreamError(f"{option} must be different names with commas between, got {text!r}")
-    return names
 
 
 def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> Design:
@@ -275,25 +238,63 @@ def _model(
         given = ", ".join(model.features or ()) or "none given"
         raise StreamError(f"{path} was made with other --features: {given}")
     if columns is not None and columns != model.declared:
-        raise StreamError(f"{path} was made with other kinds of columns: {_given(model.declared)}")
+        raise StreamError(
+            f"{path} was made with other kinds of columns: {options_of(model.declared)}"
+        )
     return model
 
 
-def columns_of(declared: dict[str, str | None]) -> records.Columns | None:
-    """What the options declare of the columns; None if nothing."""
-    names = {kind: names_of(text, f"--{kind.replace('_', '-')}") for kind, text in declared.items()}
-    given = {kind: each for kind, each in names.items() if each is not None}
-    try:
-        return records.Columns(**given) if given else None  # type: ignore[arg-type]
-    except ValueError as error:
-        raise StreamError(str(error)) from None
+@contextlib.contextmanager
+def live(console: Console, stream: Stream) -> Iterator[Callable[[], None]]:
+    """A line that is kept up to date, where there is a terminal that the answers do not go to."""
+    if not console.is_terminal or (stream.options.out is None and os.isatty(1)):
+        yield lambda: None
+        return
+    shown = 0.0
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def tick() -> None:
+            nonlocal shown
+            if time.monotonic() - shown >= REFRESH:
+                shown = time.monotonic()
+                line = Text(_line(stream.figures()), no_wrap=True, overflow="ellipsis")
+                live.update(line, refresh=True)
+
+        yield tick
 
 
-def _given(columns: records.Columns | None) -> str:
-    """The options that declare some columns."""
-    found = []
-    for kind, names in ({} if columns is None else columns.__getstate__()).items():
-        pairs = ("*".join(map(str, name)) for name in names) if kind == "cross" else map(str, names)
-        if names:
-            found.append(f"--{kind.replace('_', '-')} {','.join(pairs)}")
-    return " ".join(found) or "none given"
+def _line(figures: dict[str, Any]) -> str:
+    """The figures in one line."""
+    parts = [f"{figures['events']:,} events", f"{figures['rate'] or 0:,.0f}/s"]
+    if figures["log_loss"] is not None:
+        parts.append(f"log loss {figures['log_loss']:.4f}")
+        parts.append(f"calibration error {figures['calibration_error']:.3f}")
+    if figures["rejected"]:
+        parts.append(f"{figures['rejected']:,} rejected")
+    return ", ".join(parts)
+
+
+def summary(stream: Stream) -> str:
+    """What has become of the events, in one line."""
+    figures = stream.figures()
+    parts = [f"{figures[name]:,} {name}" for name in ("predicted", "rejected", "learned")]
+    if stream.first_reject is not None:
+        parts[1] += f" (the first at {stream.first_reject:.300})"
+    names = {"late": "late labels", "waiting": "waiting", "forgotten": "forgotten"}
+    parts += [f"{figures[name]:,} {text}" for name, text in names.items() if figures[name]]
+    text = f"{figures['events']:,} events: {', '.join(parts)}"
+    if figures["log_loss"] is not None:
+        text += f"; log loss {figures['log_loss']:.4f}, accuracy {figures['accuracy']:.3f}, "
+        text += f"calibration error {figures['calibration_error']:.3f}"
+        text += _worst_class(stream)
+    return text + f"; {figures['rate'] or 0:,.0f} events/s"
+
+
+def _worst_class(stream: Stream) -> str:
+    """The class that is calibrated worst, and how far; nothing if no class came often."""
+    worst = stream.model.scores.worst_class
+    if worst is None:
+        return ""
+    name = stream.model.class_name(worst.label)
+    how_far = f"forecast {worst.forecast:.3g} on average, came {worst.rate:.3g}"
+    return f", worst class {name!r:.80} ({how_far})"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = (numbers.Real, np.bool_)
-_PLAIN = {float, int}
 
 
 class Columns(dict[Hashable, int]):
@@ -32,19 +31,8 @@ class Columns(dict[Hashable, int]):
         for name in names:
             self[name] = len(self)
 
-    def plain_values(self, x: dict[Hashable, Any]) -> list[float] | None:
-        """A row as a list, if x has all features that are known, no others, and each is finite."""
-        if type(x) is not dict or len(x) != len(self):
-            return None
-        try:
-            values = [x[name] for name in self]
-            is_plain = set(map(type, values)) <= _PLAIN and math.isfinite(sum(values))
-        except (KeyError, OverflowError):
-            return None
-        return values if is_plain else None
-
     def plain_row(self, x: dict[Hashable, Any]) -> Array | None:
-        """The same as a row."""
+        """A row, if x has all features that are known, no others, and each is finite."""
         return _core.plain_row(self, x)
 
     def row(self, x: dict[Hashable, Any]) -> Array:

@@ -1,0 +1,441 @@
+"""The routes of a service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from mixable._config import __version__
+from mixable.events.events import BAD, Event, RefusedError, as_reason, loaded, read
+from mixable.events.serve.figures import Metrics, explained, figures
+from mixable.events.serve.guard import Guard, Receive, Scope, Send, whole_body
+from mixable.events.serve.model import Answer
+from mixable.events.serve.service import DEFAULT, NAME, Held, Limits, Service, busy
+from mixable.records import Columns
+from mixable.records.declaration import KINDS
+
+JSON = "application/json"
+LINES = "application/x-ndjson"
+EVENTS = "text/event-stream"
+MOST = 256  # events that are learned with one fsync
+REFRESH = 1.0  # seconds between two pictures of a model, for those who watch
+PAGES = {
+    # Pages ask nobody else, and nobody else shows them.
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+def _body(
+    properties: dict[str, Any], required: list[str], example: Any, kind: str = JSON
+) -> dict[str, Any]:
+    """What a request looks like, for OpenAPI."""
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    content = {"schema": {**schema, "required": required}, "example": example}
+    return {
+        "requestBody": {"required": bool(required) or kind == LINES, "content": {kind: content}}
+    }
+
+
+TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "number"}]}
+CELL = {"anyOf": [{"type": kind} for kind in ("number", "string", "boolean", "array", "null")]}
+RECORD = {
+    "id": {
+        **TEXT_OR_NUMBER,
+        "description": "By it, a label finds its forecast, and a request may be repeated.",
+    },
+    "features": {
+        "type": "object",
+        "additionalProperties": CELL,
+        "description": "The record: names and values; null and what is not there are missing.",
+    },
+}
+LABELLED = {
+    **RECORD,
+    "label": {**TEXT_OR_NUMBER, "description": "The class. 1 and the text 1 are the same."},
+}
+PREDICT = _body(RECORD, ["features"], {"id": "visit-7", "features": {"hour": 21, "visits": 7}})
+LEARN = _body(LABELLED, ["label"], {"id": "visit-7", "label": "yes"})
+BULK = _body(LABELLED, [], {"features": {"hour": 9, "visits": 1}, "label": "no"}, LINES)
+MAKE = _body(
+    {
+        "kinds": {
+            "type": "object",
+            "additionalProperties": {"type": "string", "enum": list(KINDS)},
+            "description": "What columns are; those that are not named are guessed.",
+        },
+        "cross": {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "string"}},
+            "description": "Pairs of columns whose values count together.",
+        },
+    },
+    [],
+    {"kinds": {"user": "category", "query": "text"}},
+)
+NAMED = {
+    "parameters": [
+        {
+            "name": "name",
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "pattern": f"^{NAME.pattern}$"},
+            "description": "The name of the model.",
+        }
+    ]
+}
+
+
+def make_app(service: Service, token: str | None = None) -> Guard:
+    """An ASGI application; the service starts and stops with it."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        await service.stop()
+
+    app = FastAPI(
+        title="mixable",
+        version=__version__,
+        description="Forecasts over HTTP; labels come later, and are learned.",
+        lifespan=lifespan,
+        docs_url=None,  # that page asks another host for its scripts; ours is at /docs
+        redoc_url=None,
+    )
+    metrics = Metrics(service)
+    _Routes(app, service, metrics)
+    return Guard(app, token=token, limits=service.limits, observe=metrics.observe)
+
+
+class _Streamed(Response):
+    """An answer whose work is all done while it is sent, so that it ends with the request.
+
+    `StreamingResponse` would take pieces of the request for itself, to notice who hangs up.
+    """
+
+    def __init__(self, work: Callable[[Send], Awaitable[None]]) -> None:
+        super().__init__()
+        self._work = work
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Do it."""
+        await self._work(send)
+
+
+async def _send_all(pieces: AsyncIterator[bytes], kind: str, send: Send) -> None:
+    """Send an answer piece by piece, as long as somebody takes it."""
+    headers = [(b"content-type", kind.encode()), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    with contextlib.suppress(ClientDisconnect):
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+class _Routes:
+    def __init__(self, app: FastAPI, service: Service, metrics: Metrics) -> None:
+        self._service, self._metrics = service, metrics
+        self._streams = {"events": 0, "live": 0}
+        app.add_exception_handler(RefusedError, self._refused)
+        app.add_exception_handler(HTTPException, self._unknown)
+        app.add_exception_handler(RequestValidationError, self._invalid)
+        app.add_exception_handler(ClientDisconnect, self._gone)
+        both: list[Any] = [  # of the default model, and of one by its name
+            ("POST", "/predict", self.predict, PREDICT),
+            ("POST", "/learn", self.learn, LEARN),
+            ("POST", "/events", self.events, BULK),
+            ("GET", "/live", self.live, {}),
+        ]
+        for verb, path, method, extra in (
+            *both,
+            *((verb, "/models/{name}" + path, *rest) for verb, path, *rest in both),
+            ("GET", "/model", self.model, {}),
+            ("GET", "/models", self.names, {}),
+            ("GET", "/models/{name}", self.model, {}),
+            ("PUT", "/models/{name}", self.make, MAKE),
+            ("DELETE", "/models/{name}", self.delete, {}),
+            ("GET", "/healthz", self.healthz, {}),
+            ("GET", "/metrics", self.metrics, {}),
+        ):
+            known = {**extra, **NAMED} if "{name}" in path else extra
+            app.add_api_route(path, method, methods=[verb], openapi_extra=known)
+        for path, file in (("/", "page.html"), ("/docs", "docs.html")):
+            text = files("mixable.events.serve").joinpath(file).read_bytes()
+            page = Response(text, media_type="text/html; charset=utf-8", headers=PAGES)
+            app.add_api_route(path, _always(page), methods=["GET"], include_in_schema=False)
+
+    async def predict(self, request: Request, explain: bool = False) -> Response:
+        """Forecast one record. With an id, its label may come later, to /learn."""
+        event = read(await self._body(request), self._service.limits.model, {"id", "features"})
+        answer = await self._answer(request, event)
+        if explain:
+            held = await self._held(request)
+            answer = {**answer, **explained(held.model, event.features or {})}
+        return _json(answer)
+
+    async def learn(self, request: Request) -> Response:
+        """Learn a label: of an earlier forecast by its id, or of features."""
+        event = read(await self._body(request), self._service.limits.model)
+        if event.label is None:
+            raise RefusedError(422, "the label is missing")
+        return _json(await self._answer(request, event))
+
+    async def events(self, request: Request) -> Response:
+        """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
+        service, name = self._service, _name(request)
+
+        async def work(send: Send) -> None:
+            with self._room("events"):
+                await service.held(name)  # refused before the answer begins
+                pieces: AsyncIterator[bytes] = request.stream()
+                if "content-length" in request.headers:
+                    # Many clients send all before they read: to answer meanwhile would block both.
+                    body = await whole_body(pieces, service.limits.bulk, service.limits.seconds)
+                    pieces = _at_once(body)
+                await _send_all(_answered(service, name, pieces), LINES, send)
+
+        return _Streamed(work)
+
+    async def model(self, request: Request) -> Response:
+        """Settings, columns, classes, counts, scores, trust."""
+        held = await self._held(request)
+        return _json({"name": held.name, **figures(held)})
+
+    async def live(self, request: Request) -> Response:
+        """The same once a second, as server-sent events, while it changes."""
+        name = _name(request)
+
+        async def work(send: Send) -> None:
+            with self._room("live"):
+                await self._service.held(name)  # refused before the answer begins
+                await _send_all(self._pictures(name, request), EVENTS, send)
+
+        return _Streamed(work)
+
+    async def names(self) -> Response:
+        """The names of all models."""
+        return _json({"models": sorted(self._service.models.names)})
+
+    async def make(self, request: Request) -> Response:
+        """Make a model, if there is none of that name. The body may declare kinds of columns."""
+        name, columns = request.path_params["name"], declared(await self._body(request))
+        is_new = await self._service.make(name, columns)
+        if not is_new and columns not in (None, (await self._held(request)).model.declared):
+            raise RefusedError(
+                409,
+                f"there is a model {name!r} whose kinds were declared otherwise, if at all; "
+                f"DELETE /models/{name} first, or take another name",
+            )
+        return _json({"name": name, "made": is_new}, 201 if is_new else 200)
+
+    async def delete(self, request: Request) -> Response:
+        """Delete a model, with all that it has learned."""
+        name = request.path_params["name"]
+        await self._service.delete(name)
+        return _json({"name": name, "deleted": True})
+
+    async def healthz(self) -> Response:
+        """Whether the service learns."""
+        reason = self._service.trouble
+        return _json({"status": reason or "ok"}, 503 if reason else 200)
+
+    async def metrics(self) -> Response:
+        """Figures for Prometheus."""
+        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _held(self, request: Request) -> Held:
+        return await self._service.held(_name(request))
+
+    async def _body(self, request: Request) -> bytes:
+        limits = self._service.limits
+        return await whole_body(request.stream(), limits.body, limits.seconds)
+
+    async def _answer(self, request: Request, event: Event) -> dict[str, Any]:
+        (answer,) = await self._service.submit(_name(request), [event])
+        if isinstance(answer, RefusedError):
+            raise answer
+        return answer
+
+    @contextlib.contextmanager
+    def _room(self, kind: str) -> Iterator[None]:
+        """A place among the streams of a kind, taken before anything is read."""
+        if self._streams[kind] >= self._service.limits.streams:
+            raise busy(f"{self._streams[kind]} streams of /{kind} are under way")
+        self._streams[kind] += 1
+        try:
+            yield
+        finally:
+            self._streams[kind] -= 1
+
+    async def _pictures(self, name: str, request: Request) -> AsyncIterator[bytes]:
+        """Pictures of a model, until it is deleted or nobody looks any more."""
+        last, quiet = "", 0
+        while not (self._service.closing or await request.is_disconnected()):
+            try:
+                held = await self._service.held(name)
+            except RefusedError:
+                return
+            rejected = [{"model": model, "reason": why} for model, why in self._service.rejected]
+            picture = {"name": name, **figures(held), "rejected": rejected}
+            text, quiet = json.dumps(picture), quiet + 1
+            if text != last:
+                yield f"data: {text}\n\n".encode()
+                last, quiet = text, 0
+            elif quiet >= 15:
+                yield b": still here\n\n"
+                quiet = 0
+            await asyncio.sleep(REFRESH)
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, RefusedError)
+        self._service.reject(_name(request), error.reason)
+        headers = {"Retry-After": "1"} if error.status == 503 else None
+        return _json({"error": error.reason}, error.status, headers)
+
+    async def _gone(self, request: Request, error: Exception) -> Response:
+        return _json({"error": "the request ended early"}, 400)  # nobody is there to read it
+
+    async def _unknown(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return _json({"error": str(error.detail)}, error.status_code, error.headers)
+
+    async def _invalid(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        return _json({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
+
+
+def _name(request: Request) -> str:
+    name: str = request.path_params.get("name", DEFAULT)
+    return name
+
+
+def _json(value: Any, status: int = 200, headers: Any = None) -> Response:
+    return Response(json.dumps(value), status, headers, JSON)
+
+
+async def _at_once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+def _always(page: Response) -> Any:
+    async def show() -> Response:
+        return page
+
+    return show
+
+
+def declared(text: bytes) -> Columns | None:
+    """What the body of PUT says of the columns: {"kinds": {NAME: KIND}, "cross": [[A, B]]}."""
+    if not text.strip():
+        return None
+    try:
+        values = loaded(text.decode())
+        if not isinstance(values, dict) or not values.keys() <= {"kinds", "cross"}:
+            raise ValueError('the body may have "kinds" and "cross", nothing else')
+        kinds = values.get("kinds", {})
+        if not isinstance(kinds, dict):
+            raise ValueError(f"kinds must be an object of names and kinds, got {kinds!r:.80}")
+        names: dict[str, list[str]] = {}
+        for name, kind in kinds.items():
+            if kind not in KINDS:
+                raise ValueError(f"{name!r:.80} cannot be {kind!r:.80}: {', '.join(KINDS)} can be")
+            names.setdefault(kind, []).append(name)
+        return Columns(cross=values.get("cross", ()), **names) if values else None  # type: ignore[arg-type]
+    except BAD as error:
+        raise RefusedError(422, as_reason(error)) from None
+
+
+async def lines_of(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[list[bytes]]:
+    """Whole lines, some at a time; the last may lack its newline."""
+    rest = b""
+    async for piece in _in_time(pieces, limits.seconds):
+        *lines, rest = (rest + piece).split(b"\n")
+        if len(rest) > limits.body:
+            raise RefusedError(413, f"a line may have {limits.body:,} bytes")
+        for begin in range(0, len(lines), MOST):
+            yield lines[begin : begin + MOST]
+    if rest:
+        yield [rest]
+
+
+async def _in_time(pieces: AsyncIterator[bytes], seconds: float) -> AsyncIterator[bytes]:
+    while True:
+        try:
+            yield await asyncio.wait_for(anext(pieces), seconds)
+        except StopAsyncIteration:
+            return
+        except asyncio.TimeoutError:
+            raise RefusedError(408, f"no line came for {seconds:g} seconds") from None
+
+
+async def _answered(
+    service: Service, name: str, pieces: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """The answers to lines of events, each with the number of its line."""
+    number = 0
+    try:
+        async for lines in lines_of(pieces, service.limits):
+            yield b"".join(await _some(service, name, lines, number))
+            number += len(lines)
+            if service.closing:
+                raise RefusedError(503, "the service is stopping")
+    except RefusedError as refused:
+        yield _line(number + 1, {"error": refused.reason, "unread": True})
+
+
+async def _some(service: Service, name: str, lines: list[bytes], before: int) -> Iterator[bytes]:
+    answers: dict[int, Any] = {}
+    good: dict[int, Event] = {}
+    limits = service.limits
+    for number, line in enumerate(lines, before + 1):
+        if not line.strip():
+            continue
+        try:
+            if len(line) > limits.body:
+                raise RefusedError(413, f"a line may have {limits.body:,} bytes")
+            good[number] = read(line, limits.model)
+            answers[number] = None
+        except RefusedError as refused:
+            answers[number] = refused
+    answers.update(zip(good, await _patiently(service, name, list(good.values())), strict=True))
+    return (_line(number, _as_json(service, name, each)) for number, each in answers.items())
+
+
+async def _patiently(service: Service, name: str, good: list[Event]) -> list[Answer]:
+    """Submit when there is room: who sends much at once can wait."""
+    size = sum(len(event.text) for event in good)
+    for _ in range(int(100 * service.limits.seconds)):
+        if service.has_room(len(good), size):
+            break
+        await asyncio.sleep(0.01)
+    try:
+        return await service.submit(name, good)
+    except RefusedError as refused:
+        return [refused] * len(good)
+
+
+def _as_json(service: Service, name: str, answer: Answer) -> dict[str, Any]:
+    if isinstance(answer, RefusedError):
+        service.reject(name, answer.reason)
+        return {"error": answer.reason}
+    return answer
+
+
+def _line(number: int, answer: dict[str, Any]) -> bytes:
+    return json.dumps({"line": number, **answer}).encode() + b"\n"
