@@ -13,8 +13,8 @@ from mixable._alone import alone
 from mixable.estimators import advice, html, progress, tables
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import Learner, design_of_records, takes_features
-from mixable.learner.record_inputs import RecordInputs, records_encoder, rows_of
-from mixable.records import Columns, Rows
+from mixable.learner.record_inputs import RecordInputs, rows_of
+from mixable.records import Columns, Encoder, Rows
 
 
 class AnyRows(StreamEstimator):
@@ -105,7 +105,7 @@ class AnyRows(StreamEstimator):
         if isinstance(rows, Rows):
             sparse = design_of_records(design, numbers=False)
             return Learner(sparse, 0, labels, closed=closed)
-        encoder = records_encoder(self.columns)
+        encoder = Encoder(self.columns)
         encoder.guess(rows if whole else rows_of(rows, slice(0, 1)))
         crosses = self.columns is not None and bool(self.columns.cross)
         design = design_of_records(design, crosses=crosses)

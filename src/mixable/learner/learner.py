@@ -26,8 +26,8 @@ from mixable.learner.parts import Advance, InOrder, largest_row, parts_of, small
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
 from mixable.records import Encoder, Rows
-from mixable.records.grid import Grid
 from mixable.records.rows import at_width
+from mixable.records.tables import Grid
 
 
 class Learner:

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from mixable.records import Encoder
-from mixable.records.category import Category
-from mixable.records.column import Column
-from mixable.records.formats import Formatted
-from mixable.records.sketch import Sketch
+from mixable.records.category import Category, Sketch
+from mixable.records.column import Column, Formatted
 from mixable.records.time import Time
 
 COUNTS = ("n", "missing", "words", "unclear", "cut")
@@ -35,7 +33,6 @@ def combine(onto: Encoder | None, terms: list[Encoder], base: Encoder | None) ->
         n=_sum(onto.n if onto else 0, [each.n for each in terms], base.n if base else 0),
         columns=[each for each in columns if each is not None],
         places=places,
-        indicators=max(each.registry.indicators for each in every),
         bag=any(each.registry.bag for each in every),
         keys=np.array(list(known)[:most], dtype=np.uint64),
         names=list(known.values())[:most],
@@ -155,6 +152,5 @@ def _values(
         "counts": np.array([max(total[value], 1) for value in kept], np.int64),
         "place_of": np.full(len(kept), -1, np.int64),
         "places": [],  # encoders of learners give values none
-        "is_open": any(each.is_open for each in own),
         "registers": registers,
     }

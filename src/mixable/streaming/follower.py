@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mixable._types import Array
 from mixable.learner.late import Kept
 from mixable.records.cells import is_missing
-from mixable.records.grid import Grid
+from mixable.records.tables import Grid
 from mixable.streaming.events import Batch, Integers
 from mixable.streaming.model import StreamModel, as_text
 from mixable.streaming.options import Options

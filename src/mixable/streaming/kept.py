@@ -13,7 +13,6 @@ from mixable.learner.columns import Columns, has_words
 from mixable.learner.explaining import Contribution
 from mixable.learner.late import Kept
 from mixable.metrics import Scores
-from mixable.records.cutting import brings_columns
 
 Identifier = str | int | float | None
 
@@ -138,7 +137,7 @@ class KeptModel(NamedLearner):
         return (
             encoder is not None
             and not used.keys() <= encoder.registry.columns.keys()
-            and brings_columns(encoder.registry, used)
+            and encoder.registry.brings_columns(used)
         )
 
     def _add_names(self, x: dict[Hashable, Any]) -> None:

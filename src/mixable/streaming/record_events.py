@@ -12,7 +12,7 @@ from mixable import _core
 from mixable.learner.columns import has_words
 from mixable.records import Encoder
 from mixable.records.cells import MISSING, WORD
-from mixable.records.grid import Grid, is_settled, role_of
+from mixable.records.tables import Grid
 from mixable.streaming.errors import StreamError
 from mixable.streaming.events import LONGEST_NAME, Batch, CsvEvents, JsonEvents
 from mixable.streaming.lines import Lines
@@ -47,11 +47,7 @@ class CsvRecords(CsvEvents):
         """At most `most` events of some whole lines; column by column once kinds are settled."""
         encoder = self._model.encoder
         known = {} if encoder is None else encoder.registry.columns
-        if (
-            encoder is not None
-            and known.keys() >= set(self._names)
-            and is_settled(encoder.registry)
-        ):
+        if encoder is not None and known.keys() >= set(self._names) and encoder.registry.is_settled:
             return self._parse_grid(block, begin, end, most)
         records: list[Record] = []
         labels: list[str | None] = []
@@ -95,8 +91,8 @@ class CsvRecords(CsvEvents):
 
     def _parse_grid(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         assert self._model.encoder is not None
-        known, used = self._model.encoder.registry.columns, set(self._names)
-        roles = [role_of(known[name]) if name in used else "-" for name in self._all]
+        role_of, used = self._model.encoder.registry.role, set(self._names)
+        roles = [role_of(name) if name in used else "-" for name in self._all]
         for place, role in ((self._label, "l"), (self._key, "i")):
             if place is not None:
                 roles[place] = role
