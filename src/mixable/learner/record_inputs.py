@@ -104,13 +104,14 @@ class RecordInputs(RawInputs):
         """The records of a frame with the first value of each column that is not known yet."""
         records: list[dict[Any, Any]] = [{}] * len(X)
         known, declared = self.encoder.registry.columns, self.encoder.declared
-        for name, cells in frame_columns(X).items():
-            if name not in known:
-                found = values(name, cells.items)
-                # Where a kind is declared, no value has to tell it.
-                row, value = (0, 0) if declared.kind(name) else next(found, (-1, None))
-                if row >= 0:
-                    records[row] = {**records[row], name: value}
+        names = [name for name in frame_columns(rows_of(X, slice(0, 1))) if name not in known]
+        columns = frame_columns(X) if names else {}
+        for name in names:
+            found = values(name, columns[name].items)
+            # Where a kind is declared, no value has to tell it.
+            row, value = (0, 0) if declared.kind(name) else next(found, (-1, None))
+            if row >= 0:
+                records[row] = {**records[row], name: value}
         return records
 
     def alike(self, X: list[Any] | Grid, learned: list[Any]) -> int:

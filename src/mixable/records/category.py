@@ -207,7 +207,7 @@ class Sketch:
 
     >>> from mixable import _core
     >>> sketch = Sketch()
-    >>> sketch.add(_core.hash_strings([str(i) for i in range(100_000)], 0))
+    >>> sketch.add(np.array([_core.hash_string(str(i), 0) for i in range(100_000)], np.uint64))
     >>> abs(sketch.count() / 100_000 - 1) < 0.1
     True
     """

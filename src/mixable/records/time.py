@@ -72,7 +72,8 @@ class Time(Formatted):
         if not isinstance(cell, tuple):
             return draft.put(self.key_of(cell))
         wall, utc, _ = cell
-        dense = _dense(np.array([wall]), np.array([utc]), self._latest)  # the bits of a table
+        since = math.nan if self.latest is None else utc - self.latest
+        dense = _dense(np.array([wall]), np.array([since]))  # the bits of a table
         for place, value in zip(self.places, dense[0].tolist(), strict=True):
             draft.dense[place] = value
         hour, day = _clock(wall)
@@ -123,7 +124,9 @@ class Time(Formatted):
         for row, word in others.items():
             keys[begins[row]] = self.key_of(word)
         learned = {"wall": wall, "utc": utc, "votes": votes, "others": others}
-        return Part(counts=counts, keys=keys, dense=_dense(wall, utc, before), cells=learned)
+        return Part(
+            counts=counts, keys=keys, dense=_dense(wall, _since(utc, before)), cells=learned
+        )
 
     def correct(self, dense: Array, part: Part, learned: Part | None, before: Ends) -> None:
         """Write the time since the latest record where not all rows of a table are learned.
@@ -132,7 +135,7 @@ class Time(Formatted):
         """
         utc = np.empty(0) if learned is None else learned.cells["utc"]
         latest = np.maximum.accumulate(np.concatenate([[self._latest], _or_never(utc)]))[before]
-        dense[:, self.places[-1]] = _since(part.cells["utc"], latest)
+        dense[:, self.places[-1]] = _logarithm(_since(part.cells["utc"], latest))
 
     def commit(self, part: Part, rows: int, most: int) -> None:
         there = part.counts[:rows] > 0
@@ -191,18 +194,21 @@ def _or_never(utc: Array) -> Array:
     return np.where(np.isnan(utc), -math.inf, utc)
 
 
-def _since(utc: Array, latest: Array | float) -> Array:
-    """log(1 + seconds) since the latest record, with their sign; NaN if there was none."""
-    since = np.where(np.isfinite(latest), utc - latest, math.nan)
+def _since(utc: Array, latest: Array) -> Array:
+    """Seconds since the latest record; NaN if there was none."""
+    return np.where(np.isfinite(latest), utc - latest, math.nan)
+
+
+def _logarithm(since: Array) -> Array:
     return np.copysign(np.log1p(np.abs(since)), since)
 
 
-def _dense(wall: Array, utc: Array, latest: Array | float) -> Array:
+def _dense(wall: Array, since: Array) -> Array:
     """Cycles of seconds on the wall, and the seconds since."""
     hour, week = (2 * np.pi * (wall % period) / period for period in (86400, 604800))
     week += MONDAY
-    since = _since(utc, latest)
-    return np.stack([np.sin(hour), np.cos(hour), np.sin(week), np.cos(week), since], axis=1)
+    cycles = (np.sin(hour), np.cos(hour), np.sin(week), np.cos(week))
+    return np.stack([*cycles, _logarithm(since)], axis=1)
 
 
 def _clock(wall: float) -> tuple[int, int]:
