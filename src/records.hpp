@@ -45,12 +45,6 @@ Key hash_string(nb::handle text, Key seed) {
     return hashed(utf8.view.data(), utf8.view.size(), seed);
 }
 
-nb::object hash_strings(const nb::list& texts, Key seed) {
-    std::vector<Key> keys(texts.size());
-    for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = hash_string(texts[i], seed);
-    return array_of(keys, NPY_UINT64, {npy_intp(keys.size())});
-}
-
 /// Calls pair(key, begin, end) for each word and each pair of words of the first `most` characters,
 /// where begin and end are words; says whether there were more characters.
 template <class Word, class Pair>
@@ -270,9 +264,6 @@ void bind_records(nb::module_& m) {
     m.def("hash_string", &hash_string, nb::arg("text"), nb::arg("seed"),
           nb::sig("def hash_string(text: str, seed: int) -> int"),
           "The key of a text, 64 bits; see core/hashing.hpp.");
-    m.def("hash_strings", &hash_strings, nb::arg("texts"), nb::arg("seed"),
-          nb::sig("def hash_strings(texts: list[str], seed: int) -> NDArray[np.uint64]"),
-          "The key of each text.");
     m.def("join_keys", &joined, nb::arg("a"), nb::arg("b"), "The key of two keys.");
     m.def("cross_keys", &cross_keys, nb::arg("ends_a"), nb::arg("a"), nb::arg("ends_b"),
           nb::arg("b"), nb::arg("seed"), nb::arg("most"),

@@ -17,7 +17,6 @@ LAYERS = {
         ("bank",),
         ("_live",),
         ("persistence", "merging", "_verbs"),
-        ("_unsaved",),
         ("estimators", "river", "_description"),
     ],
     "learner": [("learner",), ("records",)],
@@ -38,7 +37,7 @@ LAYERS = {
     "tools": [
         ("_sparse",),
         ("_validate", "_files", "_config", "_mergeable", "_spelling", "_alone"),
-        ("_memory", "_types"),
+        ("_types",),
     ],
     "core": [("_core",)],
 }

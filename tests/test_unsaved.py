@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mixable
 from mixable import GAFClassifier
-from mixable._unsaved import why
+from mixable.persistence import why_unsaved as why
 
 MODEL = GAFClassifier(effort="low", kernel=None)
 

@@ -18,7 +18,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mixable import _unsaved as unsaved
 from mixable import _validate
 from mixable._alone import call_alone
 from mixable._config import __version__
@@ -123,7 +122,7 @@ def to_bytes(model: Any) -> bytes:
 def _to_bytes(model: Any) -> bytes:
     name = class_name(model)
     if name is None or name in PARTS or isinstance(model, type):
-        raise TypeError(unsaved.why(model))
+        raise TypeError(why_unsaved(model))
     tensors: dict[str, np.ndarray[Any, Any]] = {}
     text = json.dumps(encode(model, tensors, "model"), allow_nan=False, sort_keys=True)
     metadata = {"format": str(FORMAT), "class": name, "library": __version__, "model": text}
@@ -270,3 +269,56 @@ def _checksum(metadata: dict[str, str], tensors: dict[str, Any]) -> str:
         digest.update(f"{name} {tensor.dtype.str} {tensor.shape}\n".encode())
         digest.update(tensor.tobytes())
     return digest.hexdigest()
+
+
+# What an estimator of the library does by itself.
+_NEEDLESS = {"StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "SimpleImputer"}
+
+
+def why_unsaved(model: Any) -> str:
+    """The reason, in words that say what to do next."""
+    kind = type(model).__name__
+    if isinstance(model, type):
+        return f"{model.__name__} is a class, not a model: save an object, {model.__name__}(...)"
+    library = type(model).__module__.partition(".")[0]
+    steps = getattr(model, "steps", None)
+    if library in ("sklearn", "river") and steps:
+        return _of_pipeline(library, list(steps.items() if isinstance(steps, dict) else steps))
+    if class_name(model) in PARTS:
+        return f"{kind} cannot be saved by itself: save the model that it is a part of"
+    return (
+        f"{kind} cannot be saved: it is not a model of this library. Save the forecaster or "
+        "estimator of mixable in it, and the rest by other means"
+    )
+
+
+def _of_pipeline(library: str, steps: list[tuple[str, Any]]) -> str:
+    """A pipeline has steps of another library: those need another file, or are needless."""
+    *before, (name, last) = steps
+    if class_name(last) is None:
+        return (
+            f"a Pipeline cannot be saved, and its last step, {name!r}, is a {type(last).__name__}, "
+            "not a model of this library"
+        )
+    place = "pipeline[-1]" if library == "sklearn" else f"pipeline[{name!r}]"
+    text = f"a Pipeline cannot be saved whole. Save its model: mixable.save({place}, path)."
+    others = [each for each, step in before if type(step).__name__ not in _NEEDLESS]
+    needless = [each for each, step in before if type(step).__name__ in _NEEDLESS]
+    if needless:
+        text += (
+            f" Leave out {_listed(needless)}: {type(last).__name__} scales numbers and takes NaN "
+            "as missing by itself."
+        )
+    if others and library == "sklearn":
+        text += (
+            f" Keep {_listed(others)} by skops.io.dump(pipeline[:-1], other), which runs no code "
+            "when it is loaded; then make_pipeline(skops.io.load(other), mixable.load(path)) is "
+            "the pipeline."
+        )
+    elif others:
+        text += f" Make {_listed(others)} again from your code, and put the loaded model behind."
+    return text
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -9,7 +9,7 @@ import mixable as mx
 from mixable.learner import Learner, design_of_classes, design_of_records
 from mixable.learner import late as late_
 from mixable.learner.late import Forecasts, Kept, content, restored, saved
-from mixable.learner.record_inputs import records_encoder
+from mixable.records import Encoder
 
 FIXED = dict.fromkeys(("lam", "beta", "alpha", "drift"))
 START = dt.datetime(2024, 1, 1)
@@ -26,7 +26,7 @@ def record(t, rng):
 
 def new_learner(kind, first):
     if kind == "records":
-        encoder = records_encoder()
+        encoder = Encoder()
         encoder.guess([first])
         design = design_of_records(design_of_classes(None, FIXED))
         return Learner(design, encoder.n_dense, ("no", "yes"), encoder=encoder)

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from mixable.learner import Learner, design_of_classes, design_of_records
-from mixable.learner.record_inputs import RecordInputs, records_encoder
-from mixable.records import Columns
+from mixable.learner.record_inputs import RecordInputs
+from mixable.records import Columns, Encoder
 
 PLAN = design_of_records(design_of_classes(None, {"lam": None}, features=(4, None, "nystroem")))
 
@@ -29,7 +29,7 @@ def label(event):
 
 
 def learner(first):
-    encoder = records_encoder(None)
+    encoder = Encoder(None)
     encoder.guess(first)
     return Learner(PLAN, encoder.n_dense, ["buy", "leave"], encoder=encoder)
 
@@ -104,8 +104,8 @@ def test_a_record_that_was_changed_after_the_forecast_is_encoded_again():
 
 
 def test_a_saved_encoder_must_go_with_the_forecaster():
-    inputs = RecordInputs(records_encoder(Columns(number=["a", "b"])), 2)
-    encoder = records_encoder(None)
+    inputs = RecordInputs(Encoder(Columns(number=["a", "b"])), 2)
+    encoder = Encoder(None)
     encoder.guess([{"a": 1.0, "b": 2.0, "c": 3.0}])
     for bad in (7, encoder):
         with pytest.raises(ValueError, match="does not go with"):

@@ -18,7 +18,7 @@ def taught(encoder, records):
 
 
 def new():
-    return Encoder(DECLARED, max_indicators=0, max_places=0)
+    return Encoder(DECLARED)
 
 
 def combined(base, encoders):
@@ -53,7 +53,7 @@ def test_merged_encoders_know_what_one_knows(begun):
 
 def test_values_beyond_the_limit_are_sketched():
     def users(first, last):
-        encoder = Encoder(DECLARED, max_values=64, max_indicators=0, max_places=0)
+        encoder = Encoder(DECLARED, max_values=64)
         return taught(encoder, [{"user": f"u{i}"} for i in range(first, last)])
 
     merged = combined(None, [users(0, 60), users(30, 500)])
@@ -63,13 +63,13 @@ def test_values_beyond_the_limit_are_sketched():
 
 
 def test_columns_of_other_kinds_or_in_another_order_are_refused():
-    a = taught(Encoder(max_indicators=0, max_places=0), [{"x": 1.0, "y": 2.0}] * 3)
-    b = taught(Encoder(max_indicators=0, max_places=0), [{"x": "red", "y": 2.0}] * 3)
-    c = taught(Encoder(max_indicators=0, max_places=0), [{"y": 2.0, "x": 1.0}] * 3)
+    a = taught(Encoder(), [{"x": 1.0, "y": 2.0}] * 3)
+    b = taught(Encoder(), [{"x": "red", "y": 2.0}] * 3)
+    c = taught(Encoder(), [{"y": 2.0, "x": 1.0}] * 3)
     with pytest.raises(ValueError, match=r"other orders \('x' where 'y' is\)|'y' where 'x'"):
         combined(None, [a, c])
-    d = taught(Encoder(max_indicators=0, max_places=0), [{"z": ["a", "b"]}] * 3)
-    e = taught(Encoder(max_indicators=0, max_places=0), [{"z": "a"}] * 3)
+    d = taught(Encoder(), [{"z": ["a", "b"]}] * 3)
+    e = taught(Encoder(), [{"z": "a"}] * 3)
     with pytest.raises(ValueError, match="column 'z' is a tags in one model and a category"):
         combined(None, [d, e])
     with pytest.raises(ValueError, match=r"declare its kind|other orders"):

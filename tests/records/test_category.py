@@ -1,61 +1,70 @@
-"""Columns of categories: which values are remembered, and which get a place."""
+"""Columns of categories: which values are remembered."""
+
+import math
 
 import numpy as np
 import pytest
 
-from mixable.records.category import LONGEST_VALUE, OPENS_AT, Category, Tags
-from mixable.records.column import Cells, Draft, Limits
+from mixable.records.category import LONGEST_VALUE, Category
+from mixable.records.cells import ABSENT
+from mixable.records.column import Draft
+from mixable.records.tables import Cells
 
-LIMITS = Limits(values=8, indicators=3, places=9, numbers=9, columns=9)
+MOST = 8  # values that are remembered
 
 
 def learned(values, kind=Category):
-    """A column after some values, and which of them have asked for a place."""
-    column, asked = kind("c"), []
+    """A column after some values."""
+    column = kind("c")
     for value in values:
-        asked.append(column.learn(column.plain(value), LIMITS))
-    return column, asked
+        column.learn(column.plain(value), MOST)
+    return column
 
 
-def test_few_values_ask_for_a_place_at_the_64th_record_and_new_ones_later():
-    column, asked = learned(["a", None] * (OPENS_AT // 2) + ["b", "a"])
-    assert asked == [[]] * (OPENS_AT - 1) + [["a", None], ["b"], []]
-    many = [*"abcd" * OPENS_AT, "e"]
-    assert learned(many)[1] == [[]] * len(many)
-    assert learned([["a"]] * OPENS_AT, kind=Tags)[1] == [[]] * OPENS_AT
-    column.claim("b", 1)
-    draft = Draft([0.0, 0.0])
-    column.put("b", draft)
-    assert draft.dense == [0.0, 1.0]
-    assert draft.keys == [column.key_of("b")]
+def test_values_of_older_files_keep_their_places():
+    state = {**learned(["a", None, "b"]).state(), "places": [1, 2]}
+    column = Category("c")
+    column.restore({**state, "place_of": np.array([2, -1, 1])})
+    dense = []
+    for cell in ("a", "b", ["b", "a"], None, "new"):
+        draft = Draft([math.nan] * 3)
+        column.put(cell, draft)
+        dense.append(draft.dense[1:])
+    assert dense == [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
+    part = column.stage(Cells(["a", "b", ["b", "a"], None, "new", ABSENT]))
+    np.testing.assert_array_equal(part.dense[:, [1, 0]], [*dense, [0.0, 0.0]])
+    assert column.state()["place_of"].tolist() == [2, -1, 1]
+    draft = Draft([math.nan] * 3)
+    column.put_absent(draft)
+    assert draft.dense[1:] == [0.0, 0.0]
 
 
 def test_values_beyond_the_limit_and_long_ones_are_only_counted():
-    column, _ = learned([str(i) for i in range(8)])
+    column = learned([str(i) for i in range(8)])
     assert (column.distinct, column.sketch) == (8, None)
-    column, _ = learned([str(i % 20) for i in range(100)])
+    column = learned([str(i % 20) for i in range(100)])
     assert list(column.known) == [str(i) for i in range(8)]
     assert column.counts == [5] * 8
     assert abs(column.distinct - 20) <= 1
-    column, _ = learned(["x" * LONGEST_VALUE, "x" * (LONGEST_VALUE + 1)])
+    column = learned(["x" * LONGEST_VALUE, "x" * (LONGEST_VALUE + 1)])
     assert [len(value) for value in column.known] == [LONGEST_VALUE]
 
 
 def test_a_table_counts_what_its_cells_count_one_by_one():
     values = ["a", "", 7, ["b", "a"], "a", [], 7.0]
-    single, _ = learned(values)
+    single = learned(values)
     column = Category("c")
     part = column.stage(Cells(values))
     assert part.counts.tolist() == [1, 1, 1, 2, 1, 0, 1]
     assert column.cell_at(part, 3) == ["b", "a"]
     assert column.n == 0
-    column.commit(part, len(values), LIMITS)
+    column.commit(part, len(values), MOST)
     assert column.known == single.known == {"a": 0, None: 1, "7": 2, "b": 3}
     assert (column.counts, column.n, column.missing) == (single.counts, 7, 1)
 
 
 def test_saved_columns_that_contradict_themselves_are_refused():
-    state = learned(["a", "b", "a"])[0].state()
+    state = learned(["a", "b", "a"]).state()
     again = Category("c")
     again.restore(state)
     assert again.counts == [2, 1]

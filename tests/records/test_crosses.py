@@ -4,9 +4,10 @@ import math
 
 from mixable.records.category import Category
 from mixable.records.cells import ABSENT
-from mixable.records.column import Cells, Draft
-from mixable.records.crosses import MOST_PAIRS, Cross, crossed, crossed_part
+from mixable.records.column import Draft
 from mixable.records.number import Number
+from mixable.records.rows import MOST_PAIRS, Cross
+from mixable.records.tables import Cells
 
 
 def test_keys_depend_on_which_columns_are_crossed_and_in_which_order():
@@ -39,11 +40,11 @@ def test_a_table_has_the_pairs_of_its_cells():
             draft = Draft([math.nan])
             if cell is not ABSENT:
                 column.put(column.plain(cell), draft)
-            pair.append([] if cell is ABSENT else crossed(column, draft, 0))
+            pair.append([] if cell is ABSENT else column.crossed(draft, 0))
         counts.append(len(cross.keys(*pair)))
         keys += cross.keys(*pair)
     parts = [
-        crossed_part(column, column.stage(Cells(list(cells))))
+        column.crossed_part(column.stage(Cells(list(cells))))
         for column, cells in ((number, left), (category, right))
     ]
     part = cross.stage(*parts)

@@ -6,7 +6,6 @@ import pytest
 import mixable as mx
 from mixable.events.model import StreamModel
 from mixable.learner import design_of_classes
-from mixable.records.cutting import alike
 
 FIXED = dict.fromkeys(("lam", "beta", "alpha", "drift"))
 
@@ -72,12 +71,12 @@ def test_a_table_ends_before_a_new_column_and_where_a_kind_is_guessed_again():
     encoder = mx.records.Encoder()
     records = [{"a": "x", "b": 1.0}] * 40
     encoder.guess(records[:5])
-    assert alike(encoder.registry, records, records) == 16
-    assert alike(encoder.registry, records, [None, records[0]] * 20) == 32
-    assert alike(encoder.registry, records, [None] * 40) == 40
+    assert encoder.registry.alike(records, records) == 16
+    assert encoder.registry.alike(records, [None, records[0]] * 20) == 32
+    assert encoder.registry.alike(records, [None] * 40) == 40
     grown = [*records[:3], {"a": "x", "c": 1.0}, *records]
-    assert alike(encoder.registry, grown, grown) == 3
-    assert alike(encoder.registry, records, grown[:40]) == 3
-    assert alike(encoder.registry, grown[3:], grown[3:]) == 1
+    assert encoder.registry.alike(grown, grown) == 3
+    assert encoder.registry.alike(records, grown[:40]) == 3
+    assert encoder.registry.alike(grown[3:], grown[3:]) == 1
     missing = [{"a": "x", "c": None, "d": "", "e": float("nan")}] * 9
-    assert alike(encoder.registry, missing, missing) == 9
+    assert encoder.registry.alike(missing, missing) == 9

@@ -1,10 +1,9 @@
 """Which numbers of a row come from which column."""
 
-import pytest
 from record_data import DECLARED, events, one_by_one
 
+from mixable.learner.importance import _owners
 from mixable.records import Columns, Encoder
-from mixable.records.explaining import owners
 
 
 def test_the_pieces_of_a_row_cover_it_without_overlap():
@@ -46,22 +45,11 @@ def test_keys_are_named_after_the_column_of_their_piece():
     assert found[-1].value == ("x", ["u", "v"])
 
 
-@pytest.mark.parametrize(("value", "places"), [("a", 1), ("b", 1), ("unheard of", 0)])
-def test_a_category_has_only_the_place_of_its_value(value, places):
-    encoder = Encoder(Columns(category=["c"]))
-    one_by_one(encoder, [{"c": each} for each in "ab" * 32])
-    assert encoder.n_dense == 2
-    row, (piece,) = encoder.explain({"c": value})
-    assert len(piece.places) == places
-    assert all(encoder.dense_names[place] == f"c={value}" for place in piece.places)
-    assert all(row.dense[place] == 1 for place in piece.places)
-
-
 def test_each_key_that_is_remembered_has_a_column():
     encoder = Encoder(Columns(text=["query"], number=["price"]))
     record = {"query": "red hat", "user": "u: 1", "price": "free", "tags": ["a=b"]}
     encoder.learn(record)
     row, parts = encoder.explain(record)
-    found = owners(encoder)
+    found = _owners(encoder)
     for part in parts:
         assert {found[key] for key in row.keys[list(part.keys)].tolist()} == {part.column}

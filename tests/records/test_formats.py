@@ -10,9 +10,7 @@ import pytest
 
 from mixable import _core, merge
 from mixable.records import Columns, Encoder
-from mixable.records.cells import MISSING, NUMBER, UNCLEAR, WORD
-from mixable.records.cutting import alike
-from mixable.records.formats import votes_of
+from mixable.records.cells import MISSING, NUMBER, UNCLEAR, WORD, votes_of
 from mixable.river import GAFClassifier
 
 READ = {  # what a text is: with no mark, with a point, with a comma; and its vote
@@ -114,7 +112,7 @@ def test_marks_and_orders_are_what_they_are():
         _core.read_number("1", ";")
     with pytest.raises(ValueError, match="order"):
         _core.read_time("1", "year")
-    assert votes_of(["1,5", "31/12/2024", "x"], [2, 3, 4]) == {"number": (0, 2), "time": (3, 0)}
+    assert votes_of(["1,5", "31/12/2024", "x"], [2, 3, 4]) == {"number": [0, 2], "time": [3, 0]}
 
 
 def prices(n, seed=0):
@@ -227,10 +225,10 @@ def test_a_table_of_a_stream_ends_where_votes_are_counted():
     encoder = Encoder(Columns(number=["n"]))
     encoder.learn({"n": "1"})
     records = [{"n": "1,5"}] * 40
-    assert alike(encoder.registry, records, records) == 15
+    assert encoder.registry.alike(records, records) == 15
     given = Encoder(Columns(decimal_comma=["n"]))
     given.learn({"n": "1"})
-    assert alike(given.registry, records, records) == 40
+    assert given.registry.alike(records, records) == 40
 
 
 def test_a_column_that_is_declared_and_never_comes_is_asked_about():
@@ -282,6 +280,6 @@ def test_models_that_read_a_column_in_two_ways_do_not_merge():
         parts.append(part)
     merged = merge([parts[0], copy.deepcopy(parts[0])], base=base)
     assert merged.encoder.taken_for["n"] == "number, decimal comma"
-    assert merged.encoder.registry.columns["n"].votes == (0, 40)
+    assert merged.encoder.registry.columns["n"].votes == [0, 40]
     with pytest.raises(ValueError, match="column 'n' in two ways"):
         merge(parts, base=base)

@@ -7,7 +7,7 @@ from mixable import _core
 from mixable.records import Columns, Encoder
 from mixable.records.cells import MISSING, NUMBER
 from mixable.records.column import RECONSIDERED
-from mixable.records.grid import Grid, is_settled, role_of
+from mixable.records.tables import Grid
 
 NAMES = ["size", "colour", "note", "at"]
 KINDS = ["number", "category", "text", "time"]
@@ -26,7 +26,7 @@ def cells(n, seed=0):
 def grid_of(rows):
     records = [dict(zip(NAMES, row, strict=True)) for row in rows]
     block = "".join(",".join(row) + "\n" for row in rows).encode()
-    roles = "".join(map(role_of, encoder(0).registry.columns.values()))
+    roles = "".join(map(encoder(0).registry.role, NAMES))
     _, columns, _, _, empty, *_ = _core.read_grid(
         block, 0, len(block), 1000, roles, list(roles), 10
     )
@@ -36,7 +36,7 @@ def grid_of(rows):
 def encoder(n=RECONSIDERED[-1]):
     """An encoder whose formats are settled: the core reads columns only then."""
     declared = dict(zip(KINDS, ([name] for name in NAMES), strict=True))
-    made = Encoder(Columns(**declared), max_indicators=0, max_places=0)
+    made = Encoder(Columns(**declared))
     blank = dict.fromkeys(NAMES, "")
     made.commit(made.stage([blank] * n)[1]) if n else made.guess([blank])
     return made
@@ -152,14 +152,14 @@ def test_what_is_not_text_is_refused(line, reason):
 def test_a_registry_is_settled_once_no_kind_is_guessed_again():
     declared = Encoder(Columns(decimal_comma=["size"], category=["colour"], day_first=["at"]))
     declared.learn(dict.fromkeys(("size", "colour", "at"), "1"))
-    assert is_settled(declared.registry)
-    assert not is_settled(encoder(1023).registry)  # its decimal mark may be settled later
-    assert is_settled(encoder().registry)
+    assert declared.registry.is_settled
+    assert not encoder(1023).registry.is_settled  # its decimal mark may be settled later
+    assert encoder().registry.is_settled
     guessing = Encoder()
     for t in range(1024):
-        assert t == 0 or not is_settled(guessing.registry)
+        assert t == 0 or not guessing.registry.is_settled
         guessing.learn({"x": str(t)})
-    assert is_settled(guessing.registry)
+    assert guessing.registry.is_settled
 
 
 def test_cells_as_codes():
@@ -186,10 +186,10 @@ def test_a_grid_reads_numbers_by_the_decimal_mark_of_their_column():
     made = Encoder(Columns(number=["point"], decimal_comma=["comma"]))
     blank = dict.fromkeys(names, "1")
     made.commit(made.stage([blank] * RECONSIDERED[-1])[1])
-    assert is_settled(made.registry)
+    assert made.registry.is_settled
     rows = [["1.234"] * 3, ['"1,234"'] * 3, ['"1,5"'] * 3, ["$1.234"] * 3]
     block = "".join(",".join(row) + "\n" for row in rows).encode()
-    roles = "".join(map(role_of, made.registry.columns.values()))
+    roles = "".join(map(made.registry.role, names))
     assert roles == "npd"
     _, columns, _, _, empty, *_ = _core.read_grid(block, 0, len(block), 9, roles, names, 9)
     records = [dict.fromkeys(names, row[0].strip('"')) for row in rows]

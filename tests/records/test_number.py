@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mixable.records.cells import ABSENT
-from mixable.records.column import Cells, Draft, Limits
+from mixable.records.column import Draft
 from mixable.records.number import Number, bucket
+from mixable.records.tables import Cells
 
-LIMITS = Limits(values=8, indicators=3, places=9, numbers=9, columns=9)
+MOST = 8  # values that are remembered
 CELLS = [1.5, "", "free", "-2", ABSENT, True]
 
 
@@ -38,7 +39,7 @@ def test_a_table_has_the_rows_of_its_cells_and_learns_the_same():
             single.learn_absent()
         else:
             single.put(single.plain(cell), draft)
-            single.learn(single.plain(cell), LIMITS)
+            single.learn(single.plain(cell), MOST)
         dense += draft.dense
         keys += draft.keys
     np.testing.assert_array_equal(part.dense[:, 0], dense)
@@ -46,7 +47,7 @@ def test_a_table_has_the_rows_of_its_cells_and_learns_the_same():
     assert dense[3:4] + dense[5:] == [-2.0, 1.0]
     assert part.keys.tolist() == keys
     assert part.counts.tolist() == [0, 1, 1, 0, 1, 0]
-    table.commit(part, len(CELLS), LIMITS)
+    table.commit(part, len(CELLS), MOST)
     assert table.state() == single.state()
     assert table.describe() == "missing in 33.3%, no number in 1"
 
@@ -54,7 +55,7 @@ def test_a_table_has_the_rows_of_its_cells_and_learns_the_same():
 def test_only_the_first_rows_of_a_table_are_learned():
     column = new()
     part = column.stage(Cells(CELLS))
-    column.commit(part, 2, LIMITS)
+    column.commit(part, 2, MOST)
     assert (column.n, column.missing, column.words) == (2, 1, 0)
     assert [column.cell_at(part, row) for row in range(3)] == [1.5, None, "free"]
     assert list(column.texts(part, 2)) == []

@@ -1,19 +1,16 @@
 """Which columns are kept, of which kind, and where."""
 
-import math
-
 import pytest
 
-from mixable.records.column import Limits
 from mixable.records.declaration import Columns
-from mixable.records.registry import Registry, second_guess
+from mixable.records.registry import Limits, Registry, second_guess
 
-LIMITS = Limits(values=99, indicators=2, places=3, numbers=2, columns=4)
+LIMITS = Limits(values=99, numbers=2, columns=4)
 
 
 def registry(record, **declared):
     out = Registry(Columns(**declared), LIMITS)
-    out.add(out.make(out.scan(record)[0]))
+    out.add(out.scan(record)[0])
     return out
 
 
@@ -29,7 +26,7 @@ def test_columns_beyond_the_limits_stay_loose():
     assert kept.columns["a"].places == [0]
     assert kept.columns["at"].places == [1, 2, 3, 4, 5]
     assert kept.places[:2] == ["a", "at: hour sin"]
-    assert [math.isnan(each) for each in kept.blank] == [True] * 6
+    assert len(kept.places) == 6
     assert kept.scan({"f": "x", "g": None}) == ({}, False)
 
 
@@ -45,26 +42,6 @@ def test_a_record_that_lacks_half_of_the_numbers_begins_a_bag():
     assert not declared.scan({"a": 1.0, "c": 3.0})[1]
     declared.begin_bag({})
     assert list(declared.columns) == ["b"]
-
-
-def test_values_claim_places_of_zero_up_to_both_limits():
-    kept = registry({"c": "x", "d": "x"})
-    c, d = kept.columns.values()
-    for column, values in ((c, ["x", None]), (d, ["x"])):
-        for value in values:
-            assert kept.may_claim(column)
-            column.learn(value, LIMITS)
-            kept.claim(column, value)
-    assert kept.places == ["c=x", "c is missing", "d=x"]
-    assert kept.blank == [0.0] * 3
-    assert not kept.may_claim(c)  # two of its own
-    assert not kept.may_claim(d)  # three in all
-    copy = kept.copy()
-    copy.add(copy.make({"n": "number"}))
-    assert len(copy.places) == 4
-    assert len(kept.places) == 3
-    kept.adopt(copy)
-    assert list(kept.columns) == ["c", "d", "n"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +60,7 @@ def test_values_claim_places_of_zero_up_to_both_limits():
 def test_categories_are_guessed_again_by_most_of_their_values(name, values, kind):
     column = registry({name: "NA"}).columns[name]
     for value in values:
-        column.learn(value, LIMITS)
+        column.learn(value, LIMITS.values)
     assert second_guess(column) == kind
 
 
@@ -91,7 +68,7 @@ def test_new_columns_and_copies_know_what_is_shown():
     kept = registry({"a": 1.0})
     assert kept.shown == b""
     copy = kept.copy()
-    copy.add(copy.make({"at": "time", "b": "number"}))
+    copy.add({"at": "time", "b": "number"})
     assert (len(copy.shown), copy.shown[0]) == (6, 0)  # b, at the end, is shown
     assert any(copy.shown)
     assert kept.shown == b""

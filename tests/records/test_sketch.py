@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixable.records.sketch import BITS, REGISTERS, Sketch
+from mixable.records.category import BITS, REGISTERS, Sketch
 
 
 def keys_of(n, seed=0):

@@ -51,43 +51,15 @@ def test_a_table_gives_the_rows_of_its_records_one_by_one(records, data):
     assert_same_rows(rows, singles + one_by_one(single, records[cut:]))
 
 
-@pytest.mark.parametrize("sizes", [[300], [63, 1, 1, 235], [70, 30, 200]])
-def test_places_of_categories_are_claimed_after_the_same_row(sizes):
-    """The 64th record opens the column `device`, wherever in a table it stands."""
-    records = events(300)
-    declared = Columns(category=["user", "device"], ignore=["note"], cross=[("user", "device")])
-    table, single = (Encoder(declared, max_indicators=8, max_places=5) for _ in range(2))
-    for encoder in (table, single):
-        encoder.guess(records)
-    begin = 0
-    for size in sizes:
-        part = records[begin : begin + size]
-        rows, pending = table.stage(part)
-        table.commit(pending)
-        assert_same_rows(rows, one_by_one(single, part))
-        begin += size
-    assert_same_encoder(table, single)
-    names = ("device=phone", "device=desktop", "device is missing")
-    assert set(names) <= set(table.dense_names)
-    assert not any(name.startswith("user=") for name in table.dense_names)
-    place = table.dense_names.index("device=phone")
-    shown = {cell: table.encode({"device": cell}).dense[place] for cell in ("phone", "new", None)}
-    assert shown == {"phone": 1.0, "new": 0.0, None: 0.0}
-
-
-def test_a_new_value_of_an_open_column_claims_a_place_until_there_are_too_many():
-    encoder = Encoder(Columns(category=["c"]), max_indicators=3)
-    encoder.commit(encoder.stage([{"c": "a"}, {"c": "b"}] * 32)[1])
-    assert encoder.dense_names == ["c=a", "c=b"]
-    rows, pending = encoder.stage([{"c": value} for value in "xxyyx"])
-    assert rows.dense[:, 2].tolist()[1:] == [1, 0, 0, 1]
-    assert np.isnan(rows.dense[0, 2])
+def test_a_table_is_committed_once_and_no_more_of_it_than_there_is():
+    encoder = Encoder(Columns(category=["c"]))
+    _, pending = encoder.stage([{"c": value} for value in "xxyyx"])
     encoder.commit(pending, 0)
-    assert encoder.n_dense == 2
+    assert encoder.n == 0
     with pytest.raises(ValueError, match="at most 5"):
         encoder.commit(pending, 6)
     encoder.commit(pending, 4)
-    assert encoder.dense_names == ["c=a", "c=b", "c=x"]
+    assert encoder.registry.columns["c"].counts == [2, 2]
     with pytest.raises(ValueError, match="other records"):
         encoder.commit(pending, 1)
 

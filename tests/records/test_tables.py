@@ -9,19 +9,22 @@ import pyarrow as pa
 import pytest
 
 from mixable.records.cells import ABSENT
-from mixable.records.tables import column_of, frame_columns, is_records, records_of
+from mixable.records.tables import Table, frame_columns
 
 
 def test_lists_of_dictionaries():
     records = [{"a": 1}, {"a": None, "b": 2}]
-    assert is_records(records)
-    assert not is_records("text")
-    assert not is_records({"a": [1]})
-    assert column_of(records, "a").items == [1, None]
-    assert column_of(records, "b").items == [ABSENT, 2]
-    assert column_of(records, "b").sample() == [2]
+    table = Table(records)
+    assert (table.n, table.records, table.frame) == (2, records, {})
+    assert table.column("a").items == [1, None]
+    assert table.column("b").items == [ABSENT, 2]
+    assert table.column("b").absent(2).tolist() == [True, False]
+    assert list(table.others({"a": 0})) == [(1, "b", 2)]
+    assert Table({"a": [1, 2, 3]}).n == 3
     with pytest.raises(TypeError, match="row 1 must be a dictionary, got list"):
-        records_of([{}, []])
+        Table([{}, []])
+    with pytest.raises(TypeError, match="got str"):
+        Table("text")
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

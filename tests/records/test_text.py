@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mixable.records.cells import ABSENT
-from mixable.records.column import Cells, Draft, Limits
+from mixable.records.column import Draft
+from mixable.records.tables import Cells
 from mixable.records.text import MOST_CHARACTERS, Text
 
-LIMITS = Limits(values=8, indicators=3, places=9, numbers=9, columns=9)
+MOST = 8  # values that are remembered
 
 
 def put(cell):
@@ -40,7 +41,7 @@ def test_what_is_beyond_the_longest_text_is_not_read():
     assert put("b " + longest) != put(longest)
     column = Text("q")
     for text in (longest, longest + "b"):
-        column.learn(column.plain(text), LIMITS)
+        column.learn(column.plain(text), MOST)
     assert column.cut == 1
 
 
@@ -54,6 +55,6 @@ def test_a_table_has_the_rows_of_its_cells():
         own = slice(end - count, end)
         pairs = dict(zip(part.keys[own].tolist(), part.values[own].tolist(), strict=True))
         assert pairs == ({} if cell is ABSENT else put(cell)), row
-    column.commit(part, 4, LIMITS)
+    column.commit(part, 4, MOST)
     assert (column.n, column.missing) == (3, 2)
     assert list(column.texts(part, 5)) == [(0, "red hat"), (4, "red hat")]

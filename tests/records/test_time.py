@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mixable.records.cells import ABSENT
-from mixable.records.column import ALL, NOTHING, Cells, Draft, Limits
+from mixable.records.column import ALL, NOTHING, Draft
+from mixable.records.tables import Cells
 from mixable.records.time import Time
 
-LIMITS = Limits(values=8, indicators=3, places=9, numbers=9, columns=9)
+MOST = 8  # values that are remembered
 
 
 def new():
@@ -51,14 +52,14 @@ def test_a_table_has_the_rows_of_its_cells_and_learns_the_same():
         draft = Draft([math.nan] * 5)
         if cell is not ABSENT:
             single.put(single.plain(cell), draft)
-            single.learn(single.plain(cell), LIMITS)
+            single.learn(single.plain(cell), MOST)
         dense.append(draft.dense)
         keys += draft.keys
     np.testing.assert_allclose(part.dense, dense, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(part.dense[[2, 5], 4], [-math.log1p(6), math.log1p(10)])
     assert part.keys.tolist() == keys
     assert part.counts.tolist() == [2, 1, 2, 1, 0, 2]
-    table.commit(part, len(items), LIMITS)
+    table.commit(part, len(items), MOST)
     assert table.state() == single.state()
     assert (table.n, table.missing, table.words, table.latest) == (5, 1, 1, 1704067220)
 

@@ -28,8 +28,8 @@ from mixable.learner import Learner, combining, design_of_records, takes_feature
 from mixable.learner.coefficients import coefficients, kernel_widths
 from mixable.learner.parameters import TableParameters, with_defaults
 from mixable.learner.parts import InOrder
-from mixable.learner.record_inputs import RecordInputs, records_encoder, rows_of
-from mixable.records import Rows
+from mixable.learner.record_inputs import RecordInputs, rows_of
+from mixable.records import Encoder, Rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -73,7 +73,9 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         """The weights of examples, while they are learned."""
         return nullcontext(weight)
 
-    _shared = TableParameters._shared
+    def _shared(self) -> dict[str, Any]:
+        sizes = {"number of features": self.n_features_in_} if hasattr(self, "learner_") else {}
+        return {**TableParameters._shared(self), **sizes}
 
     def _fresh(self) -> Any:
         made = copy.copy(self)
@@ -187,7 +189,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
                 return Learner(design, rows.shape[1], labels, closed=closed)
             if isinstance(rows, Rows):
                 return Learner(design_of_records(design, numbers=False), 0, labels, closed=closed)
-            encoder = records_encoder(self.columns)
+            encoder = Encoder(self.columns)
             encoder.guess(rows if whole else rows_of(rows, slice(0, 1)))
             crosses = self.columns is not None and bool(self.columns.cross)
             design = design_of_records(design, crosses=crosses)

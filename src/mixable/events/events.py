@@ -21,7 +21,7 @@ from mixable.events.model import Identifier, StreamModel, as_text
 from mixable.learner.columns import has_words, number
 from mixable.records import Encoder
 from mixable.records.cells import MISSING, WORD, is_missing, plain
-from mixable.records.grid import Grid, is_settled, role_of
+from mixable.records.tables import Grid
 
 Integers = NDArray[np.int64]
 Features = dict[Any, Any]
@@ -273,8 +273,8 @@ class CsvEvents:
         if encoder is None:
             return self._read(block, begin, end, most, None)
         columns = encoder.registry.columns
-        if columns.keys() >= self._used and is_settled(encoder.registry):
-            return self._read(block, begin, end, most, lambda name: role_of(columns[name]))
+        if columns.keys() >= self._used and encoder.registry.is_settled:
+            return self._read(block, begin, end, most, encoder.registry.role)
         batch = self._read(block, begin, end, most, _as_text)
         batch = replace(batch, X=batch.X.records())
         if self._options.learns:

@@ -31,7 +31,6 @@ from mixable.learner.outcomes import Labels
 from mixable.learner.pooled import takes_records
 from mixable.learner.record_inputs import RecordInputs
 from mixable.metrics import Scores
-from mixable.records.cutting import brings_columns
 from mixable.records.rows import at_width
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ class KeptModel(NamedLearner):
         return (
             encoder is not None
             and not used.keys() <= encoder.registry.columns.keys()
-            and brings_columns(encoder.registry, used)
+            and encoder.registry.brings_columns(used)
         )
 
     def _add_names(self, x: dict[Hashable, Any]) -> None:

@@ -113,7 +113,7 @@ def hindsight(layout: sources.Layout, store: Store) -> float | None:
     if known is None:
         ((raw, y),) = runs.batches(task)
         inputs = ScaledInputs(layout.n_features, intercept=True, standardize=False, views=1)
-        X, _ = inputs.stage(raw)
+        X = inputs.scaler.learn(raw)
         best = regret.best_in_hindsight(
             X, y, HINDSIGHT_RADIUS, n_classes=len(layout.classes), tolerance=1e-6
         )

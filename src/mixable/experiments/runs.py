@@ -20,7 +20,7 @@ from mixable.experiments import sources
 from mixable.forecasters import AutoGAF, table
 from mixable.forecasters.settings import RATES
 from mixable.learner import Design, KernelPlan, Learner, design_of_classes, design_of_records
-from mixable.learner.record_inputs import records_encoder
+from mixable.records import Encoder
 
 Setting = tuple[tuple[str, float], ...]
 
@@ -115,7 +115,7 @@ class Task:
             labels = range(len(self.layout.classes))
             if not self.takes_records:
                 return Learner(self._design(), self.layout.n_features, labels)
-            encoder = records_encoder()
+            encoder = Encoder()
             encoder.guess(next(sources.records(self.layout, LOOKED_AT))[0][:LOOKED_AT])
             design = design_of_records(self._design())
             return Learner(design, encoder.n_dense, labels, encoder=encoder)

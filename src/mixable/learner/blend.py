@@ -285,7 +285,7 @@ class Blend(Experts):
 
     def _components(self, x: Records) -> list[Any]:
         """What the forecasts are mixtures of, for pieces of a table."""
-        rows = x if x.ndim == 2 else x[None]
+        rows = x[None] if isinstance(x, np.ndarray) and x.ndim == 1 else x
         pieces = [rows[at : at + PIECE] for at in range(0, len(rows), PIECE)]
         if self._core is None:  # one expert
             return [self.experts[0].components(self.rows(0, each)[:, 1:].copy()) for each in pieces]

@@ -182,8 +182,8 @@ def _blend(start: Blend, terms: list[Blend], base: Blend, where: list[Coordinate
     if start.n_classes is None:
         judge = _number_judge(*cores)
     else:
-        options = {"lam": LAM, "share": SHARE, "weight": where[0].change.weight}
-        judge = combined_judge(*cores, **options)
+        weight = where[0].change.weight
+        judge = combined_judge(*cores, lam=LAM, share=SHARE, weight=weight)
     every = [each._fallback for each in (start, base, *terms)]
     states = [each.state() for each in every if each is not None]
     beside = None

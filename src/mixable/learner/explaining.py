@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from mixable._types import Array
 from mixable.forecasters import SparseGAF
-from mixable.learner.blend import Blend
 from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.learner import Learner
 from mixable.learner.shapes import ShapedInputs
@@ -86,17 +85,14 @@ def _forecast(learner: Learner, record: Any) -> Array:
 
 
 def first_expert(learner: Learner) -> tuple[Any, Inputs]:
-    """The expert that is always awake, with its inputs; or the forecaster, if it is one."""
-    forecaster = learner.forecaster
-    if isinstance(forecaster, Blend):
-        return forecaster.experts[0], forecaster.inputs[0]
-    return forecaster, learner.inputs
+    """The expert that is always active, with its inputs."""
+    return learner.pool.experts[0], learner.pool.inputs[0]
 
 
 def _features(learner: Learner, record: Any) -> Any:
     """What the first expert sees: values by key, or scaled numbers; None if it has no such."""
     forecaster, inputs = first_expert(learner)
-    rows = learner.inputs.transform(record) if isinstance(learner.forecaster, Blend) else record
+    rows: Any = learner._rows(record)
     if isinstance(inputs, ShapedInputs):
         x = np.ascontiguousarray(rows.dense[0] if isinstance(rows, Rows) else np.ravel(rows))
         values: dict[int, float] = {}

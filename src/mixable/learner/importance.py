@@ -14,7 +14,7 @@ from mixable.learner.inputs import ScaledInputs
 from mixable.learner.learner import Learner
 from mixable.learner.record_inputs import RecordInputs
 from mixable.learner.shapes import ShapedInputs
-from mixable.records.explaining import owners
+from mixable.records import Encoder
 
 Keys = NDArray[np.uint64]
 
@@ -59,7 +59,7 @@ def _of_features(
     if not isinstance(inputs, RecordInputs):  # keys are columns of a sparse matrix
         named = {key: names[key] for key in keys.tolist()}
     else:
-        named = owners(inputs.encoder)
+        named = _owners(inputs.encoder)
         places = {
             place: column.name
             for column in inputs.encoder.registry.columns.values()
@@ -73,6 +73,20 @@ def _of_features(
         if key in named:
             sums[named[key]] = sums.get(named[key], 0.0) + value
     return {column: float(np.sqrt(value)) for column, value in sums.items()}
+
+
+def _owners(encoder: Encoder) -> dict[int, Hashable]:
+    """The column of each key that is remembered; keys of values and words, not of crosses."""
+    columns = encoder.registry.columns
+    by_text = {str(name): name for name in columns}
+    out: dict[int, Hashable] = {}
+    for key, label in encoder.names.items():
+        # A word of a text or a number's column is remembered with its column, a count as it is.
+        heads = (label.partition(mark)[0] for mark in (": ", "="))
+        out[key] = next((by_text[head] for head in heads if head in by_text), label)
+    for column in columns.values():
+        out.update(dict.fromkeys(column.key_names(), column.name))
+    return out
 
 
 # Keys of numbers are made by `mixed` in core/shapes.hpp, whose last round can be undone.

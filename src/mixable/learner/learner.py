@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from mixable._types import Array
 from mixable.learner.blend import Blend, Records
 from mixable.learner.design import Design
-from mixable.learner.inputs import Inputs
 from mixable.learner.late import Followed, Kept, kept_row, with_kept
 from mixable.learner.outcomes import Labels, Outcomes, Targets
 from mixable.learner.parts import Advance, InOrder, parts_of, small
@@ -26,7 +25,7 @@ from mixable.learner.pooled import warn_if_slow
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
 from mixable.records import Encoder
-from mixable.records.grid import Grid
+from mixable.records.tables import Grid
 
 
 class Learner:
@@ -62,7 +61,7 @@ class Learner:
         return self.pool if self.design.is_pooled else self.pool.experts[0]
 
     @property
-    def inputs(self) -> Inputs | RecordInputs:
+    def inputs(self) -> Any:
         """What makes rows of records; without an encoder, the inputs of the first expert."""
         return self.records or self.pool.inputs[0]
 
@@ -118,7 +117,8 @@ class Learner:
         return self.pool.std(self._rows(X))
 
     def _rows(self, X: Any) -> Records:
-        return X if self.records is None else self.records.transform(X)
+        rows: Records = X if self.records is None else self.records.transform(X)
+        return rows
 
     def learn(self, X: Any, y: Any, weight: Array | None = None, advance: Advance = None) -> None:
         """Learn the rows of a table."""

@@ -23,7 +23,7 @@ from mixable.learner.late import Forecasts, Kept
 from mixable.learner.learner import Learner
 from mixable.learner.outcomes import Labels
 from mixable.learner.pooled import design_of_records, takes_records
-from mixable.learner.record_inputs import RecordInputs, records_encoder
+from mixable.learner.record_inputs import RecordInputs
 from mixable.records.registry import EARLY, FEW
 from mixable.records.tables import refuse_twice
 
@@ -119,7 +119,7 @@ class NamedLearner(Alone, Mergeable):
     def begin_records(self, first: Any) -> None:
         """Take records of any kind from now on; the kinds of their columns are guessed."""
         declared = self._declared()
-        encoder = records_encoder(declared)
+        encoder = records.Encoder(declared)
         encoder.guess(first)
         crosses = declared is not None and bool(declared.cross)
         design = design_of_records(self._design(), crosses=crosses)

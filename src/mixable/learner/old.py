@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from mixable import _core, _validate
 from mixable.forecasters import AutoRidge
 from mixable.learner.blend import Blend
@@ -12,6 +14,8 @@ from mixable.learner.design import Design
 from mixable.learner.kernel_inputs import KernelPlan
 from mixable.learner.pooled import PooledDesign
 from mixable.learner.shapes import StageDesign
+
+LOG_OF_NORMAL = 0.6352  # E -log |x| of a standard normal x
 
 
 class Old:
@@ -55,7 +59,8 @@ def pooled(design: Any, forecaster: Any, scaler: Any) -> dict[str, Any]:
         stage = StageDesign(grid=design.state["grid"], shapes=design.state["shapes"])
         new = _pooled_design(design.state, standardize=True, stage=stage)
         experts, odds, rest = _experts(known["head"])
-        inputs: list[Any] = [new.parts[0].inputs(len(stage.grid) + 1, scaled=True).state()]
+        first: Any = new.parts[0]
+        inputs: list[Any] = [first.inputs(len(stage.grid) + 1, scaled=True).state()]
         if len(experts) > 1:
             inputs.append(known["head"].state["maps"])
         state = {
@@ -117,9 +122,33 @@ def _as_blend(
             raise TypeError(f"an expert of numbers must be AutoRidge, got {each!r:.80}")
     if len(experts) != len(design.parts):
         raise ValueError("the experts of the saved learner are not those of its design")
-    share = 1 / (1 + math.exp(-odds))
-    judge = _core.NumberJudge(len(experts), design.least_gain)
-    judge.begin_with([1 - share, share][: len(experts)], experts[0].steps)
     made = object.__new__(Blend)
-    made.__setstate__({**state, "design": design, "state": judge.state()})
+    made.__setstate__({**state, "design": design, "state": _judge(design, experts, odds, rest)})
     return {"design": design, "forecaster": made, "scaler": scaler}
+
+
+def _judge(
+    design: PooledDesign, experts: list[Any], odds: float, rest: dict[str, Any]
+) -> dict[str, Any]:
+    """The state of a judge that goes on from odds, and from what the experts take for noise."""
+    state = dict(_core.NumberJudge(len(experts), 1, design.least_gain).state())
+    state["steps"] = experts[0].steps
+    share = 1 / (1 + math.exp(-odds))
+    if len(experts) == 2:
+        state["experts.weight"] = state["experts.bayes"] = np.array([[1 - share, share]])
+        for name in ("idle", "left"):
+            state[f"rest.{name}"] = _validate.count(rest[name], name, least=0)
+    level, seen = np.zeros((1, len(experts) + 2)), np.zeros((1, len(experts) + 2))
+    for place, expert in enumerate(experts):
+        row = np.zeros(expert._row_length)  # of inputs that are all at their mean
+        if design.intercept:
+            row[:: expert.n_features] = 1.0
+        std = float(expert.std(row))
+        if 1e-100 < std < 1e100:
+            level[0, place] = math.log(std) - LOG_OF_NORMAL
+            seen[0, place] = min(expert.steps, 100)
+    best = int(np.argmin(np.where(seen[0, : len(experts)] > 0, level[0, : len(experts)], np.inf)))
+    for place in (-2, -1):  # the pools
+        level[0, place], seen[0, place] = level[0, best], seen[0, best]
+    state["level"], state["seen"] = level, seen
+    return state

@@ -22,10 +22,10 @@ class Outcomes(Protocol):
     def forecast(self, p: Any) -> Any:
         """The caller's forecast for one of the forecaster's, or for a table of them."""
 
-    def learn(self, forecaster: Any, z: Array, y: Any, weight: float) -> None:
+    def learn(self, forecaster: Any, z: Any, y: Any, weight: float) -> None:
         """Let the forecaster learn one row."""
 
-    def run(self, forecaster: Any, Z: Array, y: Any, weight: Array | None) -> Any:
+    def run(self, forecaster: Any, Z: Any, y: Any, weight: Array | None) -> Any:
         """Let it learn the rows of a table; return the forecasts made before each."""
 
     def stacked(self, pieces: list[Any]) -> Any:
@@ -77,7 +77,7 @@ class Labels:
         known = len(self.names)
         return p if known >= 2 else np.ones((*p.shape[:-1], known))
 
-    def learn(self, forecaster: Any, z: Array, y: Hashable, weight: float) -> None:
+    def learn(self, forecaster: Any, z: Any, y: Hashable, weight: float) -> None:
         """Let the forecaster learn one row; one of weight 0 only adds its label."""
         if y in self.codes:
             forecaster.learn(z, self.codes[y], weight)
@@ -92,7 +92,7 @@ class Labels:
                 self._forget_last()
                 vars(forecaster).update(before)
 
-    def run(self, forecaster: Any, Z: Array, y: Sequence[Hashable], weight: Array | None) -> Array:
+    def run(self, forecaster: Any, Z: Any, y: Sequence[Hashable], weight: Array | None) -> Array:
         """Probabilities (n, labels in the end) made before each row; 0 for labels not met yet."""
         pieces, begin, new = [], 0, self.new(y)
         for label in new:
@@ -106,7 +106,7 @@ class Labels:
         return self.stacked(pieces)
 
     def _piece(
-        self, forecaster: Any, Z: Array, y: Sequence[Hashable], weight: Array | None, rows: slice
+        self, forecaster: Any, Z: Any, y: Sequence[Hashable], weight: Array | None, rows: slice
     ) -> list[Array]:
         """Run over rows whose labels have all been met."""
         codes = np.array([self.codes[label] for label in y[rows]], dtype=np.int_)
@@ -171,7 +171,7 @@ class Targets:
         """The mean, in the caller's unit."""
         return p + self.offset
 
-    def learn(self, forecaster: Any, z: Array, y: float, weight: float) -> None:
+    def learn(self, forecaster: Any, z: Any, y: float, weight: float) -> None:
         """Let the forecaster learn one row."""
         before, steps = self.origin, forecaster.steps
         try:
@@ -182,7 +182,7 @@ class Targets:
             if forecaster.steps == steps:
                 self.origin = before
 
-    def run(self, forecaster: Any, Z: Array, y: Array, weight: Array | None) -> tuple[Array, Array]:
+    def run(self, forecaster: Any, Z: Any, y: Array, weight: Array | None) -> tuple[Array, Array]:
         """Means and standard deviations (n,) made before each row."""
         before, steps = self.origin, forecaster.steps
         counts = np.flatnonzero(np.ones(len(y)) if weight is None else weight)

@@ -107,8 +107,7 @@ class Parameters:
     def _shared(self) -> dict[str, Any]:
         """What models must have in common to be merged."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in OLD}
-        sizes = {"number of features": self.n_features_in_} if hasattr(self, "learner_") else {}
-        return {**own, "kernel": self._chosen, **sizes}
+        return {**own, "kernel": self._chosen}
 
     def _options(self) -> dict[str, Any]:
         """What designs of all kinds depend on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy as np
 from mixable._types import Array
 from mixable.learner.inputs import Pending
 from mixable.records import Encoder, Row, Rows
-from mixable.records.column import RECONSIDERED
-from mixable.records.cutting import alike
-from mixable.records.grid import Grid
 from mixable.records.kinds import values
-from mixable.records.tables import frame_columns
+from mixable.records.tables import Grid, frame_columns
 from mixable.records.time import Time
+
+LARGEST_PART = 16_384
+"""Rows of a table that are staged together."""
 
 
 class RecordInputs:
@@ -90,56 +90,37 @@ class RecordInputs:
         kinds are looked at again. So forecasts do not depend on how records are spread over calls.
         Each part is to be committed before the next is asked for.
         """
-        at, n, registry = 0, len(X), self.encoder.registry
-        counts = np.ones(n, bool) if weight is None else weight > 0
-        if isinstance(X, list):
-            learned = [x if count else None for x, count in zip(X, counts.tolist(), strict=True)]
-            while at < n:
-                part = slice(at, at + alike(registry, X[at:], learned[at:]))
-                yield part
-                at = part.stop
-            return
-        waiting = self._values_of_new_columns(X)
-        rows_before = np.cumsum(np.concatenate([[0], counts]))  # that count
+        at, n, is_list = 0, len(X), isinstance(X, list)
+        counts = [True] * n if weight is None else (weight > 0).tolist()
         while at < n:
-            nexts = {name: rows.at_least(at) for name, rows in waiting.items()}
-            new = [name for name in nexts if name not in registry.columns]
-            begins = [name for name in new if nexts[name] == at]
-            if begins and not counts[at]:  # such a row leaves no column behind
-                yield slice(at, at + 1)
-                at += 1
-                continue
-            end = min([n, *(nexts[name] for name in new if nexts[name] > at)])
-            known = [c.n for c in registry.columns.values() if c.may_change]
-            for records in [*known, *([0] if begins else [])]:
-                ahead = next((r for r in RECONSIDERED if r > records), None)
-                if ahead is not None:
-                    row = int(np.searchsorted(rows_before, rows_before[at] + ahead - records))
-                    end = min(end, row)
+            some = slice(at, min(at + LARGEST_PART, n))
+            records = X[some] if is_list else self._new_values(rows_of(X, some))
+            pairs = zip(records, counts[some], strict=True)
+            learned = [record if is_learned else None for record, is_learned in pairs]
+            end = at + self.encoder.registry.alike(records, learned, in_frame=not is_list)
             yield slice(at, end)
             at = end
 
-    def _values_of_new_columns(self, X: Any) -> dict[Any, Ahead]:
-        """For each column of a frame that is not known yet, the rows in which it has a value."""
+    def _new_values(self, X: Any) -> list[dict[Any, Any]]:
+        """The records of a frame with the first value of each column that is not known yet."""
+        records: list[dict[Any, Any]] = [{}] * len(X)
         known, declared = self.encoder.registry.columns, self.encoder.declared
         names = [name for name in frame_columns(rows_of(X, slice(0, 1))) if name not in known]
-        if not names:
-            return {}
-        columns, n = frame_columns(X), len(X)
-        out: dict[Any, Ahead] = {}
+        columns = frame_columns(X) if names else {}
         for name in names:
-            rows: Iterable[int] = range(n)  # where a kind is declared, no value has to tell it
-            if declared.kind(name) is None:
-                rows = (row for row, _ in values(name, columns[name].items))
-            out[name] = Ahead(rows, n)
-        return out
+            found = values(name, columns[name].items)
+            # Where a kind is declared, no value has to tell it.
+            row, value = (0, 0) if declared.kind(name) else next(found, (-1, None))
+            if row >= 0:
+                records[row] = {**records[row], name: value}
+        return records
 
     def alike(self, X: list[Any] | Grid, learned: list[Any]) -> int:
         """How many of the first steps `follow` may take together, 1 or more.
 
         Each step has a record, and one that is learned or None.
         """
-        return len(X) if isinstance(X, Grid) else alike(self.encoder.registry, X, learned)
+        return len(X) if isinstance(X, Grid) else self.encoder.registry.alike(X, learned)
 
     def follow(
         self, X: list[Any] | Grid, learned: list[Any], *, prompt: bool
@@ -171,20 +152,6 @@ class RecordInputs:
         self.encoder = encoder
 
 
-class Ahead:
-    """Rows in order, of which those behind are dropped."""
-
-    def __init__(self, rows: Iterable[int], end: int) -> None:
-        self._rows, self._end = iter(rows), end
-        self._next = -1
-
-    def at_least(self, row: int) -> int:
-        """The first of them that is not before a row; the end if there is none."""
-        while self._next < row:
-            self._next = next(self._rows, self._end)
-        return self._next
-
-
 def _are_same(one: Any, other: Any) -> bool:
     """Whether two records are equal, and of the same types (1 is not True, nor 1.0)."""
     try:
@@ -197,11 +164,6 @@ def _are_same(one: Any, other: Any) -> bool:
 
 def _is_one(X: Any) -> bool:
     return isinstance(X, list) and len(X) == 1
-
-
-def records_encoder(columns: Any = None) -> Encoder:
-    """The encoder of learners: values of categories have no places among the numbers."""
-    return Encoder(columns, max_indicators=0, max_places=0)
 
 
 def rows_of(X: Any, part: slice) -> Any:

@@ -33,10 +33,10 @@ def sample(learner: Learner, X: Any, n: int, random_state: Any = None) -> Array:
 
 
 def _weights(pool: Blend) -> Array:
-    alone = np.eye(len(pool.experts))[0]
+    alone: Array = np.eye(len(pool.experts))[0]
     if pool.is_resting or pool._core is None:
         return alone
-    return pool.trust if pool.n_classes is None else expert_weights(pool)
+    return np.asarray(pool.trust if pool.n_classes is None else expert_weights(pool))
 
 
 def _draws(pool: Blend, rows: Records, i: int, n: int, rng: np.random.Generator) -> Array:

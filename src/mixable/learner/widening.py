@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from mixable.learner.blend import Blend
 from mixable.learner.learner import Learner
 from mixable.learner.pooled import are_alike, design_of_records
-from mixable.learner.record_inputs import records_encoder
+from mixable.records import Encoder
 from mixable.records.declaration import Name
 
 
@@ -24,14 +23,13 @@ def widened(learner: Learner, names: Iterable[Name]) -> Learner:
     """
     design = design_of_records(learner.design)
     known = _parts(learner)
-    encoder = records_encoder()
+    encoder = Encoder()
     registry, counts = encoder.registry, np.ravel(known[0][2].state()["count"])
     for name, count in zip(names, counts, strict=True):
         if count > 0:
-            registry.add(registry.make({name: "number"}))
+            registry.add({name: "number"})
         else:  # the place stays empty, and the next value says what the column is
             registry.places.append(f"{name}")
-            registry.blank.append(math.nan)
     made = Learner(design, learner.n_features, learner.labels, encoder=encoder)
     made.outcomes = learner.outcomes
     blend = made.forecaster

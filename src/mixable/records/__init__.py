@@ -5,8 +5,7 @@ Interface
 `Columns(category=..., text=..., tags=..., time=..., number=..., ignore=..., cross=[(a, b), ...],
 decimal_comma=..., day_first=..., month_first=...)`
     What the user declares. The kinds of all other columns are guessed.
-`Encoder(columns=None, max_values=..., max_indicators=..., max_places=..., max_numbers=...,
-max_columns=...)`
+`Encoder(columns=None, max_values=..., max_numbers=..., max_columns=...)`
     - `encode(record) -> Row`: pure. `commit(row)`, or `learn(record)` for both in one.
     - `stage(table) -> (Rows, Pending)`: pure. `commit(pending, rows)` learns the first `rows`.
       `encode_table(table)` is the first half alone; `guess(table)` decides on kinds only.
@@ -17,15 +16,12 @@ max_columns=...)`
 `Row`: `dense` (d,) float64, `keys` uint64 and `values` float32, `cross_keys` and `cross_values`;
 `Rows`: the same with `indptr` and `cross_indptr`, as in CSR matrices.
 
-A row can be wider than `n_dense`, by number columns that are new in it; after `commit`, `n_dense`
-can be wider than the row, since values of categories get their places then. `row.dense_at(width)`
-fills with NaN or cuts. A place that is not there yet is NaN, as is a number that is missing.
+A row can be wider than `n_dense`, by number columns that are new in it. `row.dense_at(width)` fills
+with NaN or cuts. A place that is not there yet is NaN, as is a number that is missing.
 """
 
 from mixable.records.declaration import Columns
-from mixable.records.encoder import Encoder
-from mixable.records.explaining import Piece
+from mixable.records.encoder import Encoder, Pending, Piece
 from mixable.records.rows import Row, Rows
-from mixable.records.staging import Pending
 
 __all__ = ["Columns", "Encoder", "Pending", "Piece", "Row", "Rows"]

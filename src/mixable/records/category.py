@@ -1,7 +1,8 @@
-"""Columns of categories, and of lists of them: a key for each value, a place for few of them."""
+"""Columns of categories, and of lists of them: a key for each value."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +12,10 @@ from numpy.typing import NDArray
 
 from mixable import _core, _validate
 from mixable.records.cells import ABSENT, LONGEST_LIST, as_text, plain, tags
-from mixable.records.column import Cells, Column, Draft, Keys, Limits, Part, ones
-from mixable.records.sketch import Sketch
+from mixable.records.column import Column, Draft, Ends, Keys, Part
+from mixable.records.tables import Cells, by_appearance
 
 Value = str | None  # None is missing, a value like any other
-
-OPENS_AT = 64
-"""Records after which a column that has few values gets places in the dense part."""
 
 LONGEST_VALUE = 256  # characters; longer values are hashed, and not remembered
 
@@ -25,23 +23,21 @@ LONGEST_VALUE = 256  # characters; longer values are hashed, and not remembered
 class Category(Column):
     """A key for each value. A value that was never met before has one, too.
 
-    Values are remembered, with their counts, up to a limit; then they are only counted. If there
-    are few after 64 records, each of them, and each that is new later, gets a place in the dense
-    part: 1 where a record has it, else 0. A place is there from the next record on.
+    Values are remembered, with their counts, up to a limit; then they are only counted.
     """
 
     kind = "category"
     plain_types = (str, list, type(None))
-    indicators = True
 
     def __init__(self, name: Any, *, guessed: bool = False) -> None:
         super().__init__(name, guessed=guessed)
         self.known: dict[Value, int] = {}
         self.keys: list[int] = []
         self.counts: list[int] = []
-        self.place_of: list[int] = []  # -1: none
-        self.is_open = False
         self.sketch: Sketch | None = None  # of all values, once not all are known
+        # In files of version 0.2 few values had places in the dense part: 1 where a record has
+        # one, else 0.
+        self.place_of: dict[Value, int] = {}
 
     def plain(self, cell: Any) -> Value | list[str]:
         if type(cell) is str:
@@ -51,150 +47,82 @@ class Category(Column):
         cell = plain(cell, self.name)
         return cell if isinstance(cell, list) else as_text(cell)
 
-    def key_of(self, value: Value) -> int:
-        """The key of a value, known or not."""
-        return self.missing_key if value is None else _core.hash_string(value, self.key)
-
     def put(self, cell: Value | list[str], draft: Draft) -> None:
-        for value in cell if isinstance(cell, list) else (cell,):
+        values = cell if isinstance(cell, list) else (cell,)
+        for value in values:
             at = self.known.get(value)
-            if at is None:
-                draft.keys.append(self.key_of(value))
-            else:
-                draft.keys.append(self.keys[at])
-                place = self.place_of[at]
-                if place >= 0:
-                    draft.dense[place] = 1.0
+            draft.keys.append(self.key_of(value) if at is None else self.keys[at])
             draft.values.append(1.0)
+        for value, place in self.place_of.items():
+            draft.dense[place] = float(value in values)
 
-    def learn(self, cell: Any, limits: Limits) -> list[Any]:
-        super().learn(cell, limits)
-        new = [
-            value
-            for value in (cell if isinstance(cell, list) else (cell,))
-            if self._count(value, 1, limits)
-        ]
-        if not self.indicators or (self.n != OPENS_AT and not self.is_open):
-            return []
-        if self.n == OPENS_AT:
-            self.is_open = len(self.known) <= limits.indicators
-            return list(self.known) if self.is_open else []
-        return new
+    def put_absent(self, draft: Draft) -> None:
+        for place in self.places:
+            draft.dense[place] = 0.0
 
-    def _count(self, value: Value, times: int, limits: Limits, key: int | None = None) -> bool:
-        """Count a value; says whether it is new, and now known."""
+    def learn(self, cell: Any, most: int) -> None:
+        super().learn(cell, most)
+        for value in cell if isinstance(cell, list) else (cell,):
+            self._count(value, 1, most)
+
+    def _count(self, value: Value, times: int, most: int) -> None:
+        """Count a value, which may be new."""
         at = self.known.get(value)
         if at is not None:
             self.counts[at] += times
-            return False
-        key = self.key_of(value) if key is None else key
-        if is_kept(value) and len(self.known) < limits.values:
+            return
+        key = self.key_of(value)
+        if is_kept(value) and len(self.known) < most:
             self.known[value] = len(self.known)
             self.keys.append(key)
             self.counts.append(times)
-            self.place_of.append(-1)
-            if self.sketch is not None:
-                self.sketch.add_one(key)
-            return True
-        if self.sketch is None:
+        elif self.sketch is None:
             self.sketch = Sketch()
             self.sketch.add(np.array(self.keys, np.uint64))
-        self.sketch.add_one(key)
-        return False
+        if self.sketch is not None:
+            self.sketch.add_one(key)
 
-    def claim(self, value: Value, place: int) -> None:
-        """Give a value that is known a place in the dense part."""
-        self.place_of[self.known[value]] = place
-        self.places.append(place)
-
-    def _factors(self, cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Value]]:
+    def _factors(self, cells: Cells) -> tuple[Ends, NDArray[np.int64], list[Value]]:
         """Values of each row, as counts and numbers, and the values, by first appearance."""
-        n = 0 if cells.numbers is None else len(cells.numbers)
-        if cells.numbers is not None and n:
-            raw, first, codes = np.unique(cells.numbers, return_index=True, return_inverse=True)
-            order = np.argsort(first)
-            rank = np.empty_like(order)
-            rank[order] = np.arange(len(order))
-            values = [as_text(plain(value, self.name)) for value in raw[order]]
-            return ones(n), rank[codes], values
-        if cells.factors is not None:
-            codes, texts = cells.factors
-            return ones(len(codes)), codes, list(texts)
+        if cells.factors is not None or (cells.numbers is not None and len(cells.numbers)):
+            if cells.factors is not None:
+                codes, values = cells.factors
+            else:
+                codes, raw = by_appearance(cells.numbers)
+                values = [as_text(plain(value, self.name)) for value in raw]
+            return np.ones(len(codes), np.int64), codes, list(values)
         found = _core.factors(cells.items, ABSENT, LONGEST_LIST)
-        if found is not None:
-            return found
-        items: list[Any] = [
-            cell if (type(cell) is str and cell) or cell is ABSENT else self.plain(cell)
-            for cell in cells.items
-        ]
-        counts = ones(len(items))
-        if not {list, type(ABSENT)}.isdisjoint(map(type, items)):
-            lists = [_as_list(cell) for cell in items]
-            counts = np.array([len(each) for each in lists], np.int64)
-            items = [value for each in lists for value in each]
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(items))}
-        codes = np.fromiter(map(numbers.__getitem__, items), np.int64, len(items))
-        return counts, codes, list(numbers)
+        if found is None:  # of other cells than texts and lists of them
+            items = [cell if cell is ABSENT else self.plain(cell) for cell in cells.items]
+            found = _core.factors(items, ABSENT, LONGEST_LIST)
+            assert found is not None
+        return found
 
     def stage(self, cells: Cells) -> Part:
         counts, codes, values = self._factors(cells)
-        keys = self._keys(values)
+        own, at = self.keys, [self.known.get(value, -1) for value in values]
+        found = zip(values, at, strict=True)
+        keys: Keys = np.array([own[i] if i >= 0 else self.key_of(v) for v, i in found], np.uint64)
         present = counts > 0
         if not present.all():  # an empty list is there, and has nothing
             there = [cells.items[row] is not ABSENT for row in np.flatnonzero(~present)]
             present[~present] = there
-        learned = {"codes": codes, "values": values, "keys": keys, "present": present}
-        return Part(counts=counts, keys=keys[codes], cells=learned)
+        learned = {"codes": codes, "values": values, "present": present}
+        part = Part(counts=counts, keys=keys[codes], cells=learned)
+        if self.places:
+            part.dense = np.zeros((len(counts), len(self.places)))
+            for place, value in enumerate(self.place_of):
+                if value in values:
+                    part.dense[part.rows[codes == values.index(value)], place] = 1.0
+        return part
 
-    def _keys(self, values: Sequence[Value]) -> Keys:
-        keys = np.empty(len(values), np.uint64)
-        at = [self.known.get(value) for value in values]
-        new = [i for i, place in enumerate(at) if place is None and values[i] is not None]
-        for i, place in enumerate(at):
-            keys[i] = self.missing_key if place is None else self.keys[place]
-        keys[new] = _core.hash_strings([values[i] or "" for i in new], self.key)
-        return keys
-
-    def claims(self, part: Part, limits: Limits) -> list[tuple[int, Value]]:
-        """Which values of a table ask for a place in the dense part, and after which row."""
-        n = self.n + np.cumsum(part.cells["present"])
-        if not self.indicators or not len(n) or (self.n >= OPENS_AT and not self.is_open):
-            return []
-        values, codes = part.cells["values"], part.cells["codes"]
-        rows = np.repeat(np.arange(len(n)), part.counts)
-        first = rows[np.unique(codes, return_index=True)[1]].tolist() if len(codes) else []
-        new = [
-            (row, value)
-            for row, value in zip(first, values, strict=True)
-            if value not in self.known and is_kept(value)
-        ]
-        if self.n >= OPENS_AT:
-            return new
-        if n[-1] < OPENS_AT:
-            return []
-        opening = int(np.flatnonzero(n == OPENS_AT)[0])
-        early = [*self.known, *(value for row, value in new if row <= opening)]
-        if len(early) > limits.indicators:
-            return []
-        later = [(row, value) for row, value in new if row > opening]
-        return [*((opening, value) for value in early), *later]
-
-    def commit(self, part: Part, rows: int, limits: Limits) -> None:
-        present = part.cells["present"][:rows]
-        before, self.n = self.n, self.n + int(np.count_nonzero(present))
-        end = int(part.counts[:rows].sum())
-        values, keys = part.cells["values"], part.cells["keys"].tolist()
-        codes = part.cells["codes"]
-        if self.indicators and before < OPENS_AT <= self.n:
-            opening = int(np.flatnonzero(before + np.cumsum(present) == OPENS_AT)[0])
-            there = codes[: int(part.counts[: opening + 1].sum())]
-            early = {values[code] for code in np.unique(there).tolist()}
-            kept = self.known.keys() | {value for value in early if is_kept(value)}
-            self.is_open = len(kept) <= limits.indicators
-        counts = np.bincount(codes[:end], minlength=len(values)).tolist()
-        for value, key, times in zip(values, keys, counts, strict=True):
+    def commit(self, part: Part, rows: int, most: int) -> None:
+        self.n += int(np.count_nonzero(part.cells["present"][:rows]))
+        end, values = int(part.counts[:rows].sum()), part.cells["values"]
+        counts = np.bincount(part.cells["codes"][:end], minlength=len(values)).tolist()
+        for value, times in zip(values, counts, strict=True):
             if times:
-                self._count(value, times, limits, key)
+                self._count(value, times, most)
                 if value is None:
                     self.missing += times
 
@@ -214,28 +142,20 @@ class Category(Column):
         return f"about {self.distinct:,} values so far, {len(self.known):,} of them by name"
 
     def labels(self, cell: Value | list[str]) -> dict[int, str]:
-        if cell is None:
-            return super().labels(cell)
         values = cell if isinstance(cell, list) else [cell]
         return {self.key_of(value): self.label(value) for value in values}
 
-    def label(self, value: Value) -> str:
-        """What a value is called."""
-        return f"{self.name} is missing" if value is None else f"{self.name}={value:.80}"
-
     def key_names(self) -> dict[int, str]:
-        names = super().key_names()
-        for value, key in zip(self.known, self.keys, strict=True):
-            names[key] = self.label(value)
-        return names
+        known = zip(self.keys, map(self.label, self.known), strict=True)
+        return {**super().key_names(), **dict(known)}
 
     @property
     def bytes(self) -> int:
         entries = sum(sys.getsizeof(value) + 150 for value in self.known)
-        return super().bytes + entries + (0 if self.sketch is None else 2048)
+        return super().bytes + entries + (0 if self.sketch is None else REGISTERS)
 
     def combined(
-        self, others: Sequence[Any], start: Column | None, base: Column | None, limits: Limits
+        self, others: Sequence[Any], start: Column | None, base: Column | None, most: int
     ) -> dict[str, Any]:
         """The dictionaries united, counts added; values beyond the limit are only sketched."""
         every = [self, *others]
@@ -251,7 +171,7 @@ class Category(Column):
                 total[value] = total.get(value, 0) + n - old.get(value, 0)
         new = [value for value in total if value not in begin]
         new.sort(key=lambda value: (-total[value], value is None, value or ""))
-        kept = [*begin, *new][: limits.values]
+        kept = [*begin, *new][:most]
         sketches = [each.sketch.registers for each in every if each.sketch is not None]
         registers = None
         if sketches or len(kept) < len(total):
@@ -259,24 +179,21 @@ class Category(Column):
             for each in every:
                 sketch.add(np.array(each.keys, np.uint64))
             registers = np.max([sketch.registers, *sketches], axis=0)
-        return super().combined(others, start, base, limits) | {
+        return super().combined(others, start, base, most) | {
             "values": kept,
             "counts": np.array([max(total[value], 1) for value in kept], np.int64),
             "place_of": np.full(len(kept), -1, np.int64),
             "places": [],  # encoders of learners give values none
-            "is_open": any(each.is_open for each in every),
             "registers": registers,
         }
 
     def state(self) -> dict[str, Any]:
-        registers = None if self.sketch is None else self.sketch.registers.copy()
         return {
             **super().state(),
             "values": list(self.known),
             "counts": np.array(self.counts, np.int64),
-            "place_of": np.array(self.place_of, np.int64),
-            "is_open": self.is_open,
-            "registers": registers,
+            "place_of": np.array([self.place_of.get(v, -1) for v in self.known], np.int64),
+            "registers": None if self.sketch is None else self.sketch.registers.copy(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -294,20 +211,20 @@ class Category(Column):
         fits = len(self.known) == len(values) == len(counts) == len(place_of)
         if not fits or (counts < 1).any() or (counts > _validate.MOST_STEPS).any():
             raise ValueError("saved values, counts and places do not go together")
-        if sorted(self.places) != sorted(place_of[place_of >= 0].tolist()):
+        pairs = zip(values, place_of.tolist(), strict=True)
+        self.place_of = {value: place for value, place in pairs if place >= 0}
+        if sorted(self.places) != sorted(self.place_of.values()):
             raise ValueError("saved places are not those of the values")
-        self.keys = [self.key_of(value) for value in values]
-        self.counts, self.place_of = counts.tolist(), place_of.tolist()
-        self.is_open = _validate.flag(state["is_open"], "is_open")
+        self.places = list(self.place_of.values())
+        self.keys, self.counts = [self.key_of(value) for value in values], counts.tolist()
         registers = state["registers"]
         self.sketch = None if registers is None else Sketch(registers)
 
 
 class Tags(Category):
-    """A list of categories in each record; sparse only."""
+    """A list of categories in each record."""
 
     kind = "tags"
-    indicators = False
 
 
 def is_kept(value: Value) -> bool:
@@ -315,7 +232,52 @@ def is_kept(value: Value) -> bool:
     return value is None or len(value) <= LONGEST_VALUE
 
 
-def _as_list(cell: Any) -> list[Value]:
-    if isinstance(cell, list):
-        return cell
-    return [] if cell is ABSENT else [cell]
+BITS = 11
+REGISTERS = 1 << BITS  # a standard error of 1.04 / sqrt(2048) = 2.3%
+
+
+class Sketch:
+    """Estimates the number of different keys (HyperLogLog; Flajolet and others, 2007).
+
+    >>> from mixable import _core
+    >>> sketch = Sketch()
+    >>> sketch.add(np.array([_core.hash_string(str(i), 0) for i in range(100_000)], np.uint64))
+    >>> abs(sketch.count() / 100_000 - 1) < 0.1
+    True
+    """
+
+    def __init__(self, registers: Any = None) -> None:
+        if registers is None:
+            registers = np.zeros(REGISTERS, np.uint8)
+        is_registers = isinstance(registers, np.ndarray) and registers.dtype == np.uint8
+        if not is_registers or registers.shape != (REGISTERS,) or (registers > 64 - BITS + 1).any():
+            raise ValueError(f"a saved sketch must have {REGISTERS} registers")
+        self.registers: NDArray[np.uint8] = registers
+
+    def add(self, keys: Keys) -> None:
+        """Count some keys."""
+        place = (keys >> np.uint64(64 - BITS)).astype(np.int64)
+        rest = keys << np.uint64(BITS)
+        # frexp gives the place of the highest bit, exactly, once the lower ones are gone.
+        high = (rest >> np.uint64(32)).astype(np.float64)
+        low = (rest & np.uint64(0xFFFFFFFF)).astype(np.float64)
+        lead = np.where(high > 0, 32 - np.frexp(high)[1], 64 - np.frexp(low)[1])
+        rank = np.minimum(lead + 1, 64 - BITS + 1).astype(np.uint8)
+        np.maximum.at(self.registers, place, rank)
+
+    def add_one(self, key: int) -> None:
+        """Count one key."""
+        place = key >> (64 - BITS)
+        rest = (key << BITS) & 0xFFFFFFFFFFFFFFFF
+        rank = min(64 - rest.bit_length() + 1, 64 - BITS + 1)
+        if rank > self.registers[place]:
+            self.registers[place] = rank
+
+    def count(self) -> int:
+        """About how many different keys were counted."""
+        m = float(REGISTERS)
+        estimate = 0.7213 / (1 + 1.079 / m) * m * m / float((0.5**self.registers).sum())
+        empty = int(np.count_nonzero(self.registers == 0))
+        if estimate <= 2.5 * m and empty:
+            estimate = m * math.log(m / empty)
+        return round(estimate)

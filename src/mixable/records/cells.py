@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timezone
 from enum import Enum
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mixable import _core, _validate
+from mixable import _core
 from mixable.records.declaration import Name
 
 
@@ -191,6 +192,21 @@ def instant(cell: Any, name: Name, order: str = "") -> tuple[float, float, int] 
     return value, value, 0
 
 
-def saved_count(value: Any, most: int) -> int:
-    """A count from a file."""
-    return _validate.count(value, "a saved count", least=0, most=most)
+def elected(votes: Sequence[int], formats: tuple[str, str]) -> str:
+    """The format that has more votes; "" if there is none."""
+    if votes[0] == votes[1]:
+        return ""
+    return formats[0] if votes[0] > votes[1] else formats[1]
+
+
+def votes_of(texts: Sequence[str], counts: Sequence[int] | None = None) -> dict[str, list[int]]:
+    """What some texts tell: votes by kind, of numbers for "." and of times for "day"."""
+    weight = np.ones(len(texts)) if counts is None else np.array(counts, np.float64)
+    found: dict[str, NDArray[Any]] = {
+        "number": _core.read_numbers(list(texts), "")[2],
+        "time": _core.read_times(list(texts), "")[:, 2],
+    }
+    return {
+        kind: [int(weight[votes > 0].sum()), int(weight[votes < 0].sum())]
+        for kind, votes in found.items()
+    }

@@ -8,9 +8,8 @@ from itertools import islice
 from typing import Any
 
 from mixable import _core
-from mixable.records.cells import INFINITE, NUMBER, UNCLEAR, as_text, plain
+from mixable.records.cells import INFINITE, NUMBER, UNCLEAR, as_text, elected, plain, votes_of
 from mixable.records.declaration import Name
-from mixable.records.formats import elected, votes_of
 
 SAMPLE = 100
 """Values that a kind is guessed from."""

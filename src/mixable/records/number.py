@@ -8,18 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixable import _core
-from mixable._types import Array, Truths
+from mixable._types import Array
 from mixable.records import cells as read
 from mixable.records.cells import ABSENT
-from mixable.records.column import Cells, Draft, Keys, Limits, Part
-from mixable.records.formats import Formatted, Votes, is_unclear_number
+from mixable.records.column import Draft, Formatted, Keys, Part, Votes
+from mixable.records.tables import Cells
 
 
 class Number(Formatted):
     """A number is dense, NaN if it is missing, with a key that says so.
 
     A text that is not a number, such as "unknown", is missing in the dense part and has a key of
-    its own. Currencies are left out, and 15% is 0.15.
+    its own. Currencies are left out, and 15% is 0.15. In a cross a number counts by its size, to
+    half an octave.
     """
 
     kind = "number"
@@ -34,52 +35,42 @@ class Number(Formatted):
         return read.number(cell, self.name, self.format)
 
     def is_unclear(self, word: str) -> bool:
-        return not self.format and is_unclear_number(word)
+        return _core.read_number(word, "")[1] == read.UNCLEAR
 
     def put(self, cell: float | str | None, draft: Draft) -> None:
         if isinstance(cell, float):
             draft.dense[self.places[0]] = cell
-            return
-        key = self.missing_key
-        if isinstance(cell, str):
-            key = _core.hash_string(cell, self.key)
-        draft.keys.append(key)
-        draft.values.append(1.0)
+        else:
+            draft.put(self.key_of(cell))
 
     def put_absent(self, draft: Draft) -> None:
-        self.put(None, draft)
+        draft.put(self.missing_key)
 
-    def learn(self, cell: Any, limits: Limits) -> list[Any]:
-        super().learn(cell, limits)
+    def learn(self, cell: Any, most: int) -> None:
+        super().learn(cell, most)
         if isinstance(cell, str):
-            self.learn_word(cell)
+            self.learn_words([cell])
         elif type(cell) is read.Voted:
             self.vote_one(cell.vote)
-        return []
 
     def learn_absent(self) -> None:
-        self.n += 1
-        self.missing += 1
+        super().learn(None, 0)
 
     def cross_key(self, value: float) -> int:
-        """What a number counts as in a cross: its size, to half an octave."""
+        """What a number counts as in a cross."""
         return _core.join_keys(self.key, 1000 + bucket(value))
 
+    def crossed(self, draft: Draft, begin: int) -> list[int]:
+        value = draft.dense[self.places[0]]
+        return [self.cross_key(value)] if value == value else draft.keys[begin:]
+
     def labels(self, cell: float | str | None) -> dict[int, str]:
-        if isinstance(cell, str):
-            return {_core.hash_string(cell, self.key): f"{self.name}={cell:.80}"}
-        return super().labels(cell) if cell is None else {}
+        return {} if isinstance(cell, float) else super().labels(cell)
 
     def cross_labels(self, cell: float | str | None) -> dict[int, str]:
         if isinstance(cell, float):
             return {self.cross_key(cell): f"{self.name}~{cell:g}"}
         return self.labels(cell)
-
-    def cross_keys(self, values: Array) -> Keys:
-        """The same for a column of finite numbers."""
-        unique, place = np.unique(values, return_inverse=True)
-        found = {float(value): self.cross_key(float(value)) for value in unique}
-        return np.array(list(found.values()), np.uint64)[place]
 
     def _read(self, cells: Cells) -> tuple[Array, dict[int, str], Votes]:
         """Numbers with NaN, the words among them by row, and the votes for a decimal mark."""
@@ -104,47 +95,42 @@ class Number(Formatted):
 
     def stage(self, cells: Cells) -> Part:
         values, words, votes = self._read(cells)
-        absent = np.isnan(values)
-        keys = np.full(np.count_nonzero(absent), self.missing_key, np.uint64)
+        missing = np.isnan(values)
+        keys = np.full(np.count_nonzero(missing), self.missing_key, np.uint64)
         if words:
-            order = np.cumsum(absent) - 1
+            order = np.cumsum(missing) - 1
             for row, word in words.items():
-                keys[order[row]] = _core.hash_string(word, self.key)
+                keys[order[row]] = self.key_of(word)
+        learned = {"words": words, "votes": votes, "absent": cells.absent(len(values))}
         return Part(
-            counts=absent.astype(np.int64),
-            keys=keys,
-            dense=values[:, None],
-            cells={
-                "words": words,
-                "votes": votes,
-                "missing": absent,
-                "absent": self._absent(cells, len(values)),
-            },
+            counts=missing.astype(np.int64), keys=keys, dense=values[:, None], cells=learned
         )
 
-    def _absent(self, cells: Cells, n: int) -> Truths:
-        """Rows whose record does not have the column."""
-        if not (cells.numbers is None and cells.times is None and cells.read is None):
-            return np.zeros(n, bool)
-        return np.array([cell is ABSENT for cell in cells.items], bool)
+    def crossed_part(self, part: Part) -> Part:
+        assert part.dense is not None
+        values, there = part.dense[:, 0], ~part.cells["absent"]
+        known = ~np.isnan(values)
+        keys: Keys = np.empty(len(values), np.uint64)
+        unique, place = np.unique(values[known], return_inverse=True)
+        keys[known] = np.array([self.cross_key(each) for each in unique.tolist()], np.uint64)[place]
+        keys[~known] = part.keys
+        return Part(counts=there.astype(np.int64), keys=keys[there])
 
     def texts(self, part: Part, rows: int) -> list[tuple[int, str]]:
         return [(row, word) for row, word in part.cells["words"].items() if row < rows]
 
     def cell_at(self, part: Part, row: int) -> float | str | None:
-        if row in part.cells["words"]:
-            return str(part.cells["words"][row])
-        value = math.nan if part.dense is None else float(part.dense[row, 0])
-        return None if math.isnan(value) else value
+        assert part.dense is not None
+        value = float(part.dense[row, 0])
+        word: str | None = part.cells["words"].get(row)
+        return value if value == value else word
 
-    def commit(self, part: Part, rows: int, limits: Limits) -> None:
-        missing: Truths = part.cells["missing"]
-        words = [word for row, word in part.cells["words"].items() if row < rows]
+    def commit(self, part: Part, rows: int, most: int) -> None:
+        words = [word for _, word in self.texts(part, rows)]
         self.vote(part.cells["votes"][:rows])
         self.n += rows
-        self.missing += int(np.count_nonzero(missing[:rows])) - len(words)
-        for word in words:
-            self.learn_word(word)
+        self.missing += int(part.counts[:rows].sum()) - len(words)
+        self.learn_words(words)
 
     def describe(self) -> str:
         parts = []

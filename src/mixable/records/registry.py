@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from mixable import _core, _validate
 from mixable.records.category import Category, Tags
-from mixable.records.column import ALL, RECONSIDERED, Cells, Column, Draft, Limits, Part
+from mixable.records.cells import is_missing, votes_of
+from mixable.records.column import ALL, RECONSIDERED, Column, Formatted, Ignored
 from mixable.records.declaration import Columns, Name, checked_name
-from mixable.records.formats import Formatted, votes_of
 from mixable.records.kinds import (
     MARKS,
     formats_of,
@@ -18,8 +20,10 @@ from mixable.records.kinds import (
     is_identifier,
     kind_of_text,
     looks_like_text,
+    values,
 )
 from mixable.records.number import Number
+from mixable.records.tables import Table
 from mixable.records.text import Text
 from mixable.records.time import Time
 
@@ -27,35 +31,20 @@ FEW = 6  # names of numbers: with fewer, dictionaries of numbers are not taken f
 
 EARLY = 100  # records within which a number may turn out to be one count of many
 
-
-class Ignored(Column):
-    """A column that is left out."""
-
-    kind = "ignore"
-
-    @property
-    def taken_for(self) -> str:
-        return "ignored"
-
-    def plain(self, cell: Any) -> None:
-        return None
-
-    def put(self, cell: None, draft: Draft) -> None:
-        pass
-
-    def learn(self, cell: Any, limits: Limits) -> list[Any]:
-        return []
-
-    def stage(self, cells: Cells) -> Part:
-        raise NotImplementedError  # such columns are not staged
-
-    def commit(self, part: Part, rows: int, limits: Limits) -> None:
-        raise NotImplementedError
-
-
 CLASSES: dict[str, type[Column]] = {
     kind.kind: kind for kind in (Number, Category, Text, Tags, Time, Ignored)
 }
+
+_ROLES = {"category": "c", "tags": "c", "text": "t", "time": "t", "ignore": "-"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much an encoder may keep."""
+
+    values: int  # of a column, by name
+    numbers: int  # columns of numbers and times in the dense part
+    columns: int
 
 
 class Registry:
@@ -65,9 +54,7 @@ class Registry:
         self.declared, self.limits = declared, limits
         self.columns: dict[Name, Column] = {}
         self.places: list[str] = []  # what each place of the dense part holds
-        self.blank: list[float] = []  # the dense part of a record that has nothing
         self.shown = b""  # what experts on keys see of each place; those at the end may lack
-        self.indicators = 0  # places of categories
         self.bag = False  # numbers under new names are counts
         self.unclear: dict[Name, str] = {}  # questions about categories; not saved
 
@@ -75,26 +62,28 @@ class Registry:
         """The same columns, to which others can be added."""
         out = Registry(self.declared, self.limits)
         out.columns, out.places = dict(self.columns), list(self.places)
-        out.blank, out.shown = list(self.blank), self.shown
-        out.indicators, out.bag = self.indicators, self.bag
+        out.shown, out.bag = self.shown, self.bag
         return out
 
     def adopt(self, other: Registry) -> None:
         """Take over the columns of a copy."""
         self.columns, self.bag = other.columns, other.bag
-        self.places, self.blank, self.shown = other.places, other.blank, other.shown
+        self.places, self.shown = other.places, other.shown
 
-    def scan(self, record: Mapping[Name, Any]) -> tuple[dict[Name, str], bool]:
+    def scan(
+        self, record: Mapping[Name, Any], *, in_frame: bool = False
+    ) -> tuple[dict[Name, str], bool]:
         """The kinds of names that are new, as far as their values tell; whether this is a bag.
 
         A record that brings numbers under new names, and lacks at least half of those it could
-        have, is a bag: such numbers are counts, of which most are 0 in most records.
+        have, is a bag: such numbers are counts, of which most are 0 in most records. One of a frame
+        is none.
         """
         for name in record:
             checked_name(name)
         new = {name: [cell] for name, cell in record.items() if name not in self.columns}
         kinds = self.guessed(new)
-        bag = self.bag or self.is_bag(record, kinds)
+        bag = not in_frame and (self.bag or self.is_bag(record, kinds))
         return self.admitted(kinds, bag=bag), bag
 
     def is_bag(self, record: Mapping[Name, Any], new: Mapping[Name, str]) -> bool:
@@ -130,9 +119,8 @@ class Registry:
                 kinds[name] = kind
         return kinds
 
-    def make(self, kinds: Mapping[Name, str]) -> list[Column]:
-        """New columns, with the places in the dense part that they would have."""
-        out, width = [], len(self.places)
+    def add(self, kinds: Mapping[Name, str]) -> None:
+        """Keep new columns."""
         for name, kind in kinds.items():
             column = CLASSES[kind](name, guessed=self.is_guessed(name))
             if isinstance(column, Formatted):
@@ -141,42 +129,23 @@ class Registry:
                 # Who says that it is a number says that 1,234 is one.
                 is_number = not column.guessed and kind == "number"
                 column.format = given or ("." if is_number else "")
-            column.places = list(range(width, width + len(column.dense_parts)))
-            width += len(column.dense_parts)
-            out.append(column)
-        return out
-
-    def add(self, columns: Iterable[Column]) -> None:
-        """Keep columns that `make` has made, unless they came in the meantime."""
-        for column in columns:
-            if column.name not in self.columns:
-                self._place(column)
-                self.columns[column.name] = column
+            self._place(column)
+            self.columns[name] = column
 
     def _place(self, column: Column) -> None:
         """Give a column the places that it has from the beginning."""
-        column.places = [
-            self._new_place(column, part and f": {part}") for part in column.dense_parts
-        ]
-        self.shown = with_shown(self.shown, column)
+        begin, parts = len(self.places), column.dense_parts
+        self.places += [f"{column.name}: {part}" if part else f"{column.name}" for part in parts]
+        column.places = list(range(begin, len(self.places)))
+        self._show(column)
 
-    def _new_place(self, column: Column, what: str) -> int:
-        self.places.append(f"{column.name}{what}")
-        self.blank.append(0.0 if column.kind == "category" else math.nan)
-        return len(self.places) - 1
-
-    def may_claim(self, column: Column, claimed: int = 0, in_all: int = 0) -> bool:
-        """Whether a value of a category may have a place, after some that were claimed before."""
-        return (
-            len(column.places) + claimed < self.limits.indicators
-            and self.indicators + in_all < self.limits.places
-        )
-
-    def claim(self, column: Category, value: str | None) -> None:
-        """Give a value of a category a place in the dense part."""
-        what = " is missing" if value is None else f"={value:.80}"
-        column.claim(value, self._new_place(column, what))
-        self.indicators += 1
+    def _show(self, column: Column) -> None:
+        """Note what experts on keys see of the places of one more column."""
+        if any(column.shown):
+            shown = bytearray(self.shown.ljust(max(column.places) + 1, bytes([ALL])))
+            for place, what in zip(column.places, column.shown, strict=True):
+                shown[place] = what
+            self.shown = bytes(shown)
 
     def begin_bag(self, record: Mapping[Name, Any]) -> None:
         """From now on, numbers under new names are counts; so are those that this record lacks."""
@@ -205,8 +174,6 @@ class Registry:
             self.columns[column.name] = new
             if isinstance(column, Formatted) and column.unclear:
                 self.unclear[column.name] = _doubt(column.name, column.kind, column.example)
-            for place in column.places:
-                self.blank[place] = math.nan
         elif type(column) is Category:
             self.unclear[column.name] = _unclear(column)
 
@@ -224,20 +191,121 @@ class Registry:
                 out[name] = doubt
         return out
 
+    def with_new_columns(self, table: Table, sample: int = 1) -> Registry:
+        """A copy with the columns that are new in a table, or itself if there are none.
+
+        Kinds are guessed from the first values of each column: from one, as one by one.
+        """
+        if not table.has_others(self.columns):
+            return self
+        trial, known = self.copy(), self.columns.keys()
+        samples: dict[Name, list[Any]] = {
+            name: [value for _, value in islice(values(name, cells.items), sample)]
+            for name, cells in table.frame.items()
+            if name not in known
+        }
+        first: dict[int, list[Name]] = {0: list(samples)}  # the names that are new in a row
+        for row, record in enumerate(table.records):
+            for name in () if record.keys() <= known else record:
+                if name in known:
+                    continue
+                cells = samples.get(name)
+                if cells is None:
+                    samples[checked_name(name)] = cells = []
+                    first.setdefault(row, []).append(name)
+                if len(cells) < sample and not is_missing(record[name]):
+                    cells.append(record[name])
+        kinds = trial.guessed(samples)
+        for row, names in first.items():
+            found = {name: kinds[name] for name in names if name in kinds}
+            if table.records and not trial.bag and trial.is_bag(table.records[row], found):
+                trial.begin_bag(table.records[row])
+            bag = trial.bag and bool(table.records)
+            trial.add(trial.admitted(found, bag=bag))
+        return trial
+
+    def brings_columns(self, record: Mapping[Name, Any], *, in_frame: bool = False) -> bool:
+        """Whether a record has values that make new columns, or is the first that is a bag."""
+        there = {n: cell for n, cell in record.items() if n in self.columns or not is_missing(cell)}
+        if there.keys() <= self.columns.keys():
+            return False
+        try:
+            kinds, bag = self.scan(there, in_frame=in_frame)
+        except (TypeError, ValueError):
+            return True  # it will be refused
+        return bool(kinds) or (bag and not self.bag)
+
+    def alike(self, records: list[Any], learned: Sequence[Any], *, in_frame: bool = False) -> int:
+        """How many of the first steps can be one table, 1 or more: to the bit as one by one.
+
+        Each has a record to encode, and one to learn or None. A record that brings a new column is
+        alone: the kind of the column goes by its value, not by those of records that happen to come
+        in the same table. A table ends where a kind that was guessed is guessed again. Of records
+        in a frame, which have all columns, only names that are new need be there.
+        """
+        known, end = self.columns.keys(), len(records)
+        for some in (records, [{} if record is None else record for record in learned]):
+            first = _core.first_other(some, self.columns)
+            for row, record in enumerate(some[first:end], first):
+                if not record.keys() <= known and self.brings_columns(record, in_frame=in_frame):
+                    end = max(row, 1)
+                    break
+        for name, column in self.columns.items():
+            if column.may_change and column.n < RECONSIDERED[-1]:
+                left = next(n for n in RECONSIDERED if n > column.n) - column.n
+                has_all = in_frame or column.kind == "number"  # which counts records that lack it
+                for row in range(end if left <= end else 0):
+                    record = learned[row]
+                    if record is not None and (has_all or name in record):
+                        left -= 1
+                        if not left:
+                            end = row + 1
+                            break
+        return end
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no kind or format will be guessed again, so that columns can be read by them."""
+        columns = self.columns.values()
+        return all(not each.may_change or each.n >= RECONSIDERED[-1] for each in columns)
+
+    def role(self, name: Name) -> str:
+        """How `_core.read_grid` reads a column."""
+        column = self.columns[name]
+        if isinstance(column, Number):
+            return {"": "n", ".": "p", ",": "d"}[column.format]
+        return _ROLES[column.kind]
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from the columns and places of a file; ValueError or TypeError if it cannot be."""
+        places = saved["places"]
+        if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
+            raise TypeError("the saved places must be a list of texts")
+        self.places, self.bag = places, _validate.flag(saved["bag"], "bag")
+        used: list[int] = []
+        for each in saved["columns"]:
+            column = CLASSES[each["kind"]](checked_name(each["name"]))
+            column.restore(each)
+            if isinstance(column, Category):
+                if len(column.known) > self.limits.values:
+                    raise ValueError("a saved column has more values than the limit")
+            elif len(column.places) != len(column.dense_parts):
+                raise ValueError(f"a saved {column.kind} has other places than its kind")
+            used += column.places
+            self.columns[column.name] = column
+        if len(self.columns) != len(saved["columns"]) or len(set(used)) != len(used):
+            raise ValueError("two saved columns have the same name, or the same place")
+        if used and max(used) >= len(places):
+            raise ValueError("a saved place is beyond the dense part")
+        if len(self.columns) > self.limits.columns:
+            raise ValueError("the saved encoder has more columns than its limit")
+        for column in self.columns.values():
+            self._show(column)
+
     def _has_place(self, kind: str) -> bool:
         """Whether there is room for another column of a kind in the dense part."""
         dense = len([c for c in self.columns.values() if c.dense_parts])
         return not CLASSES[kind].dense_parts or dense < self.limits.numbers
-
-
-def with_shown(shown: bytes, column: Column) -> bytes:
-    """What experts on keys see of each place, with those of one more column."""
-    if not any(column.shown):
-        return shown
-    out = bytearray(shown.ljust(max(column.places) + 1, bytes([ALL])))
-    for place, what in zip(column.places, column.shown, strict=True):
-        out[place] = what
-    return bytes(out)
 
 
 def second_guess(column: Column) -> str:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from mixable import _core
 from mixable._types import Array
+from mixable.records.cells import as_text, number, plain
 from mixable.records.column import Ends, Keys, Part, Values
+from mixable.records.declaration import Name, name_text
+from mixable.records.kinds import kind_of_text
+from mixable.records.tables import Table
+
+MOST_PAIRS = 256
+"""Pairs of one cross in one record; lists and texts have many."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,3 +136,76 @@ def side_by_side(parts: list[Part], n: int) -> tuple[Ends, Keys, Values]:
             values[at] = part.values
         begins = begins + part.counts
     return indptr, keys, values
+
+
+class Cross:
+    """Two columns whose values count together: the keys of pairs of values."""
+
+    def __init__(self, left: Name, right: Name) -> None:
+        self.names = left, right
+        seeds = (_core.hash_string(name_text(name), 2) for name in self.names)
+        self.seed = _core.join_keys(*seeds)
+
+    def keys(self, left: Iterable[int], right: Iterable[int]) -> list[int]:
+        """The keys of all pairs of two cells, at most 256."""
+        join, seed = _core.join_keys, self.seed
+        return [join(join(a, b), seed) for a in left for b in right][:MOST_PAIRS]
+
+    def labels(self, left: dict[int, str], right: dict[int, str]) -> dict[int, str]:
+        """What stands for each key of two cells, by what stands for the keys of each."""
+        pairs = [f"{a} & {b}" for a in left.values() for b in right.values()]
+        return dict(zip(self.keys(left, right), pairs, strict=False))
+
+    def stage(self, left: Part, right: Part) -> Part:
+        """The keys of two columns of a table."""
+        ends, keys = _core.cross_keys(
+            np.cumsum(left.counts),
+            left.keys,
+            np.cumsum(right.counts),
+            right.keys,
+            self.seed,
+            MOST_PAIRS,
+        )
+        return Part(counts=np.diff(ends, prepend=0), keys=keys)
+
+
+def loose_keys(name: Name, cell: Any) -> list[tuple[int, float]]:
+    """Keys and values of a cell that no column is kept for: absent, missing and 0 are nothing.
+
+    A number x counts as log2(1 + |x|) with its sign, which is 1 for 1: it has no scale of its own.
+    """
+    cell = plain(cell, name)
+    seed = _core.hash_string(name_text(name), 0)
+    if isinstance(cell, list):
+        return [(_core.hash_string(tag, seed), 1.0) for tag in cell]
+    text = as_text(cell)
+    if text is None:
+        return []
+    is_text = isinstance(cell, str) and kind_of_text(cell) != "number"
+    if is_text or not isinstance(cell, (str, int, float)) or isinstance(cell, bool):
+        return [(_core.hash_string(text, seed), 1.0)]
+    value = number(cell, name)
+    if not isinstance(value, float) or not value:
+        return []
+    return [(_core.join_keys(seed, 3), math.copysign(math.log2(1 + abs(value)), value))]
+
+
+def loose_part(table: Table, known: dict[Name, Any]) -> Part:
+    """The cells of a table under names that are not known."""
+    counts = np.zeros(table.n, np.int64)
+    found: list[tuple[int, float]] = []
+    names: dict[int, dict[int, str]] = {}  # of the keys of each row
+    for row, name, cell in table.others(known):
+        try:
+            pairs = loose_keys(name, cell)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"row {row}: {error}") from None
+        found += pairs
+        counts[row] += len(pairs)
+        names.setdefault(row, {}).update((key, f"{name}") for key, _ in pairs)
+    return Part(
+        counts=counts,
+        keys=np.array([key for key, _ in found], np.uint64),
+        values=np.array([value for _, value in found], np.float32),
+        cells={"names": names},
+    )

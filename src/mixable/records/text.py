@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from mixable import _core
-from mixable.records.cells import ABSENT, as_text, plain, saved_count
-from mixable.records.column import Cells, Column, Draft, Limits, Part
+from mixable.records.cells import ABSENT, as_text, plain
+from mixable.records.column import Column, Draft, Part, saved_count
+from mixable.records.tables import Cells
 
 MOST_CHARACTERS = 10_000
 """What is read of a text; the rest is cut, and counted."""
@@ -24,32 +25,29 @@ class Text(Column):
 
     kind = "text"
     plain_types = (str, type(None))
+    saved = (*Column.saved, "cut")
 
     def __init__(self, name: Any, *, guessed: bool = False) -> None:
         super().__init__(name, guessed=guessed)
         self.cut = 0  # texts learned that were longer than what is read
 
     def plain(self, cell: Any) -> str | None:
-        if type(cell) is str:
-            return cell[: MOST_CHARACTERS + 1] or None
-        cell = plain(cell, self.name)
-        text = " ".join(cell) if isinstance(cell, list) else as_text(cell)
-        return text[: MOST_CHARACTERS + 1] or None if text else None
+        if type(cell) is not str:
+            cell = plain(cell, self.name)
+            cell = " ".join(cell) if isinstance(cell, list) else as_text(cell) or ""
+        return cell[: MOST_CHARACTERS + 1] or None
 
     def put(self, cell: str | None, draft: Draft) -> None:
         if cell is None:
-            draft.keys.append(self.missing_key)
-            draft.values.append(1.0)
-            return
+            return draft.put(self.missing_key)
         _, keys, values, _ = _core.hash_texts([cell], self.key, MOST_CHARACTERS)
         draft.keys += keys.tolist()
         draft.values += values.tolist()
 
-    def learn(self, cell: Any, limits: Limits) -> list[Any]:
-        super().learn(cell, limits)
+    def learn(self, cell: Any, most: int) -> None:
+        super().learn(cell, most)
         if cell is not None and len(cell) > MOST_CHARACTERS:
             self.cut += 1
-        return []
 
     def labels(self, cell: str | None) -> dict[int, str]:
         if cell is None:
@@ -59,7 +57,7 @@ class Text(Column):
 
     def stage(self, cells: Cells) -> Part:
         texts = [None if cell is ABSENT else self.plain(cell) for cell in cells.items]
-        present = np.array([cell is not ABSENT for cell in cells.items], bool)
+        present = ~cells.absent(len(texts))
         missing = present & np.array([text is None for text in texts], bool)
         read = [text or "" for text in texts]
         ends, keys, values, cut = _core.hash_texts(read, self.key, MOST_CHARACTERS)
@@ -72,11 +70,10 @@ class Text(Column):
         learned = {"present": present, "missing": missing, "cut": cut, "texts": texts}
         return Part(counts=counts, keys=keys, values=values, cells=learned)
 
-    def commit(self, part: Part, rows: int, limits: Limits) -> None:
-        present, missing, cut = (part.cells[each][:rows] for each in ("present", "missing", "cut"))
-        self.n += int(np.count_nonzero(present))
-        self.missing += int(np.count_nonzero(missing))
-        self.cut += int(np.count_nonzero(cut))
+    def commit(self, part: Part, rows: int, most: int) -> None:
+        counts = (int(part.cells[name][:rows].sum()) for name in ("present", "missing", "cut"))
+        present, missing, cut = counts
+        self.n, self.missing, self.cut = self.n + present, self.missing + missing, self.cut + cut
 
     def texts(self, part: Part, rows: int) -> Iterable[tuple[int, str]]:
         texts = enumerate(part.cells["texts"][:rows])
@@ -88,9 +85,6 @@ class Text(Column):
 
     def describe(self) -> str:
         return f"{self.cut:,} cut after {MOST_CHARACTERS:,} characters" if self.cut else ""
-
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "cut": self.cut}
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
