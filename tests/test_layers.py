@@ -15,7 +15,6 @@ LAYERS = {
     "apps": [("cli",), ("serving",), ("experiments", "streaming", "engines"), ("plots",)],
     "estimators": [
         ("bank",),
-        ("_live",),
         ("persistence", "merging", "_verbs"),
         ("_unsaved",),
         ("estimators", "river", "_description"),

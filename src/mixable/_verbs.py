@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixable._types import Array
-from mixable.estimators import GAFClassifier
-from mixable.forecasters.compiled import is_all_compiled
-from mixable.learner.inputs import ScaledRows
 
 Predict = Callable[[Any, Any], Any]
 Learn = Callable[[Any, Any, Any, float], None]
@@ -30,86 +26,6 @@ def verbs(model: Any) -> tuple[Predict, Learn]:
     if hasattr(kind, "partial_fit"):
         return lambda model, x: float(model.predict(_one_row(x))[0]), _partial_fit
     return kind.predict, kind.learn
-
-
-class OneRow(NamedTuple):
-    """A model with how it predicts and learns one row."""
-
-    model: Any
-    how: tuple[Predict, Learn]
-
-    def predict(self, x: Any) -> Any:
-        """The forecast of one input."""
-        return self.how[0](self.model, x)
-
-    def learn(self, x: Any, y: Any, weight: float) -> None:
-        """Learn one example."""
-        self.how[1](self.model, x, y, weight)
-
-
-class PlainRow:
-    """The same of a linear classifier: plain rows go to its compiled parts, past all else.
-
-    For that nobody else may let it learn. A label that it has not met, a weight, missing numbers,
-    and rows of another kind take the usual way.
-    """
-
-    __slots__ = ("codes", "core", "order", "scaler", "usual", "width")
-
-    def __init__(self, usual: OneRow) -> None:
-        self.usual = usual
-        self._look()
-
-    def _look(self) -> None:
-        """See where the compiled parts are: the usual way may have replaced them."""
-        learner = self.usual.model.learner_
-        rows = learner._rows()
-        assert isinstance(rows, ScaledRows)
-        self.scaler, self.core, self.codes = rows.scaler, rows.core, learner.codes
-        self.order, self.width = _order(tuple(learner.labels)), (learner.n_features,)
-
-    def predict(self, x: Any) -> Any:
-        """The forecast of one input."""
-        if self._is_plain(x):
-            return self.core.predict_raw(self.scaler, x)[self.order]
-        return self.usual.predict(x)
-
-    def learn(self, x: Any, y: Any, weight: float) -> None:
-        """Learn one example."""
-        code = self.codes.get(y) if weight == 1 and self._is_plain(x) else None
-        if code is not None:
-            self.core.learn_raw(self.scaler, x, code, 1.0)
-            return
-        self.usual.learn(x, y, weight)
-        self._look()
-
-    def _is_plain(self, x: Any) -> bool:
-        is_array = type(x) is np.ndarray and x.dtype == np.float64 and x.flags.c_contiguous
-        return is_array and x.shape == self.width and math.isfinite(x.dot(x))
-
-
-def row_by_row(model: Any, *, compiled: bool = True) -> Any:
-    """What predicts and learns single rows of a model, at least cost.
-
-    It is compiled, if that is allowed and Python adds nothing to it: not so where the model may
-    learn or grow by other calls meanwhile.
-    """
-    if not (hasattr(type(model), "learn_one") or hasattr(type(model), "partial_fit")):
-        return model._core if compiled and is_all_compiled(model) else model
-    usual = OneRow(model, verbs(model))
-    return PlainRow(usual) if compiled and _is_plain(model) else usual
-
-
-def _is_plain(model: Any) -> bool:
-    """Whether a row of numbers goes from a classifier to its compiled parts, as it is."""
-    return (
-        isinstance(model, GAFClassifier)
-        and hasattr(model, "learner_")
-        and model.class_weight is None
-        and not hasattr(model, "feature_names_in_")
-        and len(model.learner_.labels) > 1
-        and isinstance(model.learner_._rows(), ScaledRows)
-    )
 
 
 def _probabilities(model: Any, x: Any) -> Array:
