@@ -20,9 +20,8 @@
 
 namespace MIXABLE_ISA {
 
-inline nb::object new_array(std::initializer_list<npy_intp> shape) {
-    PyObject* a =
-        PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), NPY_DOUBLE);
+inline nb::object new_array(std::initializer_list<npy_intp> shape, int type = NPY_DOUBLE) {
+    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), type);
     if (!a) throw nb::python_error();
     return nb::steal(a);
 }

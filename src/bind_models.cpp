@@ -2,7 +2,6 @@
 #include "bindings.hpp"
 #include "from_python.hpp"
 #include "model.hpp"
-#include "shelf.hpp"
 
 namespace MIXABLE_ISA {
 namespace {
@@ -180,26 +179,6 @@ void bind_models(nb::module_& m) {
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"),
             nb::arg("radius"));
-    nb::class_<Shelf>(m, "Shelf", "Models by key. Keys are texts and integers below 2^63 in size.")
-        .def(nb::init<>())
-        .def("predict", &Shelf::predict, nb::arg("key").none(), nb::arg("x").none(),
-             nb::sig("def predict(self, key: object, x: ArrayLike) -> NDArray[np.float64] | "
-                     "None"),
-             "The forecast of a key's model; None if there is none.")
-        .def("learn", &Shelf::learn, nb::arg("key").none(), nb::arg("x").none(),
-             nb::arg("y").none(), nb::arg("weight").none(),
-             nb::sig("def learn(self, key: object, x: ArrayLike, y: SupportsIndex, weight: float) "
-                     "-> bool"),
-             "Lets a key's model learn one example; False if there is none.")
-        .def("put", &Shelf::put, nb::arg("key"), nb::arg("model"),
-             nb::sig("def put(self, key: object, model: LabelModel) -> None"),
-             "Puts the model of a key here, unless the key is of another kind.")
-        .def("drop", &Shelf::drop, nb::arg("key"), nb::sig("def drop(self, key: object) -> bool"),
-             "Takes a key's model away; whether it has learned since `changed` was asked.")
-        .def("changed", &Shelf::changed, nb::sig("def changed(self) -> list[str | int]"),
-             "The keys that have learned since they came, or since this was asked last.")
-        .def("clear", &Shelf::clear, nb::sig("def clear(self) -> None"), "Takes all away.")
-        .def("__len__", &Shelf::size);
 }
 
 }  // namespace MIXABLE_ISA

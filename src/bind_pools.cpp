@@ -7,60 +7,53 @@ namespace {
 
 void bind_sparse(nb::module_& m) {
     using M = SparseModel;
-    nb::class_<M>(m, "Sparse", "See mixable.SparseGAF; rows are arrays of keys and values.")
-        .def(nb::init<long, const std::vector<std::tuple<double, double>>&,
-                      const std::vector<double>&, double, long>(),
-             nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"), nb::arg("share"),
-             nb::arg("max_features"),
-             nb::sig("def __init__(self, n_classes: int, grid: Sequence[tuple[float, "
+    auto model =
+        nb::class_<M>(m, "Sparse", "See mixable.SparseGAF; rows are arrays of keys and values.")
+            .def(nb::init<long, const std::vector<std::tuple<double, double>>&,
+                          const std::vector<double>&, double, long>(),
+                 nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"), nb::arg("share"),
+                 nb::arg("max_features"),
+                 nb::sig(
+                     "def __init__(self, n_classes: int, grid: Sequence[tuple[float, "
                      "float]], alphas: Sequence[float], share: float, max_features: int) -> None"))
-        .def("predict", &M::predict, nb::arg("keys"), nb::arg("values"),
-             nb::sig("def predict(self, keys: NDArray[np.uint64], values: NDArray[np.float64]) -> "
+            .def("predict", &M::predict, nb::arg("keys"), nb::arg("values"),
+                 nb::sig(
+                     "def predict(self, keys: NDArray[np.uint64], values: NDArray[np.float64]) -> "
                      "NDArray[np.float64]"),
-             "The forecast (K,) of one row.")
-        .def("predict_many", &M::predict_many, nb::arg("start"), nb::arg("keys"), nb::arg("values"),
-             nb::sig("def predict_many(self, start: NDArray[np.int_], keys: NDArray[np.uint64], "
-                     "values: NDArray[np.float64]) -> NDArray[np.float64]"),
-             "The forecasts (n, K) of n rows; row t has the entries start[t] to start[t + 1].")
-        .def("learn", &M::learn, nb::arg("keys"), nb::arg("values"), nb::arg("y"),
-             nb::arg("weight"),
-             nb::sig("def learn(self, keys: NDArray[np.uint64], values: NDArray[np.float64], y: "
-                     "int, weight: float) -> None"),
-             "Learns one example.")
-        .def("run", &M::run, nb::arg("start"), nb::arg("keys"), nb::arg("values"), nb::arg("y"),
-             nb::arg("weight").none(),
-             nb::sig("def run(self, start: NDArray[np.int_], keys: NDArray[np.uint64], values: "
-                     "NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | "
-                     "None) -> NDArray[np.float64]"),
-             "Predicts and learns row by row.")
-        .def("coefficients", &M::coefficients, nb::arg("keys"),
-             nb::sig("def coefficients(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]"),
-             "Means and standard deviations (2, n, K) of the weights of n keys.")
-        .def("intercept", &M::intercept, nb::sig("def intercept(self) -> NDArray[np.float64]"),
-             "Mean and standard deviation (2, K) of the intercept.")
-        .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
-             "The trust in each expert: the settings at the first width, then at the next.")
-        .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
-             "Takes over what a model of the same kind with fewer classes has learned.")
-        .def("keys", &M::keys, nb::sig("def keys(self) -> NDArray[np.uint64]"),
-             "The keys that have slots of their own, in the order in which they came.")
-        .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
-        .def_prop_ro("features", &M::features, nb::sig("def features(self, /) -> int"),
-                     "Keys that have slots of their own.")
-        .def_prop_ro("most_features", &M::most_features,
-                     nb::sig("def most_features(self, /) -> int"), "How many there can be.")
-        .def_prop_ro("collisions", &M::collisions, nb::sig("def collisions(self, /) -> int"),
-                     "How often a feature was learned in the slot of another.")
-        .def_prop_ro("bytes", &M::bytes, nb::sig("def bytes(self, /) -> float"),
-                     "Bytes that the slots, the keys and their table take.")
-        .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
-                     "The mean square that values are measured by; 0 before the first.")
-        .def("state", &M::state,
-             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
-             "All that learning has changed; changes nothing.")
-        .def("restore", &M::restore, nb::arg("state"),
-             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
-             "Takes over what state() of a model of the same shape returned.");
+                 "The forecast (K,) of one row.")
+            .def(
+                "predict_many", &M::predict_many, nb::arg("start"), nb::arg("keys"),
+                nb::arg("values"),
+                nb::sig("def predict_many(self, start: NDArray[np.int_], keys: NDArray[np.uint64], "
+                        "values: NDArray[np.float64]) -> NDArray[np.float64]"),
+                "The forecasts (n, K) of n rows; row t has the entries start[t] to start[t + 1].")
+            .def(
+                "learn", &M::learn, nb::arg("keys"), nb::arg("values"), nb::arg("y"),
+                nb::arg("weight"),
+                nb::sig("def learn(self, keys: NDArray[np.uint64], values: NDArray[np.float64], y: "
+                        "int, weight: float) -> None"),
+                "Learns one example.")
+            .def("run", &M::run, nb::arg("start"), nb::arg("keys"), nb::arg("values"), nb::arg("y"),
+                 nb::arg("weight").none(),
+                 nb::sig("def run(self, start: NDArray[np.int_], keys: NDArray[np.uint64], values: "
+                         "NDArray[np.float64], y: NDArray[np.int_], weight: NDArray[np.float64] | "
+                         "None) -> NDArray[np.float64]"),
+                 "Predicts and learns row by row.")
+            .def("coefficients", &M::coefficients, nb::arg("keys"),
+                 nb::sig("def coefficients(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]"),
+                 "Means and standard deviations (2, n, K) of the weights of n keys.")
+            .def("intercept", &M::intercept, nb::sig("def intercept(self) -> NDArray[np.float64]"),
+                 "Mean and standard deviation (2, K) of the intercept.")
+            .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
+                 "The trust in each expert: the settings at the first width, then at the next.")
+            .def("adopt", &M::adopt, nb::arg("other"),
+                 nb::sig("def adopt(self, other: Self) -> None"),
+                 "Takes over what a model of the same kind with fewer classes has learned.")
+            .def("keys", &M::keys, nb::sig("def keys(self) -> NDArray[np.uint64]"),
+                 "The keys that have slots of their own, in the order in which they came.")
+            .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
+                         "The mean square that values are measured by; 0 before the first.");
+    bind_slots(model);
 }
 
 void bind_judge(nb::module_& m) {
@@ -110,6 +103,17 @@ void bind_fallback(nb::module_& m) {
              nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
              "Takes over what state() of one of the same shape returned.");
     m.attr("FALLBACK_SHARE") = Fallback::share;
+}
+
+void bind_sparse_ridge(nb::module_& m) {
+    using M = SparseRidgeModel;
+    auto model =
+        nb::class_<M>(m, "SparseRidge", "Regressions on sparse rows; see core/sparse_ridge.hpp.")
+            .def(nb::init<const std::vector<std::tuple<double, double>>&, long>(), nb::arg("grid"),
+                 nb::arg("max_features"),
+                 nb::sig("def __init__(self, grid: Sequence[tuple[float, float]], max_features: "
+                         "int) -> None"));
+    bind_slots(model);
 }
 
 void bind_number_judge(nb::module_& m) {
@@ -205,6 +209,7 @@ void bind_pools(nb::module_& m) {
     bind_sparse(m);
     bind_judge(m);
     bind_fallback(m);
+    bind_sparse_ridge(m);
     bind_number_judge(m);
     bind_pool<double>(m, "NumberPool", "The protocol of numbers; see core/pool.hpp.");
     bind_pool<long>(m, "LabelPool", "The protocol of labels; see core/pool.hpp.");

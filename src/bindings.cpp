@@ -20,6 +20,5 @@ NB_MODULE(MIXABLE_MODULE, m) {
     bind_ensembles(m);
     bind_inputs(m);
     bind_pools(m);
-    bind_sparse_ridge(m);
     bind_text(m);
 }

@@ -35,7 +35,8 @@ class FallbackModel : public OneUser {
         core_->visit(saving);
         const Slots& slots = core_->bets().slots();
         const long n = slots.size(), width = slots.width();
-        const nb::object keys = array_of(NPY_ULONG, {n}), values = array_of(NPY_FLOAT, {n, width});
+        const nb::object keys = new_array({n}, NPY_ULONG),
+                         values = new_array({n, width}, NPY_FLOAT);
         std::copy_n(slots.keys(), n, data<std::uint64_t>(keys));
         for (long i = 0; i < n; ++i)
             std::copy_n(slots.slot(i), width, data<float>(values) + i * width);

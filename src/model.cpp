@@ -3,11 +3,11 @@
 
 namespace MIXABLE_ISA {
 
-template nb::object Model<long>::forecast(nb::handle, bool);
+template nb::object Model<long>::predict(nb::handle);
 template nb::object Model<long>::run(nb::handle, nb::handle, nb::handle);
-template void Model<long>::step(nb::handle, nb::handle, nb::handle, bool);
-template nb::object Model<double>::forecast(nb::handle, bool);
+template void Model<long>::learn(nb::handle, nb::handle, nb::handle);
+template nb::object Model<double>::predict(nb::handle);
 template nb::object Model<double>::run(nb::handle, nb::handle, nb::handle);
-template void Model<double>::step(nb::handle, nb::handle, nb::handle, bool);
+template void Model<double>::learn(nb::handle, nb::handle, nb::handle);
 
 }  // namespace MIXABLE_ISA

@@ -12,7 +12,6 @@
 #include "core/parallel.hpp"
 #include "core/sizes.hpp"
 #include "saved.hpp"
-#include "sharing.hpp"
 #include "use.hpp"
 
 namespace MIXABLE_ISA {
@@ -30,32 +29,21 @@ class Model : public OneUser {
     explicit Model(std::unique_ptr<AnyForecaster<Outcome>> forecaster)
         : OneUser(is_disturbed_by_threads_of_blas(*forecaster)),
           forecaster_(std::move(forecaster)),
-          block_(Arena::of(forecaster_.get())),
           d_(forecaster_->row_length()),
           outputs_(forecaster_->outputs()),
           long_step_(forecaster_->cost() > 2e5),
           slice_(slice_rows()),
           largest_(forecaster_->largest_square()) {}
 
-    /// Whether another was used last: memory far away is asked for before, a portion at a time.
-    bool is_far() const {
-        if (last_used.load(std::memory_order_relaxed) == this) return false;
-        last_used.store(this, std::memory_order_relaxed);
-        return true;
-    }
-    const Block& block() const { return block_; }
-
-    nb::object predict(nb::handle x) { return forecast(x, ask()); }
-    [[gnu::noinline]] nb::object forecast(nb::handle x, bool is_far) {
+    [[gnu::noinline]] nb::object predict(nb::handle x) {
         Use use(*this, Job::predict);
-        if (is_far) block_.fetch(1);
-        if (const double* row = plain_row(x)) return predict_row(row, is_far);
+        if (const double* row = plain_row(x)) return predict_row(row);
         const nb::object clean = validated("inputs", x, d_);
         const bool one = is_plain(clean, NPY_DOUBLE, 1);
         const double* X = one ? data(clean) : checked(clean, 2);
         const long n = one ? 1 : length(clean), K = outputs_;
         check_size(X, n, "x");
-        if (one) return predict_row(X, is_far);
+        if (one) return predict_row(X);
         nb::object out = new_array({n, K});
         double* p = data(out);
         in_slices(n, [&](long t, long count) {
@@ -65,10 +53,8 @@ class Model : public OneUser {
         return out;
     }
 
-    void learn(nb::handle x, nb::handle y, nb::handle weight) { step(x, y, weight, ask()); }
-    [[gnu::noinline]] void step(nb::handle x, nb::handle y, nb::handle weight, bool is_far) {
+    [[gnu::noinline]] void learn(nb::handle x, nb::handle y, nb::handle weight) {
         Use use(*this);
-        if (is_far) ask_for_more();
         nb::object clean;
         const double* row = plain_row(x);
         if (!row) {
@@ -99,7 +85,7 @@ class Model : public OneUser {
         check_size(X, n, "X");
         nb::object out = new_array({n, K});
         double* p = data(out);
-        const Crew crew(threads_for(*forecaster_, n));
+        const Crew crew(threads_for(n));
         in_slices(n, [&](long t, long count) {
             forecaster_->run(X + t * d_, y + t, weight ? weight + t : nullptr, count, p + t * K);
         });
@@ -197,17 +183,22 @@ class Model : public OneUser {
     }
 
    private:
-    bool ask() const {
-        if (is_far()) return block_.fetch(0), true;
-        return false;
+    /// BLAS has threads for products of some size, and gains by them if they are large. A mixture
+    /// shares its work in another way: its bits are not to depend on the threads of BLAS.
+    static bool is_disturbed_by_threads_of_blas(const AnyForecaster<Outcome>& forecaster) {
+        constexpr double some = 4e3, large = 1e7;  // multiplications of a step
+        if (dynamic_cast<const AnyMixture<Outcome>*>(&forecaster)) return true;
+        return forecaster.cost() > some && forecaster.cost() < large;
     }
-    void ask_for_more() const {
-        block_.fetch(1);
-        forecaster_->fetch();
-        block_.fetch(2);
-        forecaster_->fetch_learning();
+
+    /// Threads that share a table of n rows. If nobody has said how many, there is one for steps
+    /// that are short.
+    long threads_for(long n) const {
+        constexpr double enough = 5e5;  // multiplications of a step
+        if (n <= forecaster_->block()) return 1;
+        if (const long threads = forecaster_->threads()) return threads;
+        return forecaster_->cost() > enough ? BlasThreads::usual() : 1;
     }
-    static inline std::atomic<const Model*> last_used{nullptr};
 
     nb::dict all() {
         nb::dict out;
@@ -243,13 +234,10 @@ class Model : public OneUser {
         return square_of(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
     }
 
-    nb::object predict_row(const double* row, bool is_far) {
-        if (is_far) forecaster_->fetch();
+    nb::object predict_row(const double* row) {
         nb::object out = new_array({outputs_});
         double* p = data(out);
-        if (is_far) block_.fetch(2);
         released([&] { forecaster_->predict(row, p); });
-        if (is_far) forecaster_->fetch_learning();
         check_forecasts(p, 1, outputs_);
         return out;
     }
@@ -305,7 +293,6 @@ class Model : public OneUser {
     }
 
     std::unique_ptr<AnyForecaster<Outcome>> forecaster_;
-    Block block_;   // where it is, if it is small
     long d_;        // numbers in an input
     long outputs_;  // numbers in a forecast
     bool long_step_;
@@ -315,12 +302,12 @@ class Model : public OneUser {
 
 // What rows go through one by one is compiled for each level, in model.cpp. (Where it was
 // compiled once, for all levels, single rows took 15% more time on v3.)
-extern template nb::object Model<long>::forecast(nb::handle, bool);
+extern template nb::object Model<long>::predict(nb::handle);
 extern template nb::object Model<long>::run(nb::handle, nb::handle, nb::handle);
-extern template void Model<long>::step(nb::handle, nb::handle, nb::handle, bool);
-extern template nb::object Model<double>::forecast(nb::handle, bool);
+extern template void Model<long>::learn(nb::handle, nb::handle, nb::handle);
+extern template nb::object Model<double>::predict(nb::handle);
 extern template nb::object Model<double>::run(nb::handle, nb::handle, nb::handle);
-extern template void Model<double>::step(nb::handle, nb::handle, nb::handle, bool);
+extern template void Model<double>::learn(nb::handle, nb::handle, nb::handle);
 
 /// The model of one class of forecasters, which is one class in Python.
 template <class Core>

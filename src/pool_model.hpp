@@ -6,7 +6,6 @@
 #include "model.hpp"
 #include "number_judge_model.hpp"
 #include "sparse_model.hpp"
-#include "sparse_ridge_model.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -18,6 +17,13 @@ class JudgeModel : public ModelOf<Judge> {
         Use use(*this);
         return filled({core().judged()}, [&](double* out) { core().trust(out); });
     }
+};
+
+/// Regressions on sparse rows; a pool of numbers lets them learn.
+class SparseRidgeModel : public SlotModel<SparseRidge> {
+   public:
+    SparseRidgeModel(const std::vector<std::tuple<double, double>>& grid, long most)
+        : SlotModel(std::make_unique<SparseRidge>(settings_of<RidgeSetting>(grid), most)) {}
 };
 
 /// A forecaster written in Python: what makes its rows and calls it is compiled.

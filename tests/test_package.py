@@ -41,11 +41,12 @@ print(time.process_time() - start)
 heavy = ("sklearn", "matplotlib", "river", "polars", "typer", "scipy", "pandas")
 print([name for name in heavy if name in sys.modules])
 """
-    seconds, heavy = min(
-        (python(code).stdout.splitlines() for _ in range(3)), key=lambda lines: float(lines[0])
-    )
-    assert float(seconds) < 0.5
-    assert heavy == "[]"
+    for _ in range(3):  # the first is enough, unless the machine is very busy
+        seconds, heavy = python(code).stdout.splitlines()
+        assert heavy == "[]"
+        if float(seconds) < 0.5:
+            return
+    raise AssertionError(f"the import took {seconds} s")
 
 
 def test_builds_can_be_forced():
@@ -137,20 +138,25 @@ def test_each_name_is_reached_with_no_warning_and_others_are_guessed():
         mixable.Foklore  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    "use", ["from mixable import *", "import pydoc; pydoc.render_doc('mixable')"]
-)
-def test_the_package_can_be_read_without_river(use):
-    code = f"import sys; sys.modules['river'] = None; {use}; print(len(dir()))"
+def test_the_package_can_be_read_without_river():
+    code = """
+import sys
+sys.modules['river'] = None
+from mixable import *
+import pydoc
+pydoc.render_doc('mixable')
+"""
     assert not python(code).stderr
 
 
 def test_modules_that_import_late_are_attributes():
-    code = (
-        "import sys, mixable; assert 'mixable.{0}' not in sys.modules; print(mixable.{0}.__name__)"
-    )
-    for name in ("events", "kernels", "plots", "river"):
-        assert python(code.format(name)).stdout == f"mixable.{name}\n"
+    code = """
+import sys, mixable
+names = ("events", "kernels", "plots", "river")
+assert not [name for name in names if f"mixable.{name}" in sys.modules]
+print(*(getattr(mixable, name).__name__ for name in names))
+"""
+    assert python(code).stdout == "mixable.events mixable.kernels mixable.plots mixable.river\n"
 
 
 def test_river_is_asked_for_by_name_of_the_extra(tmp_path):

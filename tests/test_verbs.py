@@ -1,12 +1,11 @@
 """One row at a time: the same as what each library's own calls say."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from shards import NUMBERS, X, Y
 
 import mixable as mx
-from mixable._verbs import PlainRow, row_by_row, verbs
+from mixable._verbs import verbs
 
 NAMES = np.array(["b", "c", "a"])[Y]
 
@@ -54,48 +53,6 @@ def test_forecasters_river_and_regressors():
 
 def linear(**options):
     return mx.GAFClassifier(kernel=None, effort="low", **options)
-
-
-def test_rows_go_past_python_and_mean_the_same():
-    """Of a linear classifier, as long as nothing is unusual; and after that, too."""
-    model, twin = (linear().partial_fit(X[:9], NAMES[:9]) for _ in range(2))
-    assert set(NAMES[:9]) == {"a", "b", "c"}
-    rows = row_by_row(model)
-    assert isinstance(rows, PlainRow)
-    unusual = {20: np.array([1.0, np.nan, 0.0, 2.0]), 21: X[21].tolist(), 22: X[22].astype("f4")}
-    for i in range(10, 60):
-        x, y = unusual.get(i, X[i]), "d" if i in (30, 40) else NAMES[i]
-        weight = 0.5 if i == 35 else 1.0
-        wanted = twin.predict_proba(np.atleast_2d(x))[0]
-        np.testing.assert_allclose(rows.predict(x), wanted, rtol=0, atol=1e-12)
-        rows.learn(x, y, weight)
-        twin.partial_fit(np.atleast_2d(x), [y], sample_weight=[weight])
-    assert model.classes_.tolist() == ["a", "b", "c", "d"]
-    assert model.forecaster_.steps == twin.forecaster_.steps == 59
-    for bad in (X[0, :3], np.array([1.0, np.inf, 0.0, 1.0]), np.full(4, 1e200)[::2]):
-        with pytest.raises(ValueError, match=r"X|feature|infinity"):
-            rows.predict(bad)
-        with pytest.raises(ValueError, match=r"X|feature|infinity"):
-            rows.learn(bad, "a", 1.0)
-    assert model.forecaster_.steps == 59
-
-
-def test_what_is_not_plain_takes_the_usual_way():
-    frame = pd.DataFrame(X[:9], columns=list("abcd"))
-    for model in (
-        linear(),
-        linear().partial_fit(X[:1], NAMES[:1]),
-        linear(class_weight="balanced").partial_fit(X[:9], NAMES[:9]),
-        linear().partial_fit(frame, NAMES[:9]),
-        mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[:9], NAMES[:9]),
-        mx.GAFRegressor(),
-    ):
-        assert not isinstance(row_by_row(model), PlainRow)
-    plain = linear().partial_fit(X[:9], NAMES[:9])
-    assert not isinstance(row_by_row(plain, compiled=False), PlainRow)
-    f = mx.GAF(4, 3)
-    assert row_by_row(f) is f._core
-    assert row_by_row(f, compiled=False) is f
 
 
 def test_class_weights_count_in_single_rows():

@@ -10,7 +10,7 @@
 namespace MIXABLE_ISA {
 
 template <class Outcome_>
-class AnyForecaster : public Packed {
+class AnyForecaster {
    public:
     using Outcome = Outcome_;
     AnyForecaster() = default;
@@ -45,10 +45,6 @@ class AnyForecaster : public Packed {
     /// Row t of out (n x columns) is predicted before y_t is learned. `weight` may be null.
     virtual void run(const double* X, const Outcome* y, const double* weight, long n,
                      double* out) = 0;
-    /// Asks for the memory of a forecast, besides the lines of a block that every step needs.
-    virtual void fetch() const {}
-    /// Asks for what a step of learning needs besides.
-    virtual void fetch_learning() const {}
     /// To be called when the state has been changed from outside.
     virtual void forget_reading() = 0;
 

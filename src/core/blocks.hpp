@@ -24,16 +24,15 @@ class Blocks final : public State, public InBlocks {
           by_blas_(shape.d >= least_for_blas),
           r(shape.block > 0 ? shape.block : usual_block()),
           regulariser_(shape.drift == 0 ? shape.lam : 0.0),
-          S(Buffer::seldom(s * d * dp)),
-          A(Buffer::seldom(is_kept() ? s * d * dp : 0)),
+          S(s * d * dp),
+          A(is_kept() ? s * d * dp : 0),
           V(k * dp),
-          X(Buffer::seldom(r * dp)),
-          P(Buffer::seldom(r * s * dp)),
+          X(r * dp),
+          P(r * s * dp),
           roots_(r * s + 8),
           along_(pad_to(r, 8)),
-          scaled_(Buffer::seldom(is_kept() ? r * dp : 0)) {
+          scaled_(is_kept() ? r * dp : 0) {
         for (long c = 0; c < s; ++c) start(c);
-        is_used_often(S, s * d, d, dp, has_triangles());
     }
 
     double largest_square() const override { return shape_.largest_square(); }
@@ -41,16 +40,6 @@ class Blocks final : public State, public InBlocks {
     double bytes() const override { return shape_.bytes(); }
     long steps() const override { return steps_; }
     long room() const override { return r - n_; }
-
-    void fetch_next() const override {
-        fetch_numbers(X + n_ * dp, d);
-        fetch_numbers(P, (n_ + 1) * s * dp);
-    }
-    void fetch_learning() const override {
-        if (n_ + 1 < r) return;  // else the next step folds the block
-        for (const Buffer* each : {&X, &scaled_}) each->fetch();
-        for (long c = 0; c < s && is_kept(); ++c) fetch_lower(A + c * d * dp, d, dp);
-    }
 
     void prepare(const Rows& rows, bool in_turn = true) override {
         for (long t = 0; t < rows.count; ++t) rows.copy(t, d, X + (n_ + t) * dp);

@@ -7,7 +7,6 @@
 #include "class_softmax.hpp"
 #include "pairwise.hpp"
 #include "shape.hpp"
-#include "workplace.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -25,18 +24,18 @@ inline void class_curvature(const ClassSoftmax& softmax, double scale, bool shar
         for (long c = 0; c < K; ++c) f[c] = total / double(K);
 }
 
-struct ClassWork {
-    explicit ClassWork(long classes) : softmax(classes), z(pad_to(classes, 8)) {}
-    ClassSoftmax softmax;
-    Buffer z;
-};
-
 class ClassGafRule {
    public:
     using Outcome = long;
 
     ClassGafRule(long classes, double beta, double alpha, double mu, bool shared)
-        : outputs(classes), beta_(beta), alpha_(alpha), mu_(mu), shared_(shared), work_(classes) {}
+        : outputs(classes),
+          beta_(beta),
+          alpha_(alpha),
+          mu_(mu),
+          shared_(shared),
+          softmax_(classes),
+          z_(pad_to(classes, 8)) {}
 
     const long outputs;
 
@@ -57,10 +56,9 @@ class ClassGafRule {
         const double width = std::isinf(alpha) ? 0.0 : 0.5 / alpha;
         if (shared_ || width == 0) {  // one scale for all pairs
             const double scale = 1.0 / std::sqrt(1 + pi_by_8 * 2 * width * g_[0]);
-            auto& [softmax, z] = *work_;
-            for (long c = 0; c < outputs; c += W) store(z + c, scale * load(m_ + c));
-            softmax.evaluate(z);
-            copy(softmax.p, outputs, out);
+            for (long c = 0; c < outputs; c += W) store(z_ + c, scale * load(m_ + c));
+            softmax_.evaluate(z_);
+            copy(softmax_.p, outputs, out);
         } else {
             const auto variance = [&](long c, long j) { return width * (g_[c] + load(g_ + j)); };
             pairwise(outputs, m_, variance, out);
@@ -73,17 +71,17 @@ class ClassGafRule {
     /// v = (weight / 2) (p - e_y) at the next leader, Eq. (2); the curvature of Eq. (3), class by
     /// class.
     void learn(long y, double weight, double* v, double* f) {
-        ClassSoftmax& softmax = (*work_).softmax;
-        softmax.solve_step(m_, g_, y, weight);
-        for (long c = 0; c < outputs; ++c) v[c] = 0.5 * weight * softmax.residual[c];
-        class_curvature(softmax, 0.5 * weight * beta_, shared_, f);
+        softmax_.solve_step(m_, g_, y, weight);
+        for (long c = 0; c < outputs; ++c) v[c] = 0.5 * weight * softmax_.residual[c];
+        class_curvature(softmax_, 0.5 * weight * beta_, shared_, f);
     }
 
    private:
     double beta_, alpha_, mu_;
     bool shared_;
     const double *m_ = nullptr, *g_ = nullptr;
-    Workplace<ClassWork> work_;
+    ClassSoftmax softmax_;
+    Buffer z_;
 };
 
 class ClassFolkloreRule {
@@ -94,7 +92,7 @@ class ClassFolkloreRule {
         : outputs(classes),
           curvature_(beta / 2),
           shared_(shared),
-          work_(classes),
+          softmax_(classes),
           u_(pad_to(classes, 8)) {}
 
     const long outputs;
@@ -105,23 +103,22 @@ class ClassFolkloreRule {
         g_ = g;
         for (long c = 0; c < outputs; ++c) u_[c] = m[c] + 0.25 * g[c];
         u_[0] -= 0.5 * g[0];  // solve_step adds it for its label; here no label is known
-        (*work_).solve_step(u_, g, 0, 1.0);
-        copy((*work_).u, outputs, u_);
+        softmax_.solve_step(u_, g, 0, 1.0);
+        copy(softmax_.u, outputs, u_);
     }
 
     void predict(double* p) {
-        (*work_).evaluate(u_);
-        copy((*work_).p, outputs, p);
+        softmax_.evaluate(u_);
+        copy(softmax_.p, outputs, p);
     }
 
     /// The surrogate is expanded at u; folklore.hpp has the equations. Here they are scalar.
     void learn(long y, double weight, double* v, double* f) {
-        ClassSoftmax& softmax = *work_;
-        softmax.evaluate(u_);
-        softmax.subtract_label(y);
-        class_curvature(softmax, weight * curvature_, shared_, f);
+        softmax_.evaluate(u_);
+        softmax_.subtract_label(y);
+        class_curvature(softmax_, weight * curvature_, shared_, f);
         for (long c = 0; c < outputs; ++c) {
-            const double half = 0.5 * weight * softmax.residual[c];
+            const double half = 0.5 * weight * softmax_.residual[c];
             v[c] = half + f[c] * (m_[c] - u_[c] - g_[c] * half) / (1 + f[c] * g_[c]);
         }
     }
@@ -130,7 +127,7 @@ class ClassFolkloreRule {
     double curvature_;
     bool shared_;
     const double *m_ = nullptr, *g_ = nullptr;
-    Workplace<ClassSoftmax> work_;
+    ClassSoftmax softmax_;
     Buffer u_;
 };
 

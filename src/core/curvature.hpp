@@ -14,7 +14,7 @@ namespace MIXABLE_ISA {
 /// Where a thread computes, until it asks again: many models need memory for what they know only.
 inline double* workspace(long n) {
     thread_local Buffer shared;
-    if (shared.size() < n) shared = Arena::apart([&] { return Buffer(n); });
+    if (shared.size() < n) shared = Buffer(n);
     return shared;
 }
 
@@ -39,20 +39,14 @@ class Curvature {
           D(shape.D()),
           ld(shape.ld()),
           dp(pad_to(shape.d, 8)),
-          A(Buffer::seldom(is_kept() ? D * ld : 0)),
-          x_(Buffer::seldom(shape.curvature_capacity() * dp)),
-          c_(Buffer::seldom(shape.curvature_capacity() * k * k)) {
+          A(is_kept() ? D * ld : 0),
+          x_(shape.curvature_capacity() * dp),
+          c_(shape.curvature_capacity() * k * k) {
         if (is_kept())
             for (long i = 0; i < D; ++i) A[i * ld + i] = shape.lam;
     }
 
     bool is_kept() const { return shape_.drift == 0; }
-    /// Asks for the memory of the next step.
-    void fetch() const {
-        if (is_kept() && n_ + 1 == shape_.curvature_capacity()) fetch_lower(A, D, ld);
-        fetch_numbers(x_ + n_ * dp, d);
-        fetch_numbers(c_ + n_ * k * k, k * k);
-    }
     /// The lower class blocks of A, which may be written.
     Buffer& matrix() { return A; }
 

@@ -17,8 +17,7 @@ class Diagonal final : public State {
           dp(pad_to(shape.d, 8)),
           V(k * dp),
           S(k * dp),
-          X(Buffer::seldom(r * dp)) {
-        is_used_often(X, 1, dp, dp, false);
+          X(r * dp) {
         for (long c = 0; c < k; ++c)
             for (long l = 0; l < d; ++l) S[c * dp + l] = 1.0 / shape.lam;
     }

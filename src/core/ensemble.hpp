@@ -185,12 +185,6 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
     }
     bool may_be_restored() const override { return steps_ == 0; }
 
-    void fetch() const override {
-        fetch_memory(this, sizeof *this);
-        for (const Buffer* each : {&reading_, &z_, &likelihood_}) each->fetch();
-        roster_.fetch();
-    }
-
     void forget_reading() override {
         roster_.for_awake([](Member<Outcome>& member) {
             if (member.state) member.state->forget_prepared();

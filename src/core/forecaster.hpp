@@ -143,9 +143,6 @@ class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
         }
     }
 
-    void fetch() const override { state.fetch_next(); }
-    void fetch_learning() const override { state.fetch_learning(); }
-
     void forget_reading() override {
         state.forget_prepared();
         fresh_ = false;

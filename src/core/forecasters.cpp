@@ -20,14 +20,6 @@ std::unique_ptr<Posterior> full(const PosteriorShape& shape, const Blas& blas) {
     return std::make_unique<Posterior>(shape, blas);
 }
 
-/// A forecaster in one block of memory with all it has, if it is small.
-template <class Core, class State, class... Rule>
-std::unique_ptr<AnyForecaster<typename Core::Outcome>> packed(State&& state, const Rule&... rule) {
-    return Arena::pack([&]() -> std::unique_ptr<AnyForecaster<typename Core::Outcome>> {
-        return std::make_unique<Core>(state(), rule...);
-    });
-}
-
 /// If nothing is said, members that cost little never sleep; full ones beside others do when they
 /// do not pay, for good. If all are to sleep, each does so by itself.
 void say_who_tires(std::vector<Plan<long>>& plans, std::optional<bool> sleep) {
@@ -98,34 +90,33 @@ PosteriorShape shape_for(long K, long d, double lam, double drift, Structure str
 
 OfLabels make_gaf(const PosteriorShape& shape, const Blas& blas, double beta, double alpha,
                   double mu, Ladder ladder, Surrogate surrogate, Ladder averages) {
-    return packed<Gaf>([&] { return full(shape, blas); }, shape.k + 1, beta, alpha, mu, ladder,
-                       surrogate, averages);
+    return std::make_unique<Gaf>(full(shape, blas), shape.k + 1, beta, alpha, mu, ladder, surrogate,
+                                 averages);
 }
 OfLabels make_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
-    return packed<Folklore>([&] { return full(shape, blas); }, shape.k + 1, beta);
+    return std::make_unique<Folklore>(full(shape, blas), shape.k + 1, beta);
 }
 OfLabels make_structured_gaf(const PosteriorShape& shape, const Blas& blas, double beta,
                              double alpha, double mu) {
-    return packed<StructuredGaf>([&] { return make_state(shape, blas); }, shape.k, beta, alpha, mu,
-                                 shape.structure == Structure::shared);
+    return std::make_unique<StructuredGaf>(make_state(shape, blas), shape.k, beta, alpha, mu,
+                                           shape.structure == Structure::shared);
 }
 OfLabels make_structured_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
-    return packed<StructuredFolklore>([&] { return make_state(shape, blas); }, shape.k, beta,
-                                      shape.structure == Structure::shared);
+    return std::make_unique<StructuredFolklore>(make_state(shape, blas), shape.k, beta,
+                                                shape.structure == Structure::shared);
 }
 OfLabels make_ons(const PosteriorShape& shape, const Blas& blas, double beta) {
-    return packed<Ons>([&] { return full(shape, blas); }, shape.k + 1, beta);
+    return std::make_unique<Ons>(full(shape, blas), shape.k + 1, beta);
 }
 OfLabels make_aioli(const PosteriorShape& shape, const Blas& blas, double scale,
                     double virtual_weight) {
-    return packed<Aioli>([&] { return full(shape, blas); }, scale, virtual_weight);
+    return std::make_unique<Aioli>(full(shape, blas), scale, virtual_weight);
 }
 OfTargets make_vaw(const PosteriorShape& shape, const Blas& blas) {
-    return packed<Vaw>([&] { return full(shape, blas); });
+    return std::make_unique<Vaw>(full(shape, blas));
 }
 OfLabels make_ogd(long d, long K, double rate, bool fixed, double radius) {
-    const auto state = [&] { return std::make_unique<GradientState>(K - 1, d, radius); };
-    return packed<Ogd>(state, K, rate, fixed);
+    return std::make_unique<Ogd>(std::make_unique<GradientState>(K - 1, d, radius), K, rate, fixed);
 }
 
 OfLabels make_auto_gaf(long d, long K, const Blas& blas, const std::vector<GafMember>& members,

@@ -2,7 +2,6 @@
 // paper, in K - 1 coordinates).
 #pragma once
 
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -10,23 +9,8 @@
 
 #include "averaged.hpp"
 #include "surrogates.hpp"
-#include "workplace.hpp"
 
 namespace MIXABLE_ISA {
-
-struct GafWork {
-    explicit GafWork(long classes) : softmax(classes), expectation(classes) {}
-    Softmax softmax;
-    Expectation expectation;
-    std::uint64_t reading = 0;  // the one that was factorised last
-
-    /// A number that no other reading has, of any thread.
-    static std::uint64_t new_reading() {
-        static std::atomic<std::uint64_t> threads{0};
-        thread_local std::uint64_t next = ++threads << 40;
-        return ++next;
-    }
-};
 
 class GafRule {
    public:
@@ -42,7 +26,8 @@ class GafRule {
           alpha_(alpha),
           mu_(mu),
           ladder_(std::move(ladder)),
-          work_(classes) {
+          softmax_(classes),
+          expectation_(classes) {
         if (surrogate_ == Surrogate::averaged)
             averaged_ = std::make_unique<Averaged>(classes);
         else if (surrogate_ != Surrogate::tangent)
@@ -64,8 +49,7 @@ class GafRule {
         m_ = m;
         G_ = G;
         step_ = step;
-        reading_ = GafWork::new_reading();
-        work();
+        softmax_.factorise(G);
     }
 
     void predict(double* p) { predict(alpha_, p); }
@@ -77,12 +61,10 @@ class GafRule {
         if (step_ == 0 && std::all_of(m_, m_ + outputs - 1, is_zero)) {  // all classes are alike
             for (long c = 0; c < outputs; ++c) p[c] = 1.0 / double(outputs);
         } else if (std::isinf(alpha)) {
-            Softmax& softmax = work().softmax;
-            softmax.evaluate(m_);
-            copy(softmax.p, outputs, p);
+            softmax_.evaluate(m_);
+            copy(softmax_.p, outputs, p);
         } else {
-            GafWork& own = work();
-            own.expectation(*ladder_, own.softmax, m_, 0.5 / alpha, std::uint64_t(step_), p);
+            expectation_(*ladder_, softmax_, m_, 0.5 / alpha, std::uint64_t(step_), p);
         }
         for (long c = 0; c < outputs; ++c)
             p[c] = std::max((1.0 - mu_) * p[c] + mu_ / double(outputs),
@@ -94,13 +76,12 @@ class GafRule {
     /// averaged.hpp).
     void learn(long y, double weight, double* v, double* F) {
         if (outputs == 2 && surrogate_ == Surrogate::tangent) return learn_two(y, weight, v, F);
-        Softmax& softmax = work().softmax;
-        if (averaged_) return averaged_->learn(softmax, m_, y, weight, beta_, v, F);
-        if (averages_) return averages_->learn(softmax, surrogate_, m_, y, weight, beta_, v, F);
-        softmax.solve_step(m_, y, weight);
-        softmax.gradient(y, v);
+        if (averaged_) return averaged_->learn(softmax_, m_, y, weight, beta_, v, F);
+        if (averages_) return averages_->learn(softmax_, surrogate_, m_, y, weight, beta_, v, F);
+        softmax_.solve_step(m_, y, weight);
+        softmax_.gradient(y, v);
         for (long j = 0; j < outputs - 1; ++j) v[j] *= 0.5 * weight;
-        softmax.curvature(0.5 * weight * beta_, F);
+        softmax_.curvature(0.5 * weight * beta_, F);
     }
 
    private:
@@ -128,23 +109,13 @@ class GafRule {
         F[0] = std::sqrt(weight * beta_ * both);
     }
 
-    /// With the factor of the present reading.
-    GafWork& work() {
-        GafWork& found = *work_;
-        if (found.reading != reading_) {
-            found.softmax.factorise(G_);
-            found.reading = reading_;
-        }
-        return found;
-    }
-
     Surrogate surrogate_;
     double beta_, alpha_, mu_;
     const double *m_ = nullptr, *G_ = nullptr;
     long step_ = 0;
-    std::uint64_t reading_ = 0;
     std::shared_ptr<const std::vector<Rung>> ladder_;
-    Workplace<GafWork> work_;
+    Softmax softmax_;
+    Expectation expectation_;
     std::unique_ptr<Averages> averages_;
     std::unique_ptr<Averaged> averaged_;
 };

@@ -4,7 +4,6 @@
 #include "softmax.hpp"
 #include "state.hpp"
 #include "symmetric.hpp"
-#include "workplace.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -92,20 +91,20 @@ class OgdRule {
     using Outcome = long;
 
     OgdRule(long classes, double rate, bool fixed)
-        : outputs(classes), rate_(rate), fixed_(fixed), work_(classes), p_(classes) {}
+        : outputs(classes), rate_(rate), fixed_(fixed), softmax_(classes), p_(classes) {}
 
     const long outputs;
 
     void begin(const double* m, const double*, long step) {
         step_ = step;
-        (*work_).evaluate(m);
-        copy((*work_).p, outputs, p_);
+        softmax_.evaluate(m);
+        copy(softmax_.p, outputs, p_);
     }
 
     void predict(double* p) { copy(p_, outputs, p); }
 
     void learn(long y, double weight, double* v, double*) {
-        (*work_).gradient(p_, y, v);
+        softmax_.gradient(p_, y, v);
         const double rate = weight * (fixed_ ? rate_ : rate_ / std::sqrt(double(step_ + 1)));
         for (long j = 0; j < outputs - 1; ++j) v[j] *= rate;
     }
@@ -114,7 +113,7 @@ class OgdRule {
     double rate_;
     bool fixed_;
     long step_ = 0;
-    Workplace<Softmax> work_;
+    Softmax softmax_;
     Buffer p_;
 };
 

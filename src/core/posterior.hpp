@@ -30,17 +30,16 @@ class Posterior final : public State {
           r(shape.capacity()),
           lt(pad_to(r * k, 8)),
           lb(pad_to(r * rank, 8)),
-          Ainv(Buffer::seldom(D * ld)),
+          Ainv(D * ld),
           V(k * dp),
-          X(Buffer::seldom(r * dp)),
-          P(Buffer::seldom(r * k * ld)),
-          K(Buffer::seldom(r * k * lt)),
+          X(r * dp),
+          P(r * k * ld),
+          K(r * k * lt),
           m0(r * k),
-          T(Buffer::seldom(r * rank * lt)),
+          T(r * rank * lt),
           h(lt),
           B(k * lb) {
         for (long i = 0; i < D; ++i) Ainv[i * ld + i] = 1.0 / shape.lam;
-        is_used_often(Ainv, D, D, ld, shape.has_triangles());
     }
 
     const PosteriorShape& shape() const { return shape_; }
@@ -49,21 +48,6 @@ class Posterior final : public State {
     double bytes() const override { return shape_.bytes(); }
     long steps() const override { return steps_; }
     long room() const override { return r - n_; }
-
-    Span largest() const override { return {Ainv, std::size_t(D * ld) * sizeof(double)}; }
-    void fetch() const override {
-        fetch_memory(this, sizeof *this);
-        for (const Buffer* each : {&V, &m0, &h, &B, &m, &G}) each->fetch();
-        fetch_next();
-        fetch_learning();
-    }
-    void fetch_next() const override {
-        fetch_numbers(P, (n_ + 1) * k * ld);
-        fetch_numbers(T, (n_ + 1) * rank * lt);
-        fetch_numbers(K + n_ * k * lt, k * lt);
-        fetch_numbers(X + n_ * dp, d);
-    }
-    void fetch_learning() const override { curvature_.fetch(); }
 
     /// Their P, Gram rows and means before the block.
     [[gnu::noinline]] void prepare(const Rows& rows, bool in_turn = true) override {

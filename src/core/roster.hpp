@@ -84,15 +84,6 @@ class Roster {
         });
     }
 
-    void fetch() const {
-        fetch_memory(members.data(), members.size() * sizeof members[0]);
-        for_awake([](const Member<Outcome>& member) {
-            if (!member.state) return;
-            member.state->largest().fetch();
-            member.state->fetch();
-        });
-    }
-
     bool readings_are_settled() const {
         bool settled = true;
         for_awake([&](const Member<Outcome>& member) {

@@ -29,7 +29,7 @@ namespace MIXABLE_ISA {
 constexpr long most_steps = (1L << 53) - 1;  // that a saved state may have: one more is exact
 
 /// What has been learned of the weights of k linear predictions of d features.
-class Knowledge : public Packed {
+class Knowledge {
    public:
     Knowledge(long predictions, long features) : k(predictions), d(features) {}
     Knowledge(Knowledge&&) = default;
@@ -84,12 +84,6 @@ class State : public Knowledge {
     const long f;       // numbers in F
     Buffer m, G;        // the last reading
 
-    /// Asks for the memory of a step, except for its largest array, which stays where it is.
-    virtual void fetch() const {}
-    virtual Span largest() const { return {}; }
-    /// Asks for what is not the same in every step: what a reading needs, and a step besides.
-    virtual void fetch_next() const {}
-    virtual void fetch_learning() const {}
     /// How many inputs may be prepared at once, now.
     virtual long room() const = 0;
     /// Prepares at most room() inputs. They are the next ones, each to be learned after the one

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixable._types import Array
-from mixable.forecasters.compiled import is_all_compiled
 
 Predict = Callable[[Any, Any], Any]
 Learn = Callable[[Any, Any, Any, float], None]
@@ -27,32 +26,6 @@ def verbs(model: Any) -> tuple[Predict, Learn]:
     if hasattr(kind, "partial_fit"):
         return lambda model, x: float(model.predict(_one_row(x))[0]), _partial_fit
     return kind.predict, kind.learn
-
-
-class OneRow(NamedTuple):
-    """A model with how it predicts and learns one row."""
-
-    model: Any
-    how: tuple[Predict, Learn]
-
-    def predict(self, x: Any) -> Any:
-        """The forecast of one input."""
-        return self.how[0](self.model, x)
-
-    def learn(self, x: Any, y: Any, weight: float) -> None:
-        """Learn one example."""
-        self.how[1](self.model, x, y, weight)
-
-
-def row_by_row(model: Any, *, compiled: bool = True) -> Any:
-    """What predicts and learns single rows of a model, at least cost.
-
-    It is compiled, if that is allowed and Python adds nothing to it: not so where the model may
-    learn or grow by other calls meanwhile.
-    """
-    if not (hasattr(type(model), "learn_one") or hasattr(type(model), "partial_fit")):
-        return model._core if compiled and is_all_compiled(model) else model
-    return OneRow(model, verbs(model))
 
 
 def _probabilities(model: Any, x: Any) -> Array:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mixable import _validate
-from mixable._live import Entry, Key, Live
-from mixable._verbs import row_by_row
+from mixable._verbs import verbs
 from mixable.merging import delta, merge, tempered
 from mixable.persistence import DamagedFileError, dumps, loads
 
@@ -25,6 +26,17 @@ PUT_AWAY = 0.1
 """The part of the models in memory that is written at a time when there is no more room."""
 
 FILE = "bank.sqlite"
+
+Key = str | int
+
+
+class _Entry:
+    """A model in memory, the number of its prior, and whether it has learned since it was saved."""
+
+    __slots__ = ("is_changed", "model", "prior")
+
+    def __init__(self, model: Any, prior: int) -> None:
+        self.model, self.prior, self.is_changed = model, prior, False
 
 
 class Bank:
@@ -48,7 +60,7 @@ class Bank:
     -----
     Whatever happens, the folder holds the models as they were at the last `flush`, or later. One
     process at a time may use a folder, and one thread at a time a bank. A bank of 10,000 models of
-    20 features takes 180 MB with GAF, 310 MB with GAFClassifier(kernel=None, effort="low").
+    20 features takes 260 MB with GAF, 370 MB with GAFClassifier(kernel=None, effort="low").
 
     Examples
     --------
@@ -114,8 +126,7 @@ class Bank:
         self._execute("PRAGMA locking_mode = EXCLUSIVE")
         self._execute("PRAGMA journal_mode = WAL")
         self._execute("PRAGMA synchronous = NORMAL")
-        self._live = Live()
-        self._shelf = self._live.shelf
+        self._live: OrderedDict[Key, _Entry] = OrderedDict()  # those used last come last
 
     def _execute(self, *command: Any) -> sqlite3.Cursor:
         return self._store.execute(*command)
@@ -127,7 +138,7 @@ class Bank:
         rows = self._execute("SELECT data FROM priors ORDER BY number").fetchall()
         self._priors = [loads(data) for (data,) in rows]
         self._newcomer = rows[-1][0]
-        self._newcomer_rows = row_by_row(self._priors[-1])
+        self._predict, self._learn = verbs(self._priors[0])
         self._room = max(int(self._memory / (LIVE * len(self._newcomer))), 1)
 
     @property
@@ -142,8 +153,7 @@ class Bank:
 
     def __len__(self) -> int:
         (stored,) = self._execute("SELECT COUNT(*) FROM models").fetchone()
-        changed = self._live.changed()
-        return int(stored) + len([key for key in changed if self._stored(key) is None])
+        return int(stored) + sum(self._stored(key) is None for key in self._changed())
 
     def __iter__(self) -> Iterator[Key]:
         stored = [key for (key,) in self._execute("SELECT key FROM models ORDER BY rowid")]
@@ -151,10 +161,9 @@ class Bank:
 
     def __getitem__(self, key: Key) -> Any:
         """The model of a key. Change it by `learn` alone, or the change may be lost."""
-        self._entry(key)
-        return self._live.hand_out(key)
+        return self._entry(key).model
 
-    def _entry(self, key: Key) -> Entry:
+    def _entry(self, key: Key) -> _Entry:
         entry = self._known(key)
         if entry is None:
             raise KeyError(key)
@@ -162,39 +171,33 @@ class Bank:
 
     def predict(self, key: Key, x: Any) -> Any:
         """The forecast of the key's model for one input; of a new key, that of the prior."""
-        forecast = self._shelf.predict(key, x)
-        if forecast is not None:
-            return forecast
         entry = self._known(key)
-        return (self._newcomer_rows if entry is None else entry.rows).predict(x)
+        return self._predict(self._priors[-1] if entry is None else entry.model, x)
 
     def learn(self, key: Key, x: Any, y: Any, weight: float = 1.0) -> None:
         """Let the key's model learn one example; a new key begins with the prior."""
-        if self._shelf.learn(key, x, y, weight):
-            return
         entry = self._known(key)
         if entry is not None:
             entry.is_changed = True
-            entry.rows.learn(x, y, weight)
+            self._learn(entry.model, x, y, weight)
             return
-        entry = Entry(loads(self._newcomer), len(self._priors) - 1)
-        entry.rows.learn(x, y, weight)
+        entry = _Entry(loads(self._newcomer), len(self._priors) - 1)
+        self._learn(entry.model, x, y, weight)
         entry.is_changed = True
         self._keep(key, entry)
 
-    def _known(self, key: Key) -> Entry | None:
-        """What is known of a key, which is young now; None if it is new."""
-        entry = self._live.young.get(key)
+    def _known(self, key: Key) -> _Entry | None:
+        """What is known of a key, which is used now; None if it is new."""
+        if isinstance(key, bool) or not isinstance(key, (str, int)):
+            raise TypeError(f"key must be a text or an integer, got {key!r:.80}")
+        entry = self._live.get(key)
         if entry is not None:
+            self._live.move_to_end(key)
             return entry
-        entry = self._live.old.pop(key, None)
-        if entry is None:
-            if isinstance(key, bool) or not isinstance(key, (str, int)):
-                raise TypeError(f"key must be a text or an integer, got {key!r:.80}")
-            row = self._stored(key)
-            if row is None:
-                return None
-            entry = Entry(loads(row[0]), row[1])
+        row = self._stored(key)
+        if row is None:
+            return None
+        entry = _Entry(loads(row[0]), row[1])
         self._keep(key, entry)
         return entry
 
@@ -204,23 +207,17 @@ class Bank:
         found = self._execute("SELECT data, prior FROM models WHERE key = ?", (key,)).fetchone()
         return None if found is None else (found[0], found[1])
 
-    def _keep(self, key: Key, entry: Entry) -> None:
-        """Let a model be young. If there is no more room, those not used lately are put away."""
-        live = self._live
-        live.keep(key, entry)
-        if len(live) <= (1 - PUT_AWAY) * self._room:
-            return
-        if 2 * len(live.young) > self._room:  # in time: those that are used will be young again
-            live.age()
-            live.keep(key, live.old.pop(key))
-        if len(live) <= self._room:
+    def _keep(self, key: Key, entry: _Entry) -> None:
+        """Have a model in memory. If there is no more room, those not used lately are put away."""
+        self._live[key] = entry
+        if len(self._live) <= self._room:
             return
         size = LIVE * len(dumps(entry.model))  # models grow with labels and features
         self._room = max(int(self._memory / size), 1)
-        oldest = live.oldest(max(int(PUT_AWAY * self._room), 1))
-        self._write([each for each in oldest if live.old[each].is_changed])
+        oldest = list(islice(self._live, max(int(PUT_AWAY * self._room), 1)))
+        self._write([each for each in oldest if self._live[each].is_changed])
         for each in oldest:
-            del live.old[each]
+            del self._live[each]
 
     def _write(self, keys: Iterable[Key]) -> None:
         chosen = [(key, self._live[key]) for key in keys]
@@ -231,9 +228,13 @@ class Bank:
         for _, entry in chosen:
             entry.is_changed = False
 
+    def _changed(self) -> list[Key]:
+        """The keys that have learned since they were saved."""
+        return [key for key, entry in self._live.items() if entry.is_changed]
+
     def flush(self) -> None:
         """Write all models that have learned since they were last written."""
-        self._write(self._live.changed())
+        self._write(self._changed())
 
     def close(self) -> None:
         """Write everything and leave the folder to others."""

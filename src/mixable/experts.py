@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mixable import _validate
 from mixable._mergeable import Mergeable, refuse_if_unmergeable
 from mixable._natural import Change
 from mixable._types import Array
@@ -71,10 +72,6 @@ class Experts(Mergeable):
         """Whether an expert takes part in a growth of all."""
         return True
 
-    def _forecasts(self, x: Array) -> Array:
-        """What each expert says of an input, or of each row of a table (first axis: experts)."""
-        return self._checked([expert.predict(x) for expert in self.experts], x.shape[:-1])
-
     def _checked(self, said: Sequence[Any], shape: tuple[int, ...]) -> Array:
         """Refuse forecasts that are none, of so many inputs: such an expert would win unjustly."""
         K = self.n_classes
@@ -114,16 +111,6 @@ class Experts(Mergeable):
                     f"{verb} has no argument weight"
                 )
 
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Let experts learn. If one of them fails, all are as they were."""
-        before = [snapshot(expert) for expert in self.experts]
-        try:
-            yield
-        except BaseException:
-            self.experts = [again() for again in before]
-            raise
-
     def _shared_with_experts(self, *names: str) -> dict[str, Any]:
         """What these must have in common with others to be combined: experts, and some more."""
         shared = {name: getattr(self, name) for name in names}
@@ -148,6 +135,121 @@ class Experts(Mergeable):
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
+
+
+class CombinedExperts(Experts):
+    """Experts that learn everything side by side, and a judge that makes one forecast of theirs.
+
+    Subclasses have the judge: `_combined`, `_judged` and `_run_judge`, and its state.
+    """
+
+    weights: Any
+    """The weight of each expert."""
+
+    _judge: Any
+    """All that the judge has learned: to be read, and to be set again."""
+
+    _combined: Callable[[Array], Any]
+    """One forecast from those of all experts (first axis), for each input."""
+
+    _judged: Callable[[Array, Any, float], None]
+    """Learn which experts were right: from their forecasts, the outcome and its weight."""
+
+    _run_judge: Callable[[Array, Any, Array | None], Array]
+    """Do both, one input after the other."""
+
+    @property
+    def coef(self) -> Array:
+        """The experts' coefficients, added up by their weights."""
+        pairs = zip(self.weights, self.experts, strict=True)
+        return np.asarray(sum(weight * expert.coef for weight, expert in pairs))
+
+    @property
+    def _row_length(self) -> int:
+        """Numbers in an input."""
+        return self.n_features
+
+    def _seen(self, x: Array, place: int) -> Array:
+        """What an expert sees of an input, or of each row of a table."""
+        return x
+
+    def _outcome(self, y: Any) -> Any:
+        return _validate.label(y, int(self.experts[0].n_classes))
+
+    def _outcomes(self, y: ArrayLike, n: int) -> Any:
+        return _validate.labels(y, int(self.experts[0].n_classes), n)
+
+    def _forecasts(self, x: Array) -> Array:
+        """What each expert says of an input, or of each row of a table (first axis: experts)."""
+        said = [expert.predict(self._seen(x, i)) for i, expert in enumerate(self.experts)]
+        return self._checked(said, x.shape[:-1])
+
+    def predict(self, x: ArrayLike) -> Any:
+        """The forecast of one input, or of each row of a table, as the experts'."""
+        return self._combined(self._forecasts(_validate.inputs(x, self._row_length)))
+
+    def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
+        """Learn one example: input x, outcome y, its loss multiplied by `weight`."""
+        row, outcome = _validate.row(x, self._row_length), self._outcome(y)
+        weight = _validate.weight(weight)
+        self._check_weighing(weight)
+        self._learn(row, self._forecasts(row), outcome, weight)
+
+    def _learn(self, row: Array, forecasts: Array, outcome: Any, weight: float) -> None:
+        """Let all learn an example. Once the first has, Ctrl-C waits for the others."""
+        interrupted = None
+        for i, expert in enumerate(self.experts):
+            steps, more = getattr(expert, "steps", None), with_weight(expert, "learn", weight)
+            while True:
+                try:
+                    expert.learn(self._seen(row, i), outcome, *more)
+                    break
+                except KeyboardInterrupt as interrupt:
+                    interrupted = interrupt
+                    if steps is None or expert.steps > steps:
+                        break
+        self._judged(forecasts, outcome, weight)
+        if interrupted is not None:
+            raise interrupted
+
+    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
+        """Forecasts of each row of X, made before its outcome in y is learned.
+
+        The same as a loop of `predict` and `learn`, faster: each expert goes through the whole
+        table by itself, since none depends on another. If one of them refuses a row or is
+        interrupted, nothing was learned.
+        """
+        table = _validate.table(X, self._row_length)
+        outcomes = self._outcomes(y, len(table))
+        weights = _validate.weights(weight, len(table))
+        with np.errstate(over="ignore"):
+            longest = table[np.einsum("ij,ij->i", table, table).argmax()]
+        # An input that is too large for one of them is refused before any has learned.
+        self._forecasts(longest)
+        runs = all(hasattr(expert, "run") for expert in self.experts)
+        self._check_weighing(weights, "run" if runs else "learn")
+        experts, judge = [snapshot(expert) for expert in self.experts], self._judge
+        try:
+            return (self._run if runs else self._loop)(table, outcomes, weights)
+        except BaseException:
+            self.experts, self._judge = [again() for again in experts], judge
+            raise
+
+    def _run(self, table: Array, outcomes: Any, weights: Array | None) -> Array:
+        said = [
+            expert.run(self._seen(table, i), outcomes, *with_weight(expert, "run", weights))
+            for i, expert in enumerate(self.experts)
+        ]
+        return self._run_judge(self._checked(said, table.shape[:1]), outcomes, weights)
+
+    def _loop(self, table: Array, outcomes: Any, weights: Array | None) -> Array:
+        out = []
+        for t, row in enumerate(table):
+            said = self._forecasts(row)
+            out.append(self._combined(said))
+            own = 1.0 if weights is None else float(weights[t])
+            self._learn(row, said, outcomes[t].item(), own)
+        return np.array(out)
 
 
 def _before_growth(expert: Any) -> Any:

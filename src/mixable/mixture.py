@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from mixable import _validate
 from mixable._natural import Change, normalised
 from mixable._types import Array
-from mixable.experts import Experts, saved_experts, with_weight
+from mixable.experts import CombinedExperts, saved_experts
 from mixable.forecasters.base import draws_of, mixed_draws
 
 
-class Mixture(Experts):
+class Mixture(CombinedExperts):
     """Experts with the same output, weighed by their past losses.
 
     N experts of probabilities are averaged, with weights proportional to exp(-their log loss): the
@@ -115,72 +115,12 @@ class Mixture(Experts):
         return np.array(self._history)
 
     @property
-    def coef(self) -> Array:
-        """The experts' coefficients, averaged by weight."""
-        pairs = zip(self.weights, self.experts, strict=True)
-        return np.asarray(sum(weight * expert.coef for weight, expert in pairs))
+    def _judge(self) -> tuple[Array, int, list[Array] | None]:
+        return self._log_weights, self._steps, self._history and list(self._history)
 
-    def predict(self, x: ArrayLike) -> Any:
-        """The forecast of one input (n_features,), or of each row of a table, as the experts'."""
-        forecasts = self._forecasts(_validate.inputs(x, self.n_features))
-        mixed = self._mix(forecasts)
-        return float(mixed) if mixed.ndim == 0 else mixed
-
-    def learn(self, x: ArrayLike, y: Any, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), outcome y, its loss multiplied by `weight`."""
-        row, outcome = _validate.row(x, self.n_features), self._outcome(y)
-        weight = _validate.weight(weight)
-        self._check_weighing(weight)
-        forecasts = self._forecasts(row)
-        for expert in self.experts:
-            expert.learn(row, outcome, *with_weight(expert, "learn", weight))
-        self._reweigh(forecasts, outcome, weight)
-
-    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Forecasts of each row of X (n, n_features), made before its outcome in y is learned.
-
-        The same as a loop of `predict` and `learn`, faster: each expert goes through the whole
-        stream by itself, since none depends on another. If one of them fails, nothing was learned.
-        """
-        table = _validate.table(X, self.n_features)
-        weights = _validate.weights(weight, len(table))
-        outcomes = self._outcomes(y, len(table))
-        with np.errstate(over="ignore"):
-            longest = table[(table * table).sum(axis=1).argmax()]
-        # An input that is too large for one of them is refused before any has learned.
-        self._forecasts(longest)
-        runs = all(hasattr(expert, "run") for expert in self.experts)
-        self._check_weighing(weights, "run" if runs else "learn")
-        own = self._log_weights, self._steps, self._history and list(self._history)
-        try:
-            with self._all_or_nothing():
-                return (
-                    self._run(table, outcomes, weights)
-                    if runs
-                    else self._loop(table, outcomes, weights)
-                )
-        except BaseException:
-            self._log_weights, self._steps, self._history = own
-            raise
-
-    def _run(self, table: Array, outcomes: Any, weights: Array | None) -> Array:
-        said = [
-            expert.run(table, outcomes, *with_weight(expert, "run", weights))
-            for expert in self.experts
-        ]
-        each = self._checked(said, table.shape[:1])
-        out = np.empty(each.shape[1:])
-        for t in range(len(table)):
-            out[t] = self._mix(each[:, t])
-            self._reweigh(each[:, t], outcomes[t], 1.0 if weights is None else float(weights[t]))
-        return out
-
-    def _loop(self, table: Array, outcomes: Any, weights: Array | None) -> Array:
-        out = []
-        for t, x in enumerate(table):
-            out.append(self.predict(x))
-            self.learn(x, outcomes[t], 1.0 if weights is None else float(weights[t]))
-        return np.array(out)
+    @_judge.setter
+    def _judge(self, before: tuple[Array, int, list[Array] | None]) -> None:
+        self._log_weights, self._steps, self._history = before
 
     def sample(self, x: ArrayLike, n: int = 1, random_state: Any = None) -> Array:
         """Draws (n, n_classes) of the logits of an input; experts of numbers have means (n,).
@@ -226,14 +166,14 @@ class Mixture(Experts):
 
     def _outcome(self, y: Any) -> Any:
         if self.n_classes is not None:
-            return _validate.label(y, self.n_classes)
+            return super()._outcome(y)
         target = _validate.target(y)
         self._check_size(np.array(target))
         return target
 
     def _outcomes(self, y: ArrayLike, n: int) -> Any:
         if self.n_classes is not None:
-            return _validate.labels(y, self.n_classes, n)
+            return super()._outcomes(y, n)
         targets = _validate.targets(y, n)
         self._check_size(targets)
         return targets
@@ -242,11 +182,8 @@ class Mixture(Experts):
         why = f"targets are at most target_bound = {self.target_bound:g} in size"
         _validate.refuse(np.abs(targets) > self.target_bound, targets, "y", why)
 
-    def _mix(self, forecasts: Array) -> Array:
-        """One forecast from those of all experts (first axis).
-
-        For squared loss (g(-Y) - g(Y)) / (4 Y), g(y) the mixture's loss at y.
-        """
+    def _combined(self, forecasts: Array) -> Any:
+        """The mean; for squared loss (g(-Y) - g(Y)) / (4 Y), g(y) the mixture's loss at y."""
         if self.target_bound is None:
             return np.tensordot(self.weights, forecasts, axes=1)
         Y, rate = self.target_bound, self._rate
@@ -255,9 +192,10 @@ class Mixture(Experts):
             -_log_sum(log_weights - rate * (end - np.clip(forecasts, -Y, Y)) ** 2) / rate
             for end in (-Y, Y)
         )
-        return np.asarray((low - high) / (4 * Y))
+        mixed = np.asarray((low - high) / (4 * Y))
+        return float(mixed) if mixed.ndim == 0 else mixed
 
-    def _reweigh(self, forecasts: Array, y: Any, weight: float) -> None:
+    def _judged(self, forecasts: Array, y: Any, weight: float) -> None:
         if self.target_bound is None:
             losses = -np.log(np.maximum(forecasts[:, y], np.finfo(float).tiny))
         else:
@@ -273,6 +211,13 @@ class Mixture(Experts):
         self._steps += 1
         if self._history is not None:
             self._history.append(self.weights)
+
+    def _run_judge(self, forecasts: Array, outcomes: Any, weights: Array | None) -> Array:
+        out = np.empty(forecasts.shape[1:])
+        for t, y in enumerate(outcomes):
+            out[t] = self._combined(forecasts[:, t])
+            self._judged(forecasts[:, t], y, 1.0 if weights is None else float(weights[t]))
+        return out
 
 
 def _log_sum(logs: Array) -> Array:

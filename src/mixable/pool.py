@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,16 +17,15 @@ from numpy.typing import ArrayLike
 from mixable import _core, _validate
 from mixable._natural import Change, Gaussian, State, combine, combined_weights
 from mixable._types import Array
-from mixable.experts import Experts, saved_experts, with_weight
+from mixable.experts import CombinedExperts, saved_experts
 from mixable.forecasters.base import draws_of, mixed_draws
 
 MOST_EXPERTS = 64
 DRIFT = 1e-4  # of the pool that forgets
 SMOOTHING = 1e-3  # of experts' forecasts, before their logarithms
-FEW = 32  # rows that are learned one by one: a table is learned as a whole or not at all
 
 
-class Pool(Experts):
+class Pool(CombinedExperts):
     """Forecasters of the same labels, combined by weights on their logarithms.
 
     A mixture finds the best expert. A pool can be better than all of them: it trusts those more
@@ -124,8 +123,7 @@ class Pool(Experts):
         """
         if self.apart:
             raise AttributeError("experts that see different inputs have no coefficients together")
-        pairs = zip(self.weights, self.experts, strict=True)
-        return np.asarray(sum(weight * expert.coef for weight, expert in pairs))
+        return super().coef
 
     def report(self) -> str:
         """What it has settled on, in words."""
@@ -148,99 +146,39 @@ class Pool(Experts):
         checked = [expert for expert in self.experts if hasattr(expert, "_largest_square")]
         return min((expert._largest_square() for expert in checked), default=np.inf)
 
-    def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of an input (n_features,); of a table, a row each."""
-        inputs = _validate.inputs(x, self._row_length)
-        said = self._said(inputs)
-        if inputs.ndim == 1:
-            self._last = inputs.copy(), said, self.steps
-        return self._core.predict(said)
+    def _seen(self, x: Array, place: int) -> Array:
+        return np.ascontiguousarray(x[..., self._parts[place]])
 
-    def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
-        row = _validate.row(x, self._row_length)
-        label, weight = _validate.label(y, self._core_classes), _validate.weight(weight)
-        self._check_weighing(weight)
+    def _forecasts(self, x: Array) -> Array:
         last = self._last
-        known = last is not None and last[2] == self.steps and np.array_equal(last[0], row)
-        self._learn(row, last[1] if last and known else self._said(row), label, weight)
+        if last is not None and last[2] == self.steps and np.array_equal(last[0], x):
+            return last[1]
+        said = super()._forecasts(x)
+        if x.ndim == 1:
+            self._last = x.copy(), said, self.steps
+        return said
 
-    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Probabilities (n, n_classes) of each row of X, made before its label in y is learned.
-
-        The same as a loop of `predict` and `learn`, faster: each expert goes through the table by
-        itself. If one of them refuses a row or is interrupted, nothing was learned.
-        """
-        table = _validate.table(X, self._row_length)
-        labels = _validate.labels(y, self._core_classes, len(table))
-        weights = _validate.weights(weight, len(table))
-        with np.errstate(over="ignore"):
-            longest = table[np.einsum("ij,ij->i", table, table).argmax()]
-        self._said(longest)  # refuses what is too large
-        runs = len(table) > FEW and all(hasattr(expert, "run") for expert in self.experts)
-        self._check_weighing(weights, "run" if runs else "learn")
+    def _learn(self, row: Array, forecasts: Array, outcome: Any, weight: float) -> None:
         self._last = None
-        if not runs:
-            return self._loop(table, labels, weights)
-        with self._all_or_nothing():
-            each = [
-                expert.run(
-                    np.ascontiguousarray(table[:, part]),
-                    labels,
-                    *with_weight(expert, "run", weights),
-                )
-                for expert, part in zip(self.experts, self._parts, strict=True)
-            ]
-            return self._core.run(self._together(each, table.shape[:1]), labels, weights)
-
-    def _loop(self, table: Array, labels: Any, weights: Array | None) -> Array:
-        out, known = np.empty((len(table), self._core_classes)), self._core.state()
-        try:
-            with self._all_or_nothing():
-                for t, row in enumerate(table):
-                    said = self._said(row)
-                    out[t] = self._core.predict(said)
-                    own = 1.0 if weights is None else float(weights[t])
-                    self._learn(row, said, int(labels[t]), own)
-        except BaseException:
-            self._core.restore(known)
-            raise
-        return out
+        super()._learn(row, forecasts, outcome, weight)
 
     @property
-    def _core_classes(self) -> int:
-        return int(self.experts[0].n_classes)
+    def _judge(self) -> dict[str, Any]:
+        return self._core.state()
 
-    def _said(self, x: Array) -> Array:
-        """The experts' forecasts (N K) of an input, or of each row of a table."""
-        each = [
-            expert.predict(np.ascontiguousarray(x[..., part]))
-            for expert, part in zip(self.experts, self._parts, strict=True)
-        ]
-        return self._together(each, x.shape[:-1])
+    @_judge.setter
+    def _judge(self, before: dict[str, Any]) -> None:
+        self._last = None
+        self._core.restore(before)
 
-    def _together(self, each: list[Any], shape: tuple[int, ...]) -> Array:
-        """Their forecasts side by side (N K), once they are known to be distributions."""
-        said = np.moveaxis(self._checked(each, shape), 0, -2)
-        return np.ascontiguousarray(said.reshape(*shape, -1))
+    def _combined(self, forecasts: Array) -> Array:
+        return self._core.predict(_side_by_side(forecasts))
 
-    def _learn(self, row: Array, said: Array, label: int, weight: float) -> None:
-        """Let all learn an example. Once the first has, Ctrl-C waits for the others."""
-        interrupted = self._last = None
-        for expert, part in zip(self.experts, self._parts, strict=True):
-            while True:
-                steps = expert.steps
-                try:
-                    more = with_weight(expert, "learn", weight)
-                    expert.learn(np.ascontiguousarray(row[part]), label, *more)
-                    break
-                except KeyboardInterrupt as interrupt:
-                    interrupted = interrupt
-                    if expert.steps > steps:
-                        break
-        self._core.learn(said, label, weight)
-        if interrupted is not None:
-            raise interrupted
+    def _judged(self, forecasts: Array, outcome: Any, weight: float) -> None:
+        self._core.learn(_side_by_side(forecasts), outcome, weight)
+
+    def _run_judge(self, forecasts: Array, outcomes: Any, weights: Array | None) -> Array:
+        return self._core.run(_side_by_side(forecasts), outcomes, weights)
 
     def _grow(self, how: str, *arguments: int) -> None:
         super()._grow(how, *arguments)
@@ -285,6 +223,12 @@ class Pool(Experts):
     def __repr__(self) -> str:
         apart = ", apart=True" if self.apart else ""
         return f"Pool({self.experts!r}, lam={self.lam!r}, share={self.share!r}{apart})"
+
+
+def _side_by_side(forecasts: Array) -> Array:
+    """The experts' forecasts (N, ..., K) as rows (..., N K)."""
+    said = np.moveaxis(forecasts, 0, -2)
+    return np.ascontiguousarray(said.reshape(*said.shape[:-2], -1))
 
 
 def _length(expert: Any) -> int:

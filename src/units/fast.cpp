@@ -4,7 +4,6 @@
 #include "bind_inputs.cpp"
 #include "bind_points.cpp"
 #include "bind_pools.cpp"
-#include "bind_sparse_ridge.cpp"
 #include "bindings.cpp"
 #include "core/sizes.cpp"
 #include "core/forecasters.cpp"

@@ -10,22 +10,10 @@ from command_line import MIXABLE, mixable
 from mixable import bounds
 
 
-def test_version_is_the_packages():
-    done = subprocess.run([MIXABLE, "--version"], capture_output=True, text=True)
+@pytest.mark.parametrize("start", [[MIXABLE], [sys.executable, "-m", "mixable"]])
+def test_version_is_the_packages(start):
+    done = subprocess.run([*start, "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"mixable {version('mixable')}\n", "")
-
-
-@pytest.mark.parametrize("arguments", [["--version"], ["bound", "--n", "0"]], ids=" ".join)
-def test_python_m_mixable_is_the_command(arguments):
-    command = mixable(*arguments)
-    module = subprocess.run(
-        [sys.executable, "-m", "mixable", *arguments], capture_output=True, text=True
-    )
-    assert (module.returncode, module.stdout, module.stderr) == (
-        command.returncode,
-        command.stdout,
-        command.stderr,
-    )
 
 
 def test_bound_prints_the_table():

@@ -37,7 +37,7 @@ def test_folklore_equals_a_dense_computation_in_the_papers_coordinates(K):
         Q = helmert(K)
         Gr, a = Q.T @ G @ Q, np.diag(G) / 2
         u = Q.T @ m
-        for _ in range(200):
+        for _ in range(30):
             p = softmax(Q @ u)
             residual = u - (Q.T @ m + Q.T @ a / 2 - Gr @ Q.T @ p / 2)
             S = Q.T @ (np.diag(p) - np.outer(p, p)) @ Q

@@ -1,7 +1,5 @@
-"""Small models side by side in memory, that compute in one place: none notices the others."""
+"""Many models at once: none notices the others."""
 
-import copy
-import gc
 import threading
 
 import numpy as np
@@ -25,7 +23,7 @@ X, Y = logistic_stream(60, 4, 3)
     ],
 )
 def test_models_in_turn_are_models_one_by_one(make):
-    """What one has read, another's reading replaces, between its forecast and its step."""
+    """Others forecast between its forecast and its step."""
     alone, many = ([make() for _ in range(3)] for _ in range(2))
     for models in (alone, many):
         for i, model in enumerate(models):
@@ -53,23 +51,3 @@ def test_a_forecast_of_one_thread_is_learned_by_another():
         thread.join()
         here.learn(x, int(y))
     np.testing.assert_array_equal(here.predict(X), wanted.predict(X))
-
-
-def test_blocks_are_used_again():
-    """Models come and go, in any order; what stays is as it was."""
-    rng = np.random.default_rng(0)
-    models = {}
-    for i in range(700):
-        f = GAF(int(rng.integers(1, 4)), 2)
-        f.learn(np.full(f.n_features, 1.0 + i % 7), i % 2)
-        models[i] = f, f.predict(np.ones(f.n_features))
-        if i % 3:
-            del models[list(models)[int(rng.integers(len(models)))]]
-        if i % 200 == 0:
-            gc.collect()
-    for f, p in models.values():
-        np.testing.assert_array_equal(f.predict(np.ones(f.n_features)), p)
-        np.testing.assert_array_equal(copy.deepcopy(f).predict(np.ones(f.n_features)), p)
-    grown, _ = next(iter(models.values()))
-    grown.add_class()
-    assert len(grown.predict(np.ones(grown.n_features))) == 3
