@@ -45,6 +45,10 @@ class AnyForecaster : public Packed {
     /// Row t of out (n x columns) is predicted before y_t is learned. `weight` may be null.
     virtual void run(const double* X, const Outcome* y, const double* weight, long n,
                      double* out) = 0;
+    /// The parts of a step, for rules that are not compiled: the mean m (k) and the width G (k x k)
+    /// of the predictions, and what they are to learn, v (k) and F (k x k).
+    virtual void read(const double*, double*, double*) { has_none(); }
+    virtual void push(const double*, const double*, const double*, double) { has_none(); }
     /// Asks for the memory of a forecast, besides the lines of a block that every step needs.
     virtual void fetch() const {}
     /// Asks for what a step of learning needs besides.

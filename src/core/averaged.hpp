@@ -1,5 +1,5 @@
-// The variational surrogate of surrogates.hpp with averages in closed form (pairwise.hpp), until a
-// step no longer matters: about as fast as the tangent one.
+// The Gaussian next to the true posterior in KL(Gaussian, posterior), with averages in closed form
+// (pairwise.hpp), until a step no longer matters: about as fast as the tangent surrogate.
 //
 // Before the example the logits are z = Q m + N w / sqrt(2), w ~ N(0, I). After it w ~ N(s, V) with
 // s = -(weight / sqrt(2)) N^T a and V^-1 = I + (weight / 2) N^T S N; wanted are a = E p - e_y and S

@@ -50,8 +50,7 @@ Plan<long> plan_of(const GafMember& member, long d, long K, const GafReading& re
     std::unique_ptr<Readings<long>> readings;
     if (shape.structure == Structure::full && member.averaged)
         readings = std::make_unique<GafReadings<GafRule>>(
-            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder, Surrogate::averaged),
-            reading.alphas, 4.0);
+            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder, true), reading.alphas, 4.0);
     else if (shape.rank > 0)
         readings = std::make_unique<GafReadings<GafRule>>(
             GafRule(K, member.beta, 1.0, reading.mu, reading.ladder), reading.alphas);
@@ -97,9 +96,9 @@ PosteriorShape shape_for(long K, long d, double lam, double drift, Structure str
 }
 
 OfLabels make_gaf(const PosteriorShape& shape, const Blas& blas, double beta, double alpha,
-                  double mu, Ladder ladder, Surrogate surrogate, Ladder averages) {
+                  double mu, Ladder ladder, bool averaged) {
     return packed<Gaf>([&] { return full(shape, blas); }, shape.k + 1, beta, alpha, mu, ladder,
-                       surrogate, averages);
+                       averaged);
 }
 OfLabels make_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
     return packed<Folklore>([&] { return full(shape, blas); }, shape.k + 1, beta);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "averaged.hpp"
-#include "surrogates.hpp"
+#include "expectation.hpp"
 #include "workplace.hpp"
 
 namespace MIXABLE_ISA {
@@ -33,31 +33,24 @@ class GafRule {
     using Outcome = long;
 
     GafRule(long classes, double beta, double alpha, double mu,
-            std::shared_ptr<const std::vector<Rung>> ladder,
-            Surrogate surrogate = Surrogate::tangent,
-            std::shared_ptr<const std::vector<Rung>> averages = nullptr)
+            std::shared_ptr<const std::vector<Rung>> ladder, bool averaged = false)
         : outputs(classes),
-          surrogate_(surrogate),
           beta_(beta),
           alpha_(alpha),
           mu_(mu),
           ladder_(std::move(ladder)),
           work_(classes) {
-        if (surrogate_ == Surrogate::averaged)
-            averaged_ = std::make_unique<Averaged>(classes);
-        else if (surrogate_ != Surrogate::tangent)
-            averages_ = std::make_unique<Averages>(classes, std::move(averages));
+        if (averaged) averaged_ = std::make_unique<Averaged>(classes);
     }
 
     const long outputs;
 
     double beta() const { return beta_; }
     double mu() const { return mu_; }
-    bool is_averaged() const { return surrogate_ == Surrogate::averaged; }
+    bool is_averaged() const { return averaged_ != nullptr; }
     /// Whether it takes no points, and its surrogate is one that there is in lanes.
     bool is_in_closed_form() const {
-        const bool suits = surrogate_ == Surrogate::tangent || (is_averaged() && outputs == 2);
-        return suits && Expectation::is_in_closed_form(*ladder_);
+        return (!is_averaged() || outputs == 2) && Expectation::is_in_closed_form(*ladder_);
     }
 
     void begin(const double* m, const double* G, long step) {
@@ -90,13 +83,11 @@ class GafRule {
     }
 
     /// theta_{t+1} by Eq. (2): v = (weight / 2) Q^T (p - e_y); surrogate curvature by Eq. (3): F
-    /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q. Or another surrogate's (surrogates.hpp,
-    /// averaged.hpp).
+    /// F^T = (weight beta / 2) Q^T (diag(p) - p p^T) Q. Or those of averaged.hpp.
     void learn(long y, double weight, double* v, double* F) {
-        if (outputs == 2 && surrogate_ == Surrogate::tangent) return learn_two(y, weight, v, F);
+        if (outputs == 2 && !averaged_) return learn_two(y, weight, v, F);
         Softmax& softmax = work().softmax;
         if (averaged_) return averaged_->learn(softmax, m_, y, weight, beta_, v, F);
-        if (averages_) return averages_->learn(softmax, surrogate_, m_, y, weight, beta_, v, F);
         softmax.solve_step(m_, y, weight);
         softmax.gradient(y, v);
         for (long j = 0; j < outputs - 1; ++j) v[j] *= 0.5 * weight;
@@ -138,14 +129,12 @@ class GafRule {
         return found;
     }
 
-    Surrogate surrogate_;
     double beta_, alpha_, mu_;
     const double *m_ = nullptr, *G_ = nullptr;
     long step_ = 0;
     std::uint64_t reading_ = 0;
     std::shared_ptr<const std::vector<Rung>> ladder_;
     Workplace<GafWork> work_;
-    std::unique_ptr<Averages> averages_;
     std::unique_ptr<Averaged> averaged_;
 };
 
