@@ -76,7 +76,6 @@ template <class Outcome>
 std::vector<Bank<Outcome>> banks_of(std::vector<Member<Outcome>>& members, const Blas& blas) {
     std::vector<Bank<Outcome>> banks;
     for (const Structure kind : {Structure::full, Structure::blocks, Structure::shared}) {
-        const bool full = kind == Structure::full;
         std::vector<Member<Outcome>*> group;
         const auto close = [&] {
             if (group.size() >= 2) banks.emplace_back(std::move(group), blas);
@@ -85,7 +84,7 @@ std::vector<Bank<Outcome>> banks_of(std::vector<Member<Outcome>>& members, const
         for (Member<Outcome>& member : members) {
             const auto settings = member.readings->in_lanes();
             if (!settings || settings->first.structure != kind || !member.joins) continue;
-            if (!(full ? FullLanes::suits(member.shape) : Lanes::suits(member.shape))) continue;
+            if (!Lanes::suits(member.shape)) continue;
             if (!group.empty() && !(group[0]->readings->in_lanes()->first == settings->first))
                 close();
             group.push_back(&member);

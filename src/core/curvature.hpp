@@ -53,6 +53,9 @@ class Curvature {
         fetch_numbers(x_ + n_ * dp, d);
         fetch_numbers(c_ + n_ * k * k, k * k);
     }
+    long pending() const { return n_; }
+    void set_pending(long steps) { n_ = steps; }
+    bool has_pending_steps() const { return x_.is_filled(); }
     /// The lower class blocks of A, which may be written.
     Buffer& matrix() { return A; }
 
@@ -138,8 +141,6 @@ class Curvature {
     }
 
    private:
-    friend class FullLane;
-
     PosteriorShape shape_;
     Blas blas_;
     const long k, d, D, ld, dp;

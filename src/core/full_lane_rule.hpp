@@ -2,7 +2,6 @@
 // posterior. Here each number is one in each lane.
 #pragma once
 
-#include "lane_algebra.hpp"
 #include "lane_rule.hpp"
 #include "softmax.hpp"
 
@@ -70,7 +69,7 @@ class FullLaneRule {
     /// Sets v = (weight / 2) Q^T (p - e_y) at the next leader, and F with the curvature there.
     void learn(long y, double weight) {
         factorise();
-        solve(y, weight);
+        solve_step(y, weight);
         softmax_.contract<vec>(residual(), v, W);
         for (long j = 0; j < k * W; j += W) store(v + j, 0.5 * weight * load(v + j));
         curvature(0.5 * weight * beta);
@@ -84,7 +83,7 @@ class FullLaneRule {
     /// G = C^T C, and N = Q C^T, the factor of the logits' covariance.
     void factorise() {
         copy(G_, k * k * W, hessian_);
-        cholesky_in_lanes(k, hessian_, k, 0.0);
+        cholesky<vec>(k, hessian_, k, 0.0);
         for (long j = 0; j < k; ++j)
             for (long i = 0; i < k; ++i)
                 store(factor_ + (j * k + i) * W, i <= j ? load(hessian_ + (i * k + j) * W) : vec{});
@@ -114,7 +113,7 @@ class FullLaneRule {
 
     /// Damped Newton in the whitened coordinates u = m + C^T s, as Softmax::solve_step, in each
     /// lane until it has converged there. Leaves p and p - e_y.
-    void solve(long y, double weight) {
+    void solve_step(long y, double weight) {
         const long n = K * W, size_of_s = k * W;
         double *p = probability(), *r = residual(), *z = row(2), *along = row(3);
         double *s = row(5), *step = s + size_of_s, *gradient = step + size_of_s;
@@ -201,9 +200,9 @@ class FullLaneRule {
                     store(to + l * W, load(to + l * W) + left * load(own + l * W));
             }
         }
-        cholesky_in_lanes(k, hessian_, k, 2.0);
-        solve_transposed_in_lanes(k, hessian_, k, step);
-        solve_in_lanes(k, hessian_, k, step);
+        cholesky<vec>(k, hessian_, k, 2.0);
+        solve_transposed<vec>(k, hessian_, k, step);
+        solve<vec>(k, hessian_, k, step);
     }
 
     /// F F^T = scale Q^T (diag(p) - p p^T) Q; see Softmax::curvature.

@@ -1,7 +1,6 @@
 // Posteriors in the lanes of the same vectors with their rule: what a bank runs.
 #pragma once
 
-#include "full_lane.hpp"
 #include "full_lane_rule.hpp"
 #include "lane_rule.hpp"
 #include "lanes.hpp"
@@ -28,7 +27,7 @@ class LaneGroup {
     virtual void learn(long y, double weight, const vec& most) = 0;
 };
 
-template <class Lanes, class Lane, class Rule>
+template <class Rule>
 class LaneGroupOf final : public LaneGroup {
    public:
     LaneGroupOf(const PosteriorShape& shape, const LaneRule::Settings& settings, const Blas& blas)
@@ -37,7 +36,8 @@ class LaneGroupOf final : public LaneGroup {
     long count() const override { return rule_.count(); }
     void set(long lane, const LaneRule::Own& own) override { rule_.set(lane, own); }
     std::unique_ptr<Knowledge> make(long lane, const PosteriorShape& shape) const override {
-        return std::make_unique<Lane>(lanes_, lane, shape);
+        if (lanes_->is_full) return std::make_unique<Lane<Posterior>>(lanes_, lane, shape);
+        return std::make_unique<Lane<Blocks>>(lanes_, lane, shape);
     }
     double* inputs() override { return lanes_->x; }
     void read() override {
@@ -58,13 +58,11 @@ class LaneGroupOf final : public LaneGroup {
 inline std::shared_ptr<LaneGroup> make_lane_group(const PosteriorShape& shape,
                                                   const LaneRule::Settings& settings,
                                                   const Blas& blas) {
-    if (settings.structure == Structure::full && settings.classes == 2)
-        return std::make_shared<LaneGroupOf<FullLanes, FullLane, TwoLaneRule>>(shape, settings,
-                                                                               blas);
-    if (settings.structure == Structure::full)
-        return std::make_shared<LaneGroupOf<FullLanes, FullLane, FullLaneRule>>(shape, settings,
-                                                                                blas);
-    return std::make_shared<LaneGroupOf<Lanes, Lane, LaneRule>>(shape, settings, blas);
+    if (settings.structure != Structure::full)
+        return std::make_shared<LaneGroupOf<LaneRule>>(shape, settings, blas);
+    if (settings.classes == 2)
+        return std::make_shared<LaneGroupOf<TwoLaneRule>>(shape, settings, blas);
+    return std::make_shared<LaneGroupOf<FullLaneRule>>(shape, settings, blas);
 }
 
 }  // namespace MIXABLE_ISA

@@ -11,6 +11,7 @@
 // each, F being the diagonal of F F^T.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -27,6 +28,12 @@ namespace MIXABLE_ISA {
 }
 
 constexpr long most_steps = (1L << 53) - 1;  // that a saved state may have: one more is exact
+
+/// What posteriors count. `pending`: steps whose update of A^-1 is delayed, and of A.
+struct Counters {
+    long steps = 0, pending = 0, curvature_pending = 0, since_refresh = 0;
+    double regulariser = 0;  // the multiple of I that A has besides what was learned; 0: not known
+};
 
 /// What has been learned of the weights of k linear predictions of d features.
 class Knowledge : public Packed {
@@ -52,6 +59,8 @@ class Knowledge : public Packed {
     virtual std::pair<long, long> covariance_size() const { return {k * d, k * d}; }
     /// The covariances (d x k x k) of the k weights of each feature.
     virtual void feature_covariances(double* out) const = 0;
+    /// The same by itself, of what is in a lane of lanes.hpp; of others nothing.
+    virtual std::unique_ptr<Knowledge> apart() const { return nullptr; }
     /// Takes over what another of the same kind has learned, of at most this many predictions and
     /// features. The newcomers have mean 0 and know nothing. The parameters stay; to `exchange` the
     /// regulariser is to replace the other's lam by ours in what was learned.
@@ -104,15 +113,6 @@ class State : public Knowledge {
     /// Learns from the input last read: v (k), F, with zeros behind each row. Throws, and changes
     /// nothing, if that is beyond double precision.
     virtual void push(const double* v, const double* F) = 0;
-};
-
-class Posterior;
-
-/// Knowledge that is a full posterior, however it is kept.
-class InFull {
-   public:
-    virtual ~InFull() = default;
-    virtual Posterior whole() const = 0;
 };
 
 }  // namespace MIXABLE_ISA
