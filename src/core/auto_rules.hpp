@@ -23,14 +23,16 @@ class GafReadings : public Readings<long> {
         rule_.learn(y, weight, v, F);
     }
     double width(long) const override { return 0.5; }
-    std::optional<std::pair<LaneRule::Settings, LaneRule::Own>> in_lanes() const override {
-        if constexpr (std::is_same_v<Rule, ClassGafRule>)
-            return {{{rule_.outputs, alphas_, rule_.mu(), rule_.structure()}, {rule_.beta()}}};
-        if constexpr (std::is_same_v<Rule, GafRule>)
-            if (rule_.is_in_closed_form())
-                return {{{rule_.outputs, alphas_, rule_.mu(), Structure::full},
-                         {rule_.beta(), rule_.is_averaged(), wider_}}};
-        return {};
+    std::optional<InLanes> in_lanes() const override {
+        InLanes out{{rule_.outputs, alphas_, rule_.mu, Structure::full},
+                    {rule_.beta, false, wider_}};
+        if constexpr (std::is_same_v<Rule, GafRule<double>>) {
+            if (!rule_.is_in_closed_form()) return {};
+            out.own.averaged = rule_.is_averaged;
+        } else {
+            out.settings.structure = rule_.is_shared ? Structure::shared : Structure::blocks;
+        }
+        return out;
     }
 
    private:
@@ -169,10 +171,10 @@ class ClassFamily {
         const long K = classes_, d = state.d;
         Buffer own(state.k * d), one(pad_to(K, 8)), expanded(pad_to(K, 8));
         state.mean(own);
-        const Softmax softmax(K);
+        const Softmax<double> softmax(K);
         for (long l = 0; l < d; ++l) {
             for (long c = 0; c < state.k; ++c) one[c] = own[c * d + l];
-            if (state.k < K) softmax.expand<double>(one, expanded, 1);
+            if (state.k < K) softmax.expand(one, expanded);
             const double* theta = state.k < K ? expanded : one;
             double mean = 0;
             for (long c = 0; c < K; ++c) mean += theta[c] / double(K);
@@ -185,13 +187,12 @@ class ClassFamily {
         if (k == K) return state.feature_covariances(out);
         Buffer own(state.d * k * k), half(k * K), column(K), expanded(K);
         state.feature_covariances(own);
-        const Softmax softmax(K);
+        const Softmax<double> softmax(K);
         for (long l = 0; l < state.d; ++l) {
-            for (long i = 0; i < k; ++i)
-                softmax.expand<double>(own + (l * k + i) * k, half + i * K, 1);
+            for (long i = 0; i < k; ++i) softmax.expand(own + (l * k + i) * k, half + i * K);
             for (long c = 0; c < K; ++c) {
                 for (long i = 0; i < k; ++i) column[i] = half[i * K + c];
-                softmax.expand<double>(column, expanded, 1);
+                softmax.expand(column, expanded);
                 copy(expanded, K, out + (l * K + c) * K);
             }
         }

@@ -12,14 +12,14 @@ class Bank {
     /// Members, at most W, of the same shape, that rules in lanes suit.
     Bank(std::vector<Member<Outcome>*> members, const Blas& blas)
         : members_(std::move(members)),
-          lanes_(
-              make_lane_group(members_[0]->shape, members_[0]->readings->in_lanes()->first, blas)),
+          lanes_(make_lane_group(members_[0]->shape, members_[0]->readings->in_lanes()->settings,
+                                 blas)),
           d_(members_[0]->shape.d),
           reading_(lanes_->outputs() * W) {
         for (std::size_t lane = 0; lane < members_.size(); ++lane) {
             members_[lane]->lanes = lanes_;
             members_[lane]->lane = long(lane);
-            lanes_->set(long(lane), members_[lane]->readings->in_lanes()->second);
+            lanes_->set(long(lane), members_[lane]->readings->in_lanes()->own);
             one_view_ = one_view_ && members_[lane]->offset == members_[0]->offset;
         }
     }
@@ -82,10 +82,10 @@ std::vector<Bank<Outcome>> banks_of(std::vector<Member<Outcome>>& members, const
             group.clear();
         };
         for (Member<Outcome>& member : members) {
-            const auto settings = member.readings->in_lanes();
-            if (!settings || settings->first.structure != kind || !member.joins) continue;
+            const auto rule = member.readings->in_lanes();
+            if (!rule || rule->settings.structure != kind || !member.joins) continue;
             if (!Lanes::suits(member.shape)) continue;
-            if (!group.empty() && !(group[0]->readings->in_lanes()->first == settings->first))
+            if (!group.empty() && !(group[0]->readings->in_lanes()->settings == rule->settings))
                 close();
             group.push_back(&member);
             if (long(group.size()) == W) close();

@@ -10,7 +10,7 @@ namespace MIXABLE_ISA {
 struct FolkloreWork {
     explicit FolkloreWork(long classes)
         : softmax(classes), shifted(softmax.sk), work(2 * pad_to(classes, 8)) {}
-    Softmax softmax;
+    Softmax<double> softmax;
     Buffer shifted, work;
 };
 
@@ -40,8 +40,8 @@ class FolkloreRule {
             a[c] = 0.25 * s;
             e[c] = c == 0 ? 0.5 : 0.0;
         }
-        softmax.contract<double>(a, shifted, 1);
-        softmax.contract<double>(e, u_, 1);
+        softmax.contract(a, shifted);
+        softmax.contract(e, u_);
         // solve_step adds G Q^T e_0 / 2 for its label; take it away beforehand, since here no label
         // is known.
         for (long i = 0; i < k; ++i) {
@@ -49,13 +49,14 @@ class FolkloreRule {
             for (long l = 0; l < k; ++l) s -= G[i * sk + l] * u_[l];
             shifted[i] = s;
         }
-        copy(softmax.solve_step(shifted, 0, 1.0), k, u_);
+        softmax.solve_step(shifted, 0, 1.0);
+        softmax.solution(shifted, u_);
         m_ = m;
         G_ = G;
     }
 
     void predict(double* p) {
-        Softmax& softmax = (*work_).softmax;
+        Softmax<double>& softmax = (*work_).softmax;
         softmax.evaluate(u_);
         copy(softmax.p, outputs, p);
     }

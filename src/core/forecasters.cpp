@@ -3,9 +3,9 @@
 
 namespace MIXABLE_ISA {
 
-template class Forecaster<GafRule>;
+template class Forecaster<GafRule<double>>;
 template class Forecaster<FolkloreRule>;
-template class Forecaster<ClassGafRule, State>;
+template class Forecaster<ClassGafRule<double>, State>;
 template class Forecaster<ClassFolkloreRule, State>;
 template class Forecaster<OnsRule>;
 template class Forecaster<AioliRule>;
@@ -49,14 +49,16 @@ Plan<long> plan_of(const GafMember& member, long d, long K, const GafReading& re
     const PosteriorShape shape = shape_for(K, d, member.lam, member.drift, member.structure, false);
     std::unique_ptr<Readings<long>> readings;
     if (shape.structure == Structure::full && member.averaged)
-        readings = std::make_unique<GafReadings<GafRule>>(
-            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder, true), reading.alphas, 4.0);
+        readings = std::make_unique<GafReadings<GafRule<double>>>(
+            GafRule<double>(K, member.beta, 1.0, reading.mu, reading.ladder, true), reading.alphas,
+            4.0);
     else if (shape.rank > 0)
-        readings = std::make_unique<GafReadings<GafRule>>(
-            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder), reading.alphas);
+        readings = std::make_unique<GafReadings<GafRule<double>>>(
+            GafRule<double>(K, member.beta, 1.0, reading.mu, reading.ladder), reading.alphas);
     else
-        readings = std::make_unique<GafReadings<ClassGafRule>>(
-            ClassGafRule(K, member.beta, 1.0, reading.mu, shape.is_shared()), reading.alphas);
+        readings = std::make_unique<GafReadings<ClassGafRule<double>>>(
+            ClassGafRule<double>(K, member.beta, 1.0, reading.mu, shape.is_shared()),
+            reading.alphas);
     return {shape, std::move(readings), member.always_awake, member.view, member.awake};
 }
 

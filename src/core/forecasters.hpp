@@ -10,9 +10,9 @@
 
 namespace MIXABLE_ISA {
 
-using Gaf = Forecaster<GafRule>;
+using Gaf = Forecaster<GafRule<double>>;
 using Folklore = Forecaster<FolkloreRule>;
-using StructuredGaf = Forecaster<ClassGafRule, State>;
+using StructuredGaf = Forecaster<ClassGafRule<double>, State>;
 using StructuredFolklore = Forecaster<ClassFolkloreRule, State>;
 using Ons = Forecaster<OnsRule>;
 using Aioli = Forecaster<AioliRule>;
@@ -21,9 +21,9 @@ using Ogd = Forecaster<OgdRule, GradientState>;
 using AutoGaf = Ensemble<ClassFamily>;
 using AutoRidge = Ensemble<NormalFamily>;
 
-extern template class Forecaster<GafRule>;
+extern template class Forecaster<GafRule<double>>;
 extern template class Forecaster<FolkloreRule>;
-extern template class Forecaster<ClassGafRule, State>;
+extern template class Forecaster<ClassGafRule<double>, State>;
 extern template class Forecaster<ClassFolkloreRule, State>;
 extern template class Forecaster<OnsRule>;
 extern template class Forecaster<AioliRule>;

@@ -114,7 +114,7 @@ class OgdRule {
     double rate_;
     bool fixed_;
     long step_ = 0;
-    Workplace<Softmax> work_;
+    Workplace<Softmax<double>> work_;
     Buffer p_;
 };
 

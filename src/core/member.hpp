@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "lane_group.hpp"
 #include "readings.hpp"
 #include "structures.hpp"
 

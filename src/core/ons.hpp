@@ -42,7 +42,7 @@ class OnsRule {
    private:
     double beta_;
     const double* G_ = nullptr;
-    Workplace<Softmax> work_;
+    Workplace<Softmax<double>> work_;
     Buffer p_;
 };
 

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "lane_rule.hpp"
+#include "lane_group.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -20,10 +19,8 @@ class Readings {
     virtual void begin(const double* m, const double* G, long step) = 0;
     virtual void read(long j, double* out) = 0;
     virtual void learn(Outcome y, double weight, double* v, double* F) = 0;
-    /// Of a rule that there is in lanes, too: its settings, and what it has of its own.
-    virtual std::optional<std::pair<LaneRule::Settings, LaneRule::Own>> in_lanes() const {
-        return {};
-    }
+    /// Of a rule that there is in lanes, too.
+    virtual std::optional<InLanes> in_lanes() const { return {}; }
     /// What A^-1 is to be multiplied by to be the covariance of the weights.
     virtual double width(long j) const = 0;
     /// Whether what it reads means something yet.
