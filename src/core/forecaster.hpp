@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "any_forecaster.hpp"
-#include "structures.hpp"
+#include "posterior.hpp"
 
 namespace MIXABLE_ISA {
 
