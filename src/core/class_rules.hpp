@@ -31,10 +31,12 @@ class ClassGafRule {
     using Outcome = long;
 
     ClassGafRule(long classes, Number beta, double alpha, double mu, bool shared)
-        : outputs(classes), beta(beta), alpha_(alpha), mu(mu), is_shared(shared), work_(classes) {}
+        : outputs(classes), beta(beta), mu(mu), is_shared(shared), alpha_(alpha), work_(classes) {}
 
     const long outputs;
     Number beta;
+    const double mu;
+    const bool is_shared;
 
     void begin(const double* m, const double* g, long = 0) {
         m_ = m;
@@ -74,12 +76,6 @@ class ClassGafRule {
 
    private:
     double alpha_;
-
-   public:
-    const double mu;
-    const bool is_shared;
-
-   private:
     const double *m_ = nullptr, *g_ = nullptr;
     Workplace<ClassSoftmax<Number>> work_;
 };

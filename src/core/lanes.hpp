@@ -263,20 +263,13 @@ class Lanes {
 
     /// S <- S - u u^T for up to `most_rank` columns u of U = P L, of one matrix; then the drift.
     void subtract(long q, long first) {
-        switch (std::min(c - first, most_rank)) {
-            case 1:
-                return subtract_columns<1>(q, first);
-            case 2:
-                return subtract_columns<2>(q, first);
-            case 3:
-                return subtract_columns<3>(q, first);
-            case 4:
-                return subtract_columns<4>(q, first);
-            case 5:
-                return subtract_columns<5>(q, first);
-            default:
-                return subtract_columns<6>(q, first);
-        }
+        const long columns = std::min(c - first, most_rank);
+        if (columns == 1) return subtract_columns<1>(q, first);
+        if (columns == 2) return subtract_columns<2>(q, first);
+        if (columns == 3) return subtract_columns<3>(q, first);
+        if (columns == 4) return subtract_columns<4>(q, first);
+        if (columns == 5) return subtract_columns<5>(q, first);
+        subtract_columns<most_rank>(q, first);
     }
     template <int R>
     void subtract_columns(long q, long first) {
@@ -493,5 +486,11 @@ class Lane final : public Knowledge {
     const long lane_;
     Counters counters_;  // steps that a file says were pending, and the regulariser
 };
+
+inline std::unique_ptr<Knowledge> make_lane(std::shared_ptr<Lanes> lanes, long lane,
+                                            const PosteriorShape& shape) {
+    if (lanes->is_full) return std::make_unique<Lane<Posterior>>(std::move(lanes), lane, shape);
+    return std::make_unique<Lane<Blocks>>(std::move(lanes), lane, shape);
+}
 
 }  // namespace MIXABLE_ISA

@@ -9,10 +9,33 @@
 #include "diagonal.hpp"
 #include "gradient.hpp"
 #include "growing.hpp"
-#include "lane_group.hpp"
+#include "lanes.hpp"
 #include "rates.hpp"
 
 namespace MIXABLE_ISA {
+
+/// A rule of GAF that there is in lanes.
+struct InLanes {
+    /// What the rules in all lanes have in common.
+    struct Settings {
+        long classes;
+        std::vector<double> alphas;  // the widths that it is read at
+        double mu;
+        Structure structure;
+        bool operator==(const Settings& other) const {
+            return structure == other.structure && classes == other.classes &&
+                   alphas == other.alphas && mu == other.mu;
+        }
+    };
+    /// What the rule of one lane has of its own.
+    struct Own {
+        double beta;
+        bool averaged;  // whether its surrogate is that of averaged.hpp
+        double wider;   // it is read at the widths over this
+    };
+    Settings settings;
+    Own own;
+};
 
 /// The rule of a posterior with several readings of the same (m, G). A reading is `width`
 /// numbers, as the Family says.
@@ -95,7 +118,7 @@ struct Member {
     double unit = 1;                     // lam and drift are for inputs of this mean square
     std::unique_ptr<Knowledge> known{};  // of those awake
     State* state = nullptr;              // the same, unless it is in a bank
-    std::shared_ptr<LaneGroup> lanes{};  // of its bank, if it has one
+    std::shared_ptr<Lanes> lanes{};      // of its bank, if it has one
     long lane = 0;                       // of those
     Buffer v{}, F{};
 
@@ -126,7 +149,7 @@ struct Member {
     void make_state(const Blas& blas) {
         state_unit_ = unit;
         if (lanes) {
-            known = lanes->make(lane, shape_in_unit());
+            known = make_lane(lanes, lane, shape_in_unit());
             return;
         }
         std::unique_ptr<State> made = MIXABLE_ISA::make_state(shape_in_unit(), blas);
