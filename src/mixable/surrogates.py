@@ -203,11 +203,14 @@ class CoreByPoints(_core.GAF):
         label, weight = _validate.label(y, len(self._Q)), _validate.weight(weight)
         m, G = self.read(row)
         v, C = np.zeros(len(m)), np.zeros_like(G)
-        if weight > 0:
-            rungs = self._averages
-            residual, C = self._rule(Problem(m, G, label, weight=weight, rungs=rungs))
-            v = np.ascontiguousarray(0.5 * weight * self._Q.T @ residual)
-        size, axes = np.linalg.eigh(0.5 * weight * self._beta * C)
+        try:
+            if weight > 0:
+                rungs = self._averages
+                residual, C = self._rule(Problem(m, G, label, weight=weight, rungs=rungs))
+                v = np.ascontiguousarray(0.5 * weight * self._Q.T @ residual)
+            size, axes = np.linalg.eigh(0.5 * weight * self._beta * C)
+        except np.linalg.LinAlgError:
+            raise ValueError("this example cannot be learned in double precision") from None
         self.push(row, v, np.ascontiguousarray(axes * np.sqrt(np.maximum(size, 0))), weight)
 
     def run(self, X: Array, y: NDArray[np.int_], weight: Array | None) -> Array:
