@@ -94,7 +94,8 @@ void bind_landmarks(nb::module_& m) {
             nb::arg("frequencies"), nb::arg("phases"),
             nb::sig("def __init__(self, frequencies: NDArray[np.float64], phases: "
                     "NDArray[np.float64]) -> None"));
-    nb::class_<Landmarks, FeatureMap>(m, "Landmarks", "Features by landmarks; see core/landmarks.hpp.")
+    nb::class_<Landmarks, FeatureMap>(m, "Landmarks",
+                                      "Features by landmarks; see core/landmarks.hpp.")
         .def(
             "__init__",
             [](Landmarks* self, long d, long most, double gamma, double tolerance) {

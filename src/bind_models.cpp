@@ -28,6 +28,29 @@ struct Ogd {
     static constexpr bool has_posterior = false, is_full = false;
 };
 
+/// Its posterior can be read and taught by a rule in Python.
+class GafModel : public ModelOf<Gaf> {
+   public:
+    using ModelOf<Gaf>::ModelOf;
+    nb::tuple read(nb::handle x) {
+        const Use use(*this);
+        const double* row = checked_row(x);
+        const long k = forecaster().predictions();
+        nb::object m = new_array({k}), G = new_array({k, k});
+        forecaster().read(row, data(m), data(G));
+        return nb::make_tuple(m, G);
+    }
+    void push(nb::handle x, nb::handle v, nb::handle F, double weight) {
+        const Use use(*this);
+        const double* row = checked_row(x);
+        const long k = forecaster().predictions();
+        const double *step = checked(v, 1), *factor = checked(F, 2);
+        if (length(v) != k || length(F) != k || length(F, 1) != k)
+            throw nb::value_error("v and F have the wrong shape");
+        forecaster().push(row, step, factor, weight);
+    }
+};
+
 /// What all models of one kind of outcomes can do: a class that theirs inherit from.
 template <class Outcome>
 void bind_base(nb::module_& m, const char* name, const char* doc) {
@@ -68,11 +91,11 @@ void bind_base(nb::module_& m, const char* name, const char* doc) {
 }
 
 /// One class of models; the constructor is the caller's to add.
-template <class Core>
-nb::class_<ModelOf<Core>, Model<typename Core::Outcome>> bind(nb::module_& m, const char* name,
-                                                              const char* doc) {
+template <class Core, class Object = ModelOf<Core>>
+nb::class_<Object, Model<typename Core::Outcome>> bind(nb::module_& m, const char* name,
+                                                       const char* doc) {
     using M = Model<typename Core::Outcome>;
-    auto model = nb::class_<ModelOf<Core>, M>(m, name, doc);
+    auto model = nb::class_<Object, M>(m, name, doc);
     if constexpr (Core::has_posterior)
         model
             .def("feature_covariances", &M::feature_covariances,
@@ -96,24 +119,29 @@ nb::class_<ModelOf<Core>, Model<typename Core::Outcome>> bind(nb::module_& m, co
 void bind_models(nb::module_& m) {
     bind_base<long>(m, "LabelModel", "What all forecasters of labels can do.");
     bind_base<double>(m, "TargetModel", "What all forecasters of numbers can do.");
-    bind<Gaf>(m, "GAF", "See mixable.GAF; in K - 1 coordinates.")
+    bind<Gaf, GafModel>(m, "GAF", "See mixable.GAF; in K - 1 coordinates.")
         .def(
             "__init__",
-            [](ModelOf<Gaf>* self, long d, long K, double lam, double beta, double alpha, double mu,
-               double drift, const nb::list& ladder, long block, long period, long surrogate,
-               const nb::list& averages) {
+            [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu,
+               double drift, const nb::list& ladder, long block, long period, bool averaged) {
                 new (self)
-                    ModelOf<Gaf>(make_gaf({K - 1, d, K - 1, lam, drift, block, period},
-                                          scipy_blas(), beta, alpha, mu, ladder_from(ladder, K - 1),
-                                          Surrogate(surrogate), ladder_from(averages, K - 1)));
+                    GafModel(make_gaf({K - 1, d, K - 1, lam, drift, block, period}, scipy_blas(),
+                                      beta, alpha, mu, ladder_from(ladder, K - 1), averaged));
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
             nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
-            nb::arg("block") = 0, nb::arg("period") = 0, nb::arg("surrogate") = 0,
-            nb::arg("averages") = nb::list(),
+            nb::arg("block") = 0, nb::arg("period") = 0, nb::arg("averaged") = false,
             nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, "
                     "alpha: float, mu: float, drift: float, ladder: list[Rung], block: int = 0, "
-                    "period: int = 0, surrogate: int = 0, averages: list[Rung] = []) -> None"));
+                    "period: int = 0, averaged: bool = False) -> None"))
+        .def("read", &GafModel::read, nb::arg("x"),
+             nb::sig("def read(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], "
+                     "NDArray[np.float64]]"),
+             "Mean m (k,) and width G (k, k) of the predictions.")
+        .def("push", &GafModel::push, nb::arg("x"), nb::arg("v"), nb::arg("F"), nb::arg("weight"),
+             nb::sig("def push(self, x: NDArray[np.float64], v: NDArray[np.float64], F: "
+                     "NDArray[np.float64], weight: float) -> None"),
+             "Moves the predictions by -G v, and adds F F^T to A along them.");
     bind<Folklore>(m, "Folklore", "See mixable.Folklore; in K - 1 coordinates.")
         .def(
             "__init__",

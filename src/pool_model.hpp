@@ -279,17 +279,17 @@ class PoolModel {
     }
 
    private:
-    /// The kinds of experts: (Scaler, maps, amplitude, beside, linear, forecaster, stage), where maps
-    /// and what follows are as in `Views`, and the stage is None or (Scaler, SparseRidge, Shapes),
-    /// the same for all; or (Scaler, Shapes, Sparse).
+    /// The kinds of experts: (Scaler, maps, amplitude, beside, linear, forecaster, stage), where
+    /// maps and what follows are as in `Views`, and the stage is None or (Scaler, SparseRidge,
+    /// Shapes), the same for all; or (Scaler, Shapes, Sparse).
     std::unique_ptr<Member> expert_of(nb::handle item) {
         Scaler& scaler = nb::cast<Scaler&>(item[0]);
         if constexpr (of_labels)
             if (nb::len(item) == 3)
                 return std::make_unique<SparseExpert>(scaler, used<SparseModel>(item[2]).core(),
                                                       nb::cast<Shapes&>(item[1]));
-        Views views{{}, nb::cast<double>(item[2]), nb::cast<bool>(item[3]),
-                    nb::cast<bool>(item[4])};
+        Views views{
+            {}, nb::cast<double>(item[2]), nb::cast<bool>(item[3]), nb::cast<bool>(item[4])};
         for (nb::handle map : item[1]) views.maps.push_back(&nb::cast<FeatureMap&>(map));
         if constexpr (!of_labels)
             if (const nb::object parts = item[6]; !parts.is_none()) {
@@ -348,8 +348,7 @@ class PoolModel {
         return values;
     }
     double* kept_rows(nb::handle rows, long n) const {
-        if (!is_plain(rows, NPY_DOUBLE, 2) || length(rows) != n ||
-            length(rows, 1) != pool_->kept())
+        if (!is_plain(rows, NPY_DOUBLE, 2) || length(rows) != n || length(rows, 1) != pool_->kept())
             throw nb::value_error("records and what was kept of them do not go together");
         return data(rows);
     }

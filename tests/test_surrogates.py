@@ -1,4 +1,4 @@
-"""The compiled surrogates are those of surrogates.py, and those are what they say."""
+"""What GAF learns is by the surrogates of surrogates.py, and those are what they say."""
 
 import copy
 
@@ -9,6 +9,7 @@ from streams import logistic_stream, mean_loss, shuffled
 
 import mixable as mx
 from mixable import GAF
+from mixable.forecasters.compiled import is_all_compiled
 from mixable.integrals import Quadrature, Rung, helmert, pairwise, softmax
 from mixable.surrogates import (
     Problem,
@@ -238,3 +239,30 @@ def test_what_they_cannot_do_is_refused():
     with pytest.raises(ValueError, match="certificate"):
         GAF(2, 2, surrogate="moments", beta=0.4).certificate(bound=1.0)
     assert isinstance(averages(3, 0)[0], Rung)
+
+
+@pytest.mark.parametrize("surrogate", list(RULES))
+def test_compiled_loops_do_not_learn_by_another_surrogate(surrogate):
+    """Those over points are rules in Python, which a compiled loop would leave out."""
+    assert is_all_compiled(GAF(2, 2, surrogate=surrogate)) is (surrogate == "averaged")
+    assert is_all_compiled(GAF(2, 2))
+
+
+@pytest.mark.parametrize("surrogate", ["variational", "moments"])
+def test_an_example_of_weight_0_or_beyond_double_precision_teaches_nothing(surrogate):
+    X, y = logistic_stream(10, 2, 3)
+    f = GAF(2, 3, surrogate=surrogate)
+    f.run(X, y)
+    before = f.predict(X)
+    for x, label, weight, why in (
+        ([1e9, 0.0], 0, 1.0, "too large"),
+        (X[0], 3, 1.0, "labels are"),
+        (X[0], 0, -1.0, "weight must"),
+        (X[0], 0, 1e308, "double precision"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            f.learn(x, label, weight)
+        np.testing.assert_array_equal(f.predict(X), before)
+    f.learn(X[0], 0, 0.0)
+    np.testing.assert_allclose(f.predict(X), before, rtol=1e-12)
+    assert f.steps == 11

@@ -45,6 +45,10 @@ class AnyForecaster {
     /// Row t of out (n x columns) is predicted before y_t is learned. `weight` may be null.
     virtual void run(const double* X, const Outcome* y, const double* weight, long n,
                      double* out) = 0;
+    /// The parts of a step, for rules that are not compiled: the mean m (k) and the width G (k x k)
+    /// of the predictions, and what they are to learn, v (k) and F (k x k).
+    virtual void read(const double*, double*, double*) { has_none(); }
+    virtual void push(const double*, const double*, const double*, double) { has_none(); }
     /// To be called when the state has been changed from outside.
     virtual void forget_reading() = 0;
 

@@ -10,50 +10,67 @@
 
 namespace MIXABLE_ISA {
 
-/// A GAF posterior, read at several hedge widths alpha, over `wider`.
+/// A posterior with the rule of GAF, read at several hedge widths alpha, over `wider`; or a guard
+/// with the rule of another, which has one reading.
 template <class Rule>
-class GafReadings : public Readings<long> {
+class RuleReadings : public Readings<long> {
    public:
-    GafReadings(Rule rule, std::vector<double> alphas, double wider = 1)
+    explicit RuleReadings(Rule rule, std::vector<double> alphas = {1.0}, double wider = 1)
         : rule_(std::move(rule)), alphas_(std::move(alphas)), wider_(wider) {}
     long count() const override { return long(alphas_.size()); }
     void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
-    void read(long j, double* p) override { rule_.predict(alphas_[std::size_t(j)] / wider_, p); }
+    void read(long j, double* p) override {
+        if constexpr (is_full || is_structured)
+            rule_.predict(alphas_[std::size_t(j)] / wider_, p);
+        else
+            rule_.predict(p);
+    }
     void learn(long y, double weight, double* v, double* F) override {
         rule_.learn(y, weight, v, F);
     }
     double width(long) const override { return 0.5; }
-    std::optional<std::pair<LaneRule::Settings, LaneRule::Own>> in_lanes() const override {
-        if constexpr (std::is_same_v<Rule, ClassGafRule>)
-            return {{{rule_.outputs, alphas_, rule_.mu(), rule_.structure()}, {rule_.beta()}}};
-        if constexpr (std::is_same_v<Rule, GafRule>)
+    std::optional<InLanes> in_lanes() const override {
+        const Structure full = Structure::full;
+        if constexpr (is_full)
             if (rule_.is_in_closed_form())
-                return {{{rule_.outputs, alphas_, rule_.mu(), Structure::full},
-                         {rule_.beta(), rule_.is_averaged(), wider_}}};
+                return {{{rule_.outputs, alphas_, rule_.mu, full},
+                         {rule_.beta, rule_.is_averaged, wider_}}};
+        if constexpr (is_structured)
+            return {{{rule_.outputs, alphas_, rule_.mu,
+                      rule_.is_shared ? Structure::shared : Structure::blocks},
+                     {rule_.beta, false, wider_}}};
         return {};
     }
 
    private:
+    static constexpr bool is_full = std::is_same_v<Rule, GafRule<double>>,
+                          is_structured = std::is_same_v<Rule, ClassGafRule<double>>;
+
     Rule rule_;
     std::vector<double> alphas_;
     double wider_;
 };
 
-/// A guard: one reading.
-template <class Rule>
-class GuardReadings : public Readings<long> {
+/// Class c has the probability (n_c + 1/2) / (n + K/2).
+class RatesReadings final : public Readings<long> {
    public:
-    explicit GuardReadings(Rule rule) : rule_(std::move(rule)) {}
+    explicit RatesReadings(long classes) : K(classes) {}
     long count() const override { return 1; }
-    void begin(const double* m, const double* G, long step) override { rule_.begin(m, G, step); }
-    void read(long, double* p) override { rule_.predict(p); }
-    void learn(long y, double weight, double* v, double* F) override {
-        rule_.learn(y, weight, v, F);
+    void begin(const double* m, const double*, long) override { m_ = m; }
+    void read(long, double* p) override {
+        double total = 0;
+        for (long c = 0; c < K; ++c) total += m_[c];
+        for (long c = 0; c < K; ++c) p[c] = m_[c] / total;
     }
-    double width(long) const override { return 0.5; }
+    void learn(long y, double weight, double* v, double*) override {
+        set_to_zero(v, K);
+        v[y] = weight;
+    }
+    double width(long) const override { return 0; }
 
    private:
-    Rule rule_;
+    const long K;
+    const double* m_ = nullptr;
 };
 
 /// Bayesian linear regression. With prior variance s / lam and noise variance s, the mean does not
@@ -169,10 +186,10 @@ class ClassFamily {
         const long K = classes_, d = state.d;
         Buffer own(state.k * d), one(pad_to(K, 8)), expanded(pad_to(K, 8));
         state.mean(own);
-        const Softmax softmax(K);
+        const Softmax<double> softmax(K);
         for (long l = 0; l < d; ++l) {
             for (long c = 0; c < state.k; ++c) one[c] = own[c * d + l];
-            if (state.k < K) softmax.expand<double>(one, expanded, 1);
+            if (state.k < K) softmax.expand(one, expanded);
             const double* theta = state.k < K ? expanded : one;
             double mean = 0;
             for (long c = 0; c < K; ++c) mean += theta[c] / double(K);
@@ -185,13 +202,12 @@ class ClassFamily {
         if (k == K) return state.feature_covariances(out);
         Buffer own(state.d * k * k), half(k * K), column(K), expanded(K);
         state.feature_covariances(own);
-        const Softmax softmax(K);
+        const Softmax<double> softmax(K);
         for (long l = 0; l < state.d; ++l) {
-            for (long i = 0; i < k; ++i)
-                softmax.expand<double>(own + (l * k + i) * k, half + i * K, 1);
+            for (long i = 0; i < k; ++i) softmax.expand(own + (l * k + i) * k, half + i * K);
             for (long c = 0; c < K; ++c) {
                 for (long i = 0; i < k; ++i) column[i] = half[i * K + c];
-                softmax.expand<double>(column, expanded, 1);
+                softmax.expand(column, expanded);
                 copy(expanded, K, out + (l * K + c) * K);
             }
         }

@@ -1,5 +1,5 @@
-// The variational surrogate of surrogates.hpp with averages in closed form (pairwise.hpp), until a
-// step no longer matters: about as fast as the tangent one.
+// The Gaussian next to the true posterior in KL(Gaussian, posterior), with averages in closed form
+// (pairwise.hpp), until a step no longer matters: about as fast as the tangent surrogate.
 //
 // Before the example the logits are z = Q m + N w / sqrt(2), w ~ N(0, I). After it w ~ N(s, V) with
 // s = -(weight / sqrt(2)) N^T a and V^-1 = I + (weight / 2) N^T S N; wanted are a = E p - e_y and S
@@ -41,48 +41,27 @@ class Averaged {
     static constexpr double enough = 0.01;  // deviations that the mean still moves
 
     /// v and F of State::push for the example (y, weight), as in GafRule::learn.
-    void learn(const Softmax& softmax, const double* m, long y, double weight, double beta,
+    void learn(const Softmax<double>& softmax, const double* m, long y, double weight, double beta,
                double* v, double* F) {
         double width = 0;
         for (long c = 0; c < K_; ++c)
             for (long j = 0; j < k_; ++j)
                 width += 0.5 * softmax.N[c * sk_ + j] * softmax.N[c * sk_ + j];
         part_ = width <= 1.0 ? 1.0 : 0.7;
-        if (K_ == 2) return learn_of_two(softmax, m[0], y, weight, beta, v, F);
         start(softmax, m);
         for (int iteration = 0; iteration < most; ++iteration) {
             average();
             if (improve(softmax, y, weight, iteration == 0) < enough) break;
         }
-        softmax.contract<double>(a_, v, 1);
+        softmax.contract(a_, v);
         for (long j = 0; j < k_; ++j) v[j] *= 0.5 * weight;
         factor(softmax, 0.5 * weight * beta, F);
     }
 
    private:
-    /// The difference of the two logits is sqrt(2) m + C w.
-    void learn_of_two(const Softmax& softmax, double m, long y, double weight, double beta,
-                      double* v, double* F) const {
-        const double C = softmax.factor[0], sign = y == 0 ? 1.0 : -1.0;
-        double a = 0, t = 0, variance = 1;  // a is what the other class has
-        for (int iteration = 0; iteration < most; ++iteration) {
-            const double scale = 1.0 / std::sqrt(1 + pi_by_8 * C * C * variance);
-            const double z = scale * (sign * std::sqrt(2.0) * m + weight * C * C * a);
-            const double e = std::exp(-std::fabs(z)), low = e / (1 + e), high = 1 / (1 + e);
-            const double curvature = scale * low * high, other = z > 0 ? low : high;
-            t = iteration == 0 ? curvature : part_ * curvature + (1 - part_) * t;
-            variance = 1.0 / (1 + weight * C * C * t);
-            const double step = part_ * variance * (other - a);
-            a += step;
-            if (weight * C * std::fabs(step) < enough) break;
-        }
-        v[0] = -sign * weight * a / std::sqrt(2.0);
-        F[0] = std::sqrt(weight * beta * t);
-    }
-
     /// The Gaussian before the example, and the curvature under it.
-    void start(const Softmax& softmax, const double* m) {
-        softmax.expand<double>(m, centre_, 1);
+    void start(const Softmax<double>& softmax, const double* m) {
+        softmax.expand(m, centre_);
         set_to_zero(a_, ld_);
         copy(softmax.N, K_ * sk_, rows_);
     }
@@ -108,7 +87,7 @@ class Averaged {
     }
 
     /// R^T R = V^-1, and S N.
-    void precision(const Softmax& softmax, double weight) {
+    void precision(const Softmax<double>& softmax, double weight) {
         combine(K_, k_, K_, 1.0, {S_, ld_, 1}, softmax.N, sk_, SN_, sk_, false);
         combine(k_, k_, K_, 0.5 * weight, {softmax.N, 1, sk_}, SN_, sk_, R_, sk_, false);
         for (long i = 0; i < k_; ++i) R_[i * sk_ + i] += 1.0;
@@ -130,7 +109,7 @@ class Averaged {
     }
 
     /// A step, with the curvature that is new; returns how far the mean of w moves.
-    double improve(const Softmax& softmax, long y, double weight, bool first) {
+    double improve(const Softmax<double>& softmax, long y, double weight, bool first) {
         residual(y, q_);
         for (long c = 0; c < K_; ++c) q_[c] -= a_[c];
         const double kept = first ? 0.0 : 1.0 - part_;
@@ -155,7 +134,7 @@ class Averaged {
 
     /// F F^T = scale Q^T S Q. That is known to rounding of its largest entry only: smaller pivots
     /// would divide noise by less.
-    void factor(const Softmax& softmax, double scale, double* F) {
+    void factor(const Softmax<double>& softmax, double scale, double* F) {
         for (long l = 0; l < ld_; l += W) softmax.contract<vec>(S_ + l, work_ + l, ld_);
         for (long c = 0; c < K_; ++c)
             for (long j = 0; j < k_; ++j) rows_[c * sk_ + j] = work_[j * ld_ + c];

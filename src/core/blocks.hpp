@@ -13,7 +13,7 @@
 
 namespace MIXABLE_ISA {
 
-class Blocks final : public State, public InBlocks {
+class Blocks final : public State {
    public:
     Blocks(const PosteriorShape& shape, const Blas& blas)
         : State(shape.k, shape.d, 0),
@@ -127,11 +127,9 @@ class Blocks final : public State, public InBlocks {
     /// The other may be shared where this has blocks and the other way round, or full. A new
     /// prediction has the mean of the others.
     void adopt(const Knowledge& state, bool exchange = false) override {
-        if (const auto* in_lanes = dynamic_cast<const InFull*>(&state))
-            return adopt(in_lanes->whole(), exchange);
+        if (const auto own = state.apart()) return adopt(*own, exchange);
         const auto* full = dynamic_cast<const Posterior*>(&state);
-        const ClassView view =
-            full ? class_view(*full) : dynamic_cast<const InBlocks&>(state).view();
+        const ClassView view = full ? class_view(*full) : dynamic_cast<const Blocks&>(state).view();
         const long d0 = view.d, k0 = view.k, s0 = view.matrices;
         const double regulariser = view.regulariser;
         const Buffer &theirs = view.mean, &all = view.covariance;
@@ -168,7 +166,27 @@ class Blocks final : public State, public InBlocks {
         read_ = -1;
     }
 
-    ClassView view() const override {
+    Counters counters() const { return {steps_, n_, 0, since_refresh_, regulariser_}; }
+    /// Replaces all; A is for one without drift.
+    void set(const Counters& counters, const double* covariance, const double* precision,
+             const double* mean) {
+        steps_ = counters.steps;
+        n_ = counters.pending;
+        since_refresh_ = counters.since_refresh;
+        regulariser_ = counters.regulariser;
+        for (long i = 0; i < s * d; ++i) copy(covariance + i * d, d, S + i * dp);
+        for (long i = 0; i < s * d && is_kept(); ++i) copy(precision + i * d, d, A + i * dp);
+        for (long c = 0; c < k; ++c) copy(mean + c * d, d, V + c * dp);
+    }
+    /// Whether there are steps whose updates are delayed, and not only their number.
+    bool has_pending_steps() const { return roots_.is_filled(); }
+    bool keeps_precision() const { return is_kept(); }
+    /// The matrices A_c, one below the other.
+    void precision(double* out) const {
+        for (long c = 0; c < s; ++c) precision_of(c, out + c * d * d);
+    }
+
+    ClassView view() const {
         ClassView out{k, d, s, regulariser_, Buffer(k * d), Buffer(s * d * d)};
         mean(out.mean);
         covariance(out.covariance);
@@ -231,7 +249,6 @@ class Blocks final : public State, public InBlocks {
     static constexpr double most_curvature = 1e150;  // f, of an input that may be 0
 
    private:
-    friend class Lane;
     static constexpr long least_for_blas = 256;
     static constexpr long panel = 256;  // rows of A that BLAS updates together
 

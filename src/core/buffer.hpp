@@ -55,6 +55,12 @@ class Buffer {
                (size_ == 0 ||
                 std::memcmp(data_, other.data_, std::size_t(size_) * sizeof(double)) == 0);
     }
+    /// Whether there is a number other than 0.
+    bool is_filled() const {
+        for (long i = 0; i < size_; ++i)
+            if (data_[i] != 0) return true;
+        return false;
+    }
     void clear() { std::memset(data_, 0, std::size_t(size_) * sizeof(double)); }
 
    private:

@@ -2,49 +2,42 @@
 // G is diagonal, and so is the curvature that is learned.
 #pragma once
 
-#include <limits>
-
 #include "class_softmax.hpp"
 #include "pairwise.hpp"
-#include "shape.hpp"
 
 namespace MIXABLE_ISA {
 
 /// f_c = scale p_c (1 - p_c) K / (K - 1) for each class; if one block is shared, their mean. (1 -
 /// p_y is taken as what the others have.) In K - 1 coordinates diag(p) - p p^T has the same trace.
-inline void class_curvature(const ClassSoftmax& softmax, double scale, bool shared, double* f) {
+template <class Number>
+void class_curvature(const ClassSoftmax<Number>& softmax, Number scale, bool shared, double* f) {
     const long K = softmax.K;
-    double total = 0;
+    const Number one = double(K) / double(K - 1) * scale;
+    Number total{};
     for (long c = 0; c < K; ++c) {
-        const double r = softmax.residual[c], rest = r < 0 ? -r : std::max(1 - r, 0.0);
-        f[c] = scale * double(K) / double(K - 1) * softmax.p[c] * rest;
-        total += f[c];
+        const Number r = at<Number>(softmax.residual, c);
+        const Number rest = r < 0.0 ? -r : max(1.0 - r, Number{});
+        put(f, c, one * at<Number>(softmax.p, c) * rest);
+        total += at<Number>(f, c);
     }
-    if (shared)
-        for (long c = 0; c < K; ++c) f[c] = total / double(K);
+    for (long c = 0; c < K && shared; ++c) put(f, c, total / double(K));
 }
 
+/// One posterior, or one in each lane, each with its own beta.
+template <class Number>
 class ClassGafRule {
    public:
     using Outcome = long;
 
-    ClassGafRule(long classes, double beta, double alpha, double mu, bool shared)
-        : outputs(classes),
-          beta_(beta),
-          alpha_(alpha),
-          mu_(mu),
-          shared_(shared),
-          softmax_(classes),
-          z_(pad_to(classes, 8)) {}
+    ClassGafRule(long classes, Number beta, double alpha, double mu, bool shared)
+        : outputs(classes), beta(beta), mu(mu), is_shared(shared), alpha_(alpha), work_(classes) {}
 
     const long outputs;
+    Number beta;
+    const double mu;
+    const bool is_shared;
 
-    double beta() const { return beta_; }
-    double mu() const { return mu_; }
-    /// Of posteriors that it suits, unless they are diagonal.
-    Structure structure() const { return shared_ ? Structure::shared : Structure::blocks; }
-
-    void begin(const double* m, const double* g, long) {
+    void begin(const double* m, const double* g, long = 0) {
         m_ = m;
         g_ = g;
     }
@@ -53,35 +46,37 @@ class ClassGafRule {
 
     /// smooth_mu(E softmax(m + w)), w ~ N(0, diag(g) / (2 alpha)), in closed form (pairwise.hpp).
     void predict(double alpha, double* out) {
-        const double width = std::isinf(alpha) ? 0.0 : 0.5 / alpha;
-        if (shared_ || width == 0) {  // one scale for all pairs
-            const double scale = 1.0 / std::sqrt(1 + pi_by_8 * 2 * width * g_[0]);
-            for (long c = 0; c < outputs; c += W) store(z_ + c, scale * load(m_ + c));
-            softmax_.evaluate(z_);
-            copy(softmax_.p, outputs, out);
+        const double width = std::isinf(alpha) ? 0.0 : pi_by_8 * 0.5 / alpha;
+        if (is_shared || width == 0) {  // one scale for all pairs
+            ClassSoftmax<Number>& softmax = work_;
+            softmax.evaluate(m_, 1.0 / root(1.0 + 2 * width * at<Number>(g_, 0)));
+            copy(softmax.p, outputs * lanes_of<Number>, out);
         } else {
-            const auto variance = [&](long c, long j) { return width * (g_[c] + load(g_ + j)); };
-            pairwise(outputs, m_, variance, out);
+            pairwise<Number>(
+                outputs, m_,
+                [&](long c, long j) {
+                    return 1.0 + width * at<Number>(g_, c) +
+                           width * load(g_ + j * lanes_of<Number>);
+                },
+                out);
         }
-        for (long c = 0; c < outputs; ++c)
-            out[c] = std::max((1.0 - mu_) * out[c] + mu_ / double(outputs),
-                              std::numeric_limits<double>::min());
+        smooth<Number>(outputs, mu, out);
     }
 
     /// v = (weight / 2) (p - e_y) at the next leader, Eq. (2); the curvature of Eq. (3), class by
     /// class.
     void learn(long y, double weight, double* v, double* f) {
-        softmax_.solve_step(m_, g_, y, weight);
-        for (long c = 0; c < outputs; ++c) v[c] = 0.5 * weight * softmax_.residual[c];
-        class_curvature(softmax_, 0.5 * weight * beta_, shared_, f);
+        ClassSoftmax<Number>& softmax = work_;
+        softmax.solve_step(m_, g_, y, weight);
+        for (long c = 0; c < outputs; ++c)
+            put(v, c, 0.5 * weight * at<Number>(softmax.residual, c));
+        class_curvature<Number>(softmax, 0.5 * weight * beta, is_shared, f);
     }
 
    private:
-    double beta_, alpha_, mu_;
-    bool shared_;
+    double alpha_;
     const double *m_ = nullptr, *g_ = nullptr;
-    ClassSoftmax softmax_;
-    Buffer z_;
+    ClassSoftmax<Number> work_;
 };
 
 class ClassFolkloreRule {
@@ -92,7 +87,7 @@ class ClassFolkloreRule {
         : outputs(classes),
           curvature_(beta / 2),
           shared_(shared),
-          softmax_(classes),
+          work_(classes),
           u_(pad_to(classes, 8)) {}
 
     const long outputs;
@@ -103,22 +98,23 @@ class ClassFolkloreRule {
         g_ = g;
         for (long c = 0; c < outputs; ++c) u_[c] = m[c] + 0.25 * g[c];
         u_[0] -= 0.5 * g[0];  // solve_step adds it for its label; here no label is known
-        softmax_.solve_step(u_, g, 0, 1.0);
-        copy(softmax_.u, outputs, u_);
+        work_.solve_step(u_, g, 0, 1.0);
+        copy(work_.u, outputs, u_);
     }
 
     void predict(double* p) {
-        softmax_.evaluate(u_);
-        copy(softmax_.p, outputs, p);
+        work_.evaluate(u_, 1.0);
+        copy(work_.p, outputs, p);
     }
 
     /// The surrogate is expanded at u; folklore.hpp has the equations. Here they are scalar.
     void learn(long y, double weight, double* v, double* f) {
-        softmax_.evaluate(u_);
-        softmax_.subtract_label(y);
-        class_curvature(softmax_, weight * curvature_, shared_, f);
+        ClassSoftmax<double>& softmax = work_;
+        softmax.evaluate(u_, 1.0);
+        softmax.subtract_label(y);
+        class_curvature<double>(softmax, weight * curvature_, shared_, f);
         for (long c = 0; c < outputs; ++c) {
-            const double half = 0.5 * weight * softmax_.residual[c];
+            const double half = 0.5 * weight * softmax.residual[c];
             v[c] = half + f[c] * (m_[c] - u_[c] - g_[c] * half) / (1 + f[c] * g_[c]);
         }
     }
@@ -127,7 +123,7 @@ class ClassFolkloreRule {
     double curvature_;
     bool shared_;
     const double *m_ = nullptr, *g_ = nullptr;
-    ClassSoftmax softmax_;
+    ClassSoftmax<double> work_;
     Buffer u_;
 };
 

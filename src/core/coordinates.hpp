@@ -19,13 +19,6 @@ struct ClassView {
     Buffer mean, covariance;
 };
 
-/// Knowledge that consists of blocks.
-class InBlocks {
-   public:
-    virtual ~InBlocks() = default;
-    virtual ClassView view() const = 0;
-};
-
 /// The full posterior as blocks: those of the classes, K / (K - 1) times as wide, so that what
 /// knows nothing has 1 / lam in both.
 inline ClassView class_view(const Posterior& full) {

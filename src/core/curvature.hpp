@@ -47,6 +47,9 @@ class Curvature {
     }
 
     bool is_kept() const { return shape_.drift == 0; }
+    long pending() const { return n_; }
+    void set_pending(long steps) { n_ = steps; }
+    bool has_pending_steps() const { return x_.is_filled(); }
     /// The lower class blocks of A, which may be written.
     Buffer& matrix() { return A; }
 
@@ -132,8 +135,6 @@ class Curvature {
     }
 
    private:
-    friend class FullLane;
-
     PosteriorShape shape_;
     Blas blas_;
     const long k, d, D, ld, dp;

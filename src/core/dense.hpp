@@ -145,45 +145,73 @@ inline void dots(long n, long M, const double* a, long lda, long count, const do
         }
 }
 
+/// C (M x N) = A (M x K) B (K x N) of Numbers; entry (i, j) of a matrix with rows of ld of them is
+/// at (i * ld + j) times the doubles of one.
+template <class Number>
+inline void multiply_numbers(long M, long N, long K, Strided A, const double* B, long ldb,
+                             double* C, long ldc) {
+    if constexpr (std::is_same_v<Number, double>)
+        return combine(M, N, K, 1.0, A, B, ldb, C, ldc, false);
+    for (long i = 0; i < M; ++i)
+        for (long j = 0; j < N; ++j) {
+            Number sum{};
+            for (long l = 0; l < K; ++l)
+                sum += at<Number>(A.p, i * A.rows + l * A.cols) * at<Number>(B, l * ldb + j);
+            put(C, i * ldc + j, sum);
+        }
+}
+
 /// Upper factor C with G = C^T C, in place (k x k, row stride `ld`; the strictly lower part is left
 /// as it is). Where G is known to be at least `floor` times the identity, no pivot is taken to be
 /// less. With floor = 0, G may be semi-definite: a direction whose pivot is lost in rounding gets a
 /// zero row.
+template <class Number = double>
 inline void cholesky(long k, double* G, long ld, double floor) {
+    constexpr long width = lanes_of<Number>;
     for (long j = 0; j < k; ++j) {
-        double* row = G + j * ld;
-        double eliminated = 0;  // what the pivot has lost so far
-        for (long l = 0; l < j; ++l) eliminated += G[l * ld + j] * G[l * ld + j];
-        const double pivot = row[j] > floor ? row[j] : floor;
-        const bool lost = floor == 0 && !(pivot > 1e-15 * eliminated && pivot > 1e-290);
-        const double root = lost ? 0.0 : std::sqrt(pivot), inverse = lost ? 0.0 : 1.0 / root;
-        row[j] = root;
-        for (long i = j + 1; i < k; ++i) row[i] *= inverse;
+        double* row = G + j * ld * width;
+        const Number pivot = max(at<Number>(row, j), number<Number>(floor));
+        Number diagonal = root(pivot), inverse = 1.0 / diagonal;
+        if (floor == 0) {
+            Number eliminated{};  // what the pivot has lost so far
+            for (long l = 0; l < j; ++l) {
+                const Number gone = at<Number>(G, l * ld + j);
+                eliminated += gone * gone;
+            }
+            const auto kept = (pivot > 1e-15 * eliminated) & (pivot > 1e-290);
+            diagonal = kept ? diagonal : Number{};
+            inverse = kept ? inverse : Number{};
+        }
+        put(row, j, diagonal);
+        for (long i = j + 1; i < k; ++i) put(row, i, at<Number>(row, i) * inverse);
         for (long i = j + 1; i < k; ++i) {
-            const double a = row[i];
-            double* below = G + i * ld;
-            for (long l = i; l < k; ++l) below[l] -= a * row[l];
+            const Number a = at<Number>(row, i);
+            double* below = G + i * ld * width;
+            for (long l = i; l < k; ++l)
+                put(below, l, at<Number>(below, l) - a * at<Number>(row, l));
         }
     }
 }
 
 /// Solves C^T z = b in place, C upper triangular.
+template <class Number = double>
 inline void solve_transposed(long k, const double* C, long ld, double* z) {
     for (long j = 0; j < k; ++j) {
-        const double* row = C + j * ld;
-        const double t = z[j] / row[j];
-        z[j] = t;
-        for (long i = j + 1; i < k; ++i) z[i] -= row[i] * t;
+        const double* row = C + j * ld * lanes_of<Number>;
+        const Number t = at<Number>(z, j) / at<Number>(row, j);
+        put(z, j, t);
+        for (long i = j + 1; i < k; ++i) put(z, i, at<Number>(z, i) - at<Number>(row, i) * t);
     }
 }
 
 /// Solves C z = b in place.
+template <class Number = double>
 inline void solve(long k, const double* C, long ld, double* z) {
     for (long j = k - 1; j >= 0; --j) {
-        const double* row = C + j * ld;
-        double s = z[j];
-        for (long i = j + 1; i < k; ++i) s -= row[i] * z[i];
-        z[j] = s / row[j];
+        const double* row = C + j * ld * lanes_of<Number>;
+        Number s = at<Number>(z, j);
+        for (long i = j + 1; i < k; ++i) s -= at<Number>(row, i) * at<Number>(z, i);
+        put(z, j, s / at<Number>(row, j));
     }
 }
 

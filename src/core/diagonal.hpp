@@ -91,8 +91,7 @@ class Diagonal final : public State {
 
     /// The other may have any structure. A new prediction has the mean of the others.
     void adopt(const Knowledge& state, bool exchange = false) override {
-        if (const auto* in_lanes = dynamic_cast<const InFull*>(&state))
-            return adopt(in_lanes->whole(), exchange);
+        if (const auto own = state.apart()) return adopt(*own, exchange);
         const auto* other = dynamic_cast<const Diagonal*>(&state);
         const auto* full = dynamic_cast<const Posterior*>(&state);
         const long d0 = state.d, k0 = full ? state.k + 1 : state.k;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "any_forecaster.hpp"
-#include "moments.hpp"
+#include "roster.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -117,12 +117,43 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
         }
     }
 
-    /// Mean of the weights, and covariances for each feature, for inputs as they come.
-    void mean(double* out) const override {
-        mixed_mean(roster_, family_, unit_.factor(), predictions() * d, out);
+    /// The mean of the members' means, by trust, for inputs as they come.
+    [[gnu::cold]] void mean(double* out) const override {
+        const long D = predictions() * d;
+        set_to_zero(out, D);
+        Buffer one(D);
+        roster_.for_awake([&](const Member<Outcome>& member) {
+            family_.mean(*member.known, one);
+            for (long i = 0; i < D; ++i) out[i] += roster_.trust(member) * one[i];
+        });
+        for (long i = 0; i < D; ++i) out[i] *= unit_.factor();
     }
-    void feature_covariances(double* out) const override {
-        mixed_covariances(roster_, family_, unit_.factor(), predictions(), d, out);
+    /// The covariances of the posteriors, and of their means.
+    [[gnu::cold]] void feature_covariances(double* out) const override {
+        const long K = predictions(), D = K * d;
+        const double unit =
+            unit_.factor();  // what inputs are multiplied by before members see them
+        set_to_zero(out, D * K);
+        Buffer centre(D), one(D), within(D * K);
+        mean(centre);
+        roster_.for_awake([&](const Member<Outcome>& member) {
+            double width = 0;
+            roster_.for_experts(member, [&](long r) {
+                width += roster_.weights.trust(r) * member.readings->width(r - member.first);
+            });
+            const double trust = roster_.trust(member);
+            family_.mean(*member.known, one);
+            family_.feature_covariances(*member.known, within);
+            const auto off = [&](long c, long l) {
+                return unit * one[c * d + l] - centre[c * d + l];
+            };
+            for (long l = 0; l < d; ++l)
+                for (long i = 0; i < K; ++i)
+                    for (long j = 0; j < K; ++j) {
+                        const long at = (l * K + i) * K + j;
+                        out[at] += unit * unit * width * within[at] + trust * off(i, l) * off(j, l);
+                    }
+        });
     }
 
     long experts() const override { return roster_.weights.size(); }

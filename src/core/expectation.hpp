@@ -46,14 +46,14 @@ class Expectation {
 
     /// p (K) from the mean m and the factorised G held by `geometry`; `width` is 1 / (2 alpha).
     /// `step` seeds the random points.
-    void operator()(const std::vector<Rung>& ladder, const Softmax& geometry, const double* m,
-                    double width, std::uint64_t step, double* p) {
+    void operator()(const std::vector<Rung>& ladder, const Softmax<double>& geometry,
+                    const double* m, double width, std::uint64_t step, double* p) {
         const long k = geometry.k, sk = geometry.sk;
         const double root = std::sqrt(width);
         // Row j of the lower factor of S; its rows are the columns of C.
         for (long j = 0; j < k; ++j)
             for (long i = 0; i <= j; ++i) lower_[j * k + i] = root * geometry.factor[i * sk + j];
-        geometry.expand<double>(m, zm_, 1);
+        geometry.expand(m, zm_);
         const Rung& rung = pick(ladder, k);
         switch (rung.kind) {
             case Rung::taylor:
@@ -94,7 +94,7 @@ class Expectation {
 
     /// Second order: p_c (1 + 1/2 sum_j [(N_cj - pN_j)^2 - sum_a p_a (N_aj - pN_j)^2]), N N^T the
     /// covariance of the logits.
-    void taylor(const Softmax& geometry, double root, double* p) const {
+    void taylor(const Softmax<double>& geometry, double root, double* p) const {
         const long K = geometry.K, k = geometry.k, sk = geometry.sk;
         double top = zm_[0], total = 0;
         for (long c = 1; c < K; ++c) top = std::max(top, zm_[c]);
@@ -115,23 +115,22 @@ class Expectation {
     }
 
     /// The variances of differences of logits are |N_c - N_j|^2.
-    void in_closed_form(const Softmax& geometry, double width, double* p) {
+    void in_closed_form(const Softmax<double>& geometry, double width, double* p) {
         const long K = geometry.K, ld = pad_to(K, 8), sk = geometry.sk;
         make_room(gram_, K * ld);
         dots(geometry.k, K, geometry.N, sk, K, geometry.N, sk, gram_, ld);
         for (long c = 0; c < K; ++c) own_[c] = gram_[c * ld + c];
-        pairwise(
-            K, zm_,
-            [&](long c, long j) {
-                const vec v = own_[c] + load(own_ + j) - 2.0 * load(gram_ + c * ld + j);
-                return width * max(v, vec{});
-            },
-            p);
+        const auto spread = [&](long c, long j) {
+            const vec v = own_[c] + load(own_ + j) - 2.0 * load(gram_ + c * ld + j);
+            return 1.0 + pi_by_8 * (width * max(v, vec{}));
+        };
+        pairwise<double>(K, zm_, spread, p);
     }
 
     /// Each class against the tangent of the log of the sum of the others' exp, at the mean: a
     /// bound of its probability from above. The forecast is these bounds over their sum.
-    void against_the_rest(const Softmax& geometry, double root, const Rung& rung, double* p) {
+    void against_the_rest(const Softmax<double>& geometry, double root, const Rung& rung,
+                          double* p) {
         const long K = geometry.K, k = geometry.k, sk = geometry.sk;
         double *e = work_, *sums = work_ + K, total = 0, all = 0;
         const long first = std::max_element(zm_ + 0, zm_ + K) - zm_;
@@ -171,8 +170,8 @@ class Expectation {
     /// The weighted mean of softmax over a point set, W points at a time; both signs of each point
     /// if Symmetric.
     template <bool Symmetric>
-    void points(const Softmax& geometry, long m, const double* w, const double* weight, double* p,
-                bool ascends = false) {
+    void points(const Softmax<double>& geometry, long m, const double* w, const double* weight,
+                double* p, bool ascends = false) {
         const long K = geometry.K, k = geometry.k, ld = pad(m);
         if (K == 2) return points_of_two<Symmetric>(m, w, weight, p, ascends);
         double *v = work_, *t = work_ + K * W, *e = work_ + 2 * K * W, *total = work_ + 3 * K * W;

@@ -59,8 +59,8 @@ class Expert {
     /// Predicts up to `block` records, for less than one after the other; p (n x outputs).
     virtual void predict_many(const Record* records, long n, double* p) = 0;
     /// Predicts and learns many records, for less. First they are scaled in blocks, from the record
-    /// `first` on: those that `scaled` has begun with. Inputs learn them. Outcomes and weights (null:
-    /// all are 1) are those of all records.
+    /// `first` on: those that `scaled` has begun with. Inputs learn them. Outcomes and weights
+    /// (null: all are 1) are those of all records.
     virtual void take(const Record* records, long first, long n, const Outcome* y,
                       const double* weight, ScaledBlock& scaled) = 0;
     /// Then each block is predicted and learned; p (n x outputs). Experts may do so at the same
@@ -68,8 +68,8 @@ class Expert {
     virtual void run(const Record* records, long first, long n, const Outcome* y,
                      const double* weight, double* p) = 0;
 
-    /// What its forecaster sees of the record that was read: where the forecast begins, then the row.
-    /// Nothing where the row is sparse.
+    /// What its forecaster sees of the record that was read: where the forecast begins, then the
+    /// row. Nothing where the row is sparse.
     virtual std::vector<double> row() const { return {}; }
 
     /// Whether `run` has the bits of `read`, `predict` and `learn`.
@@ -239,7 +239,9 @@ class DenseExpert final : public Expert<Outcome> {
           leads_(leads),
           forecaster_(forecaster),
           views_(std::move(views)),
-          d_(!stage ? scaler.d : has_maps() ? stage->all_columns() : stage->columns()),
+          d_(!stage       ? scaler.d
+             : has_maps() ? stage->all_columns()
+                          : stage->columns()),
           width_(stage ? d_ + 1 : scaler.width),
           scaled_((stage ? 1 : scaler.views) * width_),
           length_(views_.count(stage ? 1 : scaler.views) * (width_ + m())),

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "any_forecaster.hpp"
-#include "structures.hpp"
+#include "posterior.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -129,6 +129,27 @@ class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
         push(x, y, weight);
     }
 
+    void read(const double* x, double* m, double* G) override {
+        if constexpr (is_full) {
+            read_input(x);
+            copy(state.m, state.k, m);
+            for (long i = 0; i < state.k; ++i)
+                copy(state.G + i * state.sk, state.k, G + i * state.k);
+        } else {
+            AnyForecaster<Outcome>::read(x, m, G);
+        }
+    }
+    void push(const double* x, const double* v, const double* F, double weight) override {
+        if constexpr (is_full) {
+            read_input(x);
+            copy(v, state.k, v_);
+            for (long i = 0; i < state.k; ++i) copy(F + i * state.k, state.k, F_ + i * state.sr);
+            push_step(x, weight);
+        } else {
+            AnyForecaster<Outcome>::push(x, v, F, weight);
+        }
+    }
+
     void run(const double* X, const Outcome* y, const double* weight, long n,
              double* out) override {
         forget_reading();
@@ -163,6 +184,9 @@ class Forecaster final : public AnyForecaster<typename Rule::Outcome> {
 
     void push(const double* x, Outcome y, double weight) {
         rule.learn(y, weight, v_, F_);
+        push_step(x, weight);
+    }
+    void push_step(const double* x, double weight) {
         state.push(v_, F_);
         if constexpr (is_full) met_.note(squared_norm(x, state.d), weight);
         fresh_ = false;

@@ -1,18 +1,22 @@
 // The loops, rules and states of all forecasters of dense rows, for one instruction set.
-#include "forecasters.hpp"
+#include "auto_rules.hpp"
+#include "forecaster.hpp"
+#include "making.hpp"
+#include "ons.hpp"
+#include "scalar_rules.hpp"
 
 namespace MIXABLE_ISA {
 
-template class Forecaster<GafRule>;
-template class Forecaster<FolkloreRule>;
-template class Forecaster<ClassGafRule, State>;
-template class Forecaster<ClassFolkloreRule, State>;
-template class Forecaster<OnsRule>;
-template class Forecaster<AioliRule>;
-template class Forecaster<VawRule>;
-template class Forecaster<OgdRule, GradientState>;
-template class Ensemble<ClassFamily>;
-template class Ensemble<NormalFamily>;
+using Gaf = Forecaster<GafRule<double>>;
+using Folklore = Forecaster<FolkloreRule>;
+using StructuredGaf = Forecaster<ClassGafRule<double>, State>;
+using StructuredFolklore = Forecaster<ClassFolkloreRule, State>;
+using Ons = Forecaster<OnsRule>;
+using Aioli = Forecaster<AioliRule>;
+using Vaw = Forecaster<VawRule>;
+using Ogd = Forecaster<OgdRule, GradientState>;
+using AutoGaf = Ensemble<ClassFamily>;
+using AutoRidge = Ensemble<NormalFamily>;
 
 namespace {
 
@@ -41,15 +45,16 @@ Plan<long> plan_of(const GafMember& member, long d, long K, const GafReading& re
     const PosteriorShape shape = shape_for(K, d, member.lam, member.drift, member.structure, false);
     std::unique_ptr<Readings<long>> readings;
     if (shape.structure == Structure::full && member.averaged)
-        readings = std::make_unique<GafReadings<GafRule>>(
-            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder, Surrogate::averaged),
-            reading.alphas, 4.0);
+        readings = std::make_unique<RuleReadings<GafRule<double>>>(
+            GafRule<double>(K, member.beta, 1.0, reading.mu, reading.ladder, true), reading.alphas,
+            4.0);
     else if (shape.rank > 0)
-        readings = std::make_unique<GafReadings<GafRule>>(
-            GafRule(K, member.beta, 1.0, reading.mu, reading.ladder), reading.alphas);
+        readings = std::make_unique<RuleReadings<GafRule<double>>>(
+            GafRule<double>(K, member.beta, 1.0, reading.mu, reading.ladder), reading.alphas);
     else
-        readings = std::make_unique<GafReadings<ClassGafRule>>(
-            ClassGafRule(K, member.beta, 1.0, reading.mu, shape.is_shared()), reading.alphas);
+        readings = std::make_unique<RuleReadings<ClassGafRule<double>>>(
+            ClassGafRule<double>(K, member.beta, 1.0, reading.mu, shape.is_shared()),
+            reading.alphas);
     return {shape, std::move(readings), member.always_awake, member.view, member.awake};
 }
 
@@ -59,10 +64,10 @@ Plan<long> plan_of(const Guard& guard, long d, long K) {
     if (guard.is_gradient) {
         shape.structure = Structure::gradient;
         shape.radius = guard.first;
-        readings = std::make_unique<GuardReadings<OgdRule>>(OgdRule(K, guard.second, false));
+        readings = std::make_unique<RuleReadings<OgdRule>>(OgdRule(K, guard.second, false));
     } else {
         shape.lam = guard.first;
-        readings = std::make_unique<GuardReadings<FolkloreRule>>(FolkloreRule(K, guard.second));
+        readings = std::make_unique<RuleReadings<FolkloreRule>>(FolkloreRule(K, guard.second));
     }
     return {shape, std::move(readings), true};
 }
@@ -89,9 +94,8 @@ PosteriorShape shape_for(long K, long d, double lam, double drift, Structure str
 }
 
 OfLabels make_gaf(const PosteriorShape& shape, const Blas& blas, double beta, double alpha,
-                  double mu, Ladder ladder, Surrogate surrogate, Ladder averages) {
-    return std::make_unique<Gaf>(full(shape, blas), shape.k + 1, beta, alpha, mu, ladder, surrogate,
-                                 averages);
+                  double mu, Ladder ladder, bool averaged) {
+    return std::make_unique<Gaf>(full(shape, blas), shape.k + 1, beta, alpha, mu, ladder, averaged);
 }
 OfLabels make_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
     return std::make_unique<Folklore>(full(shape, blas), shape.k + 1, beta);

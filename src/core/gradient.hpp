@@ -91,20 +91,20 @@ class OgdRule {
     using Outcome = long;
 
     OgdRule(long classes, double rate, bool fixed)
-        : outputs(classes), rate_(rate), fixed_(fixed), softmax_(classes), p_(classes) {}
+        : outputs(classes), rate_(rate), fixed_(fixed), work_(classes), p_(classes) {}
 
     const long outputs;
 
     void begin(const double* m, const double*, long step) {
         step_ = step;
-        softmax_.evaluate(m);
-        copy(softmax_.p, outputs, p_);
+        work_.evaluate(m);
+        copy(work_.p, outputs, p_);
     }
 
     void predict(double* p) { copy(p_, outputs, p); }
 
     void learn(long y, double weight, double* v, double*) {
-        softmax_.gradient(p_, y, v);
+        work_.gradient(p_, y, v);
         const double rate = weight * (fixed_ ? rate_ : rate_ / std::sqrt(double(step_ + 1)));
         for (long j = 0; j < outputs - 1; ++j) v[j] *= rate;
     }
@@ -113,7 +113,7 @@ class OgdRule {
     double rate_;
     bool fixed_;
     long step_ = 0;
-    Softmax softmax_;
+    Softmax<double> work_;
     Buffer p_;
 };
 

@@ -1,7 +1,10 @@
-// Posteriors in blocks, or of a shared one, one in each lane of the vectors: a mixture has many
-// small ones of the same shape, and what is done to one of them is done to all at once. blocks.hpp
-// has the equations. Here updates are not delayed, and of symmetric matrices the lower triangle is
-// kept. That is fastest as long as the matrices fit in the nearer caches.
+// Posteriors of one shape, one in each lane of the vectors: a mixture has many small ones, and what
+// is done to one of them is done to all at once. posterior.hpp and blocks.hpp have the equations.
+// Here updates of A^-1 are not delayed, and of symmetric matrices the lower triangle is kept, by
+// rows. That is fastest as long as the matrices fit in the nearer caches.
+//
+// All structures are s matrices, each over the weights of c predictions that are not independent: a
+// full posterior has s = 1, c = k, blocks have s = k, c = 1, and a shared block s = c = 1.
 #pragma once
 
 #include <array>
@@ -16,109 +19,130 @@ class Lanes {
     Lanes(const PosteriorShape& shape, const Blas& blas)
         : k(shape.k),
           d(shape.d),
-          s(shape.matrices()),
+          is_full(shape.structure == Structure::full),
+          s(is_full ? 1 : shape.matrices()),
+          c(is_full ? k : 1),
+          n(c * d),
           m(k * W),
-          g(k * W),
+          g(k * c * W),
           x(d * W),
-          triangle_(d * (d + 1) / 2),
+          triangle_(n * (n + 1) / 2),
           blas_(blas),
           S_(s * triangle_ * W),
           A_(s * triangle_ * W),
           V_(k * d * W),
-          P_(s * d * W),
+          P_(s * c * n * W),
+          U_(n * std::min(c, most_rank) * W),
+          F_(s * c * c * W),
+          L_(s * c * c * W),
+          gF_(c * c * W),
+          C_(c * c * W),
           kept_x_(delay * d * W),
-          kept_f_(delay * s * W) {
-        for (long lane = 0; lane < W; ++lane) start(lane, {k, d, 0, 1.0, 0.0});
+          kept_c_(delay * s * c * c * W) {
+        PosteriorShape unused = shape;
+        unused.lam = 1;
+        unused.drift = 0;
+        for (long lane = 0; lane < W; ++lane) start(lane, unused);
     }
 
     /// Whether posteriors of this shape are faster in lanes than each by itself.
     static bool suits(const PosteriorShape& shape) {
-        constexpr double most = 3.5e5;  // bytes of eight: more, and they are far from the core
-        constexpr long many = 32;       // classes: then vectors of those are as fast
+        constexpr long most_weights = 128;  // of a full one: more, and they are far from the core
+        constexpr double most = 3.5e5;      // bytes of eight others, likewise
+        constexpr long many = 32;           // classes: then vectors of those are as fast
+        if (shape.block != 0) return false;
+        if (shape.structure == Structure::full)
+            return shape.rank == shape.k && shape.D() <= most_weights;
         const bool shared = shape.structure == Structure::shared && shape.k <= many;
-        return (shared || shape.structure == Structure::blocks) && shape.block == 0 &&
+        return (shared || shape.structure == Structure::blocks) &&
                32.0 * double(shape.matrices()) * double(shape.d) * double(shape.d + 1) <= most;
     }
 
-    const long k, d, s;  // predictions, features, matrices
-    Buffer m, g;         // the last reading: for each prediction a number in each lane
-    Buffer x;            // the inputs to be read, for each feature a number in each lane
+    const long k, d;     // predictions, features
+    const bool is_full;  // one matrix for all predictions together
+    const long s, c, n;  // matrices, the predictions of each, their weights
+    Buffer m, g;  // the last reading: (k), and (k x k) or with structure (k), a number in each lane
+    Buffer x;     // the inputs to be read, for each feature a number in each lane
 
     /// Lets a lane know nothing.
     void start(long lane, const PosteriorShape& shape) {
         settle();
-        shape_[lane] = shape;
-        steps_[lane] = since_refresh_[lane] = 0;
+        shape_[std::size_t(lane)] = shape;
+        steps_[std::size_t(lane)] = since_refresh_[std::size_t(lane)] = 0;
         lam_[lane] = shape.lam;
         drift_[lane] = shape.drift;
         most_gain_[lane] = is_kept(lane) ? 1e300 : 1e14;
-        for (long c = 0; c < s; ++c)
-            for (long i = 0, at = c * triangle_ * W + lane; i < d; ++i)
-                for (long j = 0; j <= i; ++j, at += W) {
-                    S_[at] = i == j ? 1.0 / shape.lam : 0.0;
-                    A_[at] = i == j ? shape.lam : 0.0;
-                }
+        for_entries(lane, [&](long, long i, long j, long at) {
+            S_[at] = i == j ? 1.0 / shape.lam : 0.0;
+            A_[at] = i == j ? shape.lam : 0.0;
+        });
         for (long i = 0; i < k * d; ++i) V_[i * W + lane] = 0;
     }
 
-    /// Sets m and g of the inputs x.
+    /// Sets m and G of the inputs x.
     void read() {
-        for (long c = 0; c < s; ++c) {
-            double* p = P_ + c * d * W;
-            multiply(S_ + c * triangle_ * W, p);
-            store(g + c * W, max(along(p), vec{}));
-        }
-        for (long c = s; c < k; ++c) store(g + c * W, load(g));
-        for (long c = 0; c < k; ++c) store(m + c * W, along(V_ + c * d * W));
+        for (long a = 0; a < k; ++a) store(m + a * W, along(V_ + a * d * W));
+        for (long q = 0; q < s; ++q)
+            for (long a = 0; a < c; ++a)
+                for (long b = 0; b <= a; ++b) multiply(q, a, b);
+        for (long q = 0; q < s; ++q)
+            for (long a = 0; a < c; ++a)
+                for (long b = 0; b <= a; ++b) {
+                    vec inner = along(P_ + ((q * c + b) * n + a * d) * W);
+                    if (a == b) inner = max(inner, vec{});
+                    store(g + ((q * c + a) * c + b) * W, inner);
+                    store(g + ((q * c + b) * c + a) * W, inner);
+                }
+        for (long b = s * c; b < k; ++b) store(g + b * W, load(g));
     }
 
-    /// Learns v and f (for each prediction a number in each lane) from the inputs last read. Lanes
-    /// whose |x|^2 is above `most`, or for which it is beyond double precision, take a step without
-    /// learning anything.
-    void push(const double* v, const double* f, vec most) {
-        const vec square = squares();
-        vec gain{}, largest{}, check{};
-        for (long c = 0; c < k; ++c) {
-            const vec one = load(f + c * W);
-            gain = max(gain, one * load(g + c * W));
-            largest = max(largest, one);
-            check += 0.0 * load(v + c * W) + 0.0 * one;
+    /// Learns v (k) and F (k x k; with structure k numbers, the diagonal of F F^T) from the inputs
+    /// last read. Lanes whose |x|^2 is above `most`, or for which it is beyond double precision,
+    /// take a step without learning anything.
+    void push(const double* v, const double* F, vec most) {
+        copy(F, s * c * c * W, F_);
+        vec gain{};
+        for (long q = 0; q < s; ++q) gain = max(gain, damp(q));
+        const ivec learns = may_learn(v, gain, most);
+        for (long i = 0; i < s * c * c * W; i += W) {
+            store(F_ + i, learns ? load(F_ + i) : vec{});
+            store(L_ + i, learns ? load(L_ + i) : vec{});
         }
-        const ivec learns = (check == 0.0) & (gain <= most_gain_) & (square <= most) &
-                            (square <= 1e15 * lam_) & (largest * square <= 1e15 * lam_) &
-                            (largest <= Blocks::most_curvature);
-        for (long c = 0; c < k; ++c) {
-            const vec step = learns ? load(v + c * W) : vec{};
-            const double* p = P_ + (s == 1 ? 0 : c) * d * W;
-            double* mean = V_ + c * d * W;
-            for (long i = 0; i < d * W; i += W)
-                store(mean + i, load(mean + i) - step * load(p + i));
-        }
-        for (long c = 0; c < s; ++c) {
-            const vec F = learns ? load(f + c * W) : vec{};
-            store(kept_f_ + (kept_ * s + c) * W, F);
-            subtract(F / (1.0 + F * load(g + c * W)), P_ + c * d * W, S_ + c * triangle_ * W);
-        }
-        copy(x, d * W, kept_x_ + kept_ * d * W);
-        if (++kept_ == delay) settle();
+        move(v, learns);
+        for (long q = 0; q < s; ++q)
+            for (long first = 0; first < c; first += most_rank) subtract(q, first);
+        keep();
         for (long lane = 0; lane < W; ++lane) {
-            ++steps_[lane];
-            ++since_refresh_[lane];
+            const std::size_t at = std::size_t(lane);
+            ++steps_[at];
+            ++since_refresh_[at];
             const bool half_lost = learns[lane] != 0 && gain[lane] > 1e8;  // of the digits of S
-            if ((half_lost || since_refresh_[lane] >= shape_[lane].block_refresh_period()) &&
-                is_kept(lane))
+            if ((half_lost || since_refresh_[at] >= period(shape_[at])) && is_kept(lane))
                 refresh(lane);
         }
     }
 
-    vec squares() const { return along(x); }
-
    private:
+    template <class Whole>
     friend class Lane;
 
-    static constexpr long delay = 16;  // steps before they are added to A
+    static constexpr long delay = 16;     // steps before they are added to A
+    static constexpr long most_rank = 6;  // columns of U whose entries of two rows are in registers
 
     bool is_kept(long lane) const { return shape_[std::size_t(lane)].drift == 0; }
+    static long period(const PosteriorShape& shape) {
+        return shape.structure == Structure::full ? shape.lane_refresh_period()
+                                                  : shape.block_refresh_period();
+    }
+    double* row(long q, long i) { return S_ + (q * triangle_ + i * (i + 1) / 2) * W; }
+
+    /// f(matrix, i, j, where that entry of a triangle is in the lanes).
+    template <class F>
+    void for_entries(long lane, F&& f) const {
+        for (long q = 0, at = lane; q < s; ++q)
+            for (long i = 0; i < n; ++i)
+                for (long j = 0; j <= i; ++j, at += W) f(q, i, j, at);
+    }
 
     /// a . x
     vec along(const double* a) const {
@@ -132,71 +156,189 @@ class Lanes {
         return even + odd;
     }
 
-    /// out = M x, M (d x d) symmetric. Four rows at a time: each entry is read once.
-    void multiply(const double* M, double* out) const {
-        const auto row = [&](long i) { return M + i * (i + 1) / 2 * W; };
+    /// What block (a, b) of a matrix adds to P_b and, if it is not on the diagonal, to P_a. Four
+    /// rows at a time: each entry is read once.
+    void multiply(long q, long a, long b) {
+        double *down = P_ + ((q * c + b) * n + a * d) * W,
+               *across = P_ + ((q * c + a) * n + b * d) * W;
         long i = 0;
         for (; i + 4 <= d; i += 4) {
-            const double *r0 = row(i), *r1 = row(i + 1), *r2 = row(i + 2), *r3 = row(i + 3);
+            const long at = a * d + i;
+            const double *r0 = row(q, at) + b * d * W, *r1 = row(q, at + 1) + b * d * W,
+                         *r2 = row(q, at + 2) + b * d * W, *r3 = row(q, at + 3) + b * d * W;
             const vec x0 = load(x + i * W), x1 = load(x + (i + 1) * W), x2 = load(x + (i + 2) * W),
                       x3 = load(x + (i + 3) * W);
             vec s0{}, s1{}, s2{}, s3{};
-            for (long j = 0; j < i * W; j += W) {
-                const vec xj = load(x + j), a = load(r0 + j), b = load(r1 + j), c = load(r2 + j),
-                          e = load(r3 + j);
-                s0 += a * xj;
-                s1 += b * xj;
-                s2 += c * xj;
-                s3 += e * xj;
-                store(out + j, load(out + j) + a * x0 + b * x1 + (c * x2 + e * x3));
+            const long columns = a == b ? i : d;
+            const auto add = [&](long j, vec before) {
+                const vec xj = load(x + j), e0 = load(r0 + j), e1 = load(r1 + j), e2 = load(r2 + j),
+                          e3 = load(r3 + j);
+                s0 += e0 * xj;
+                s1 += e1 * xj;
+                s2 += e2 * xj;
+                s3 += e3 * xj;
+                store(across + j, before + e0 * x0 + e1 * x1 + (e2 * x2 + e3 * x3));
+            };
+            if (i == 0)
+                for (long j = 0; j < columns * W; j += W) add(j, vec{});
+            else
+                for (long j = 0; j < columns * W; j += W) add(j, load(across + j));
+            if (a == b) {
+                const double *q0 = r0 + i * W, *q1 = r1 + i * W, *q2 = r2 + i * W, *q3 = r3 + i * W;
+                const vec m10 = load(q1), m20 = load(q2), m21 = load(q2 + W), m30 = load(q3),
+                          m31 = load(q3 + W), m32 = load(q3 + 2 * W);
+                s0 += load(q0) * x0 + m10 * x1 + m20 * x2 + m30 * x3;
+                s1 += m10 * x0 + load(q1 + W) * x1 + m21 * x2 + m31 * x3;
+                s2 += m20 * x0 + m21 * x1 + load(q2 + 2 * W) * x2 + m32 * x3;
+                s3 += m30 * x0 + m31 * x1 + m32 * x2 + load(q3 + 3 * W) * x3;
             }
-            const double *q0 = r0 + i * W, *q1 = r1 + i * W, *q2 = r2 + i * W, *q3 = r3 + i * W;
-            const vec m10 = load(q1), m20 = load(q2), m21 = load(q2 + W), m30 = load(q3),
-                      m31 = load(q3 + W), m32 = load(q3 + 2 * W);
-            store(out + i * W, s0 + load(q0) * x0 + m10 * x1 + m20 * x2 + m30 * x3);
-            store(out + (i + 1) * W, s1 + m10 * x0 + load(q1 + W) * x1 + m21 * x2 + m31 * x3);
-            store(out + (i + 2) * W, s2 + m20 * x0 + m21 * x1 + load(q2 + 2 * W) * x2 + m32 * x3);
-            store(out + (i + 3) * W, s3 + m30 * x0 + m31 * x1 + m32 * x2 + load(q3 + 3 * W) * x3);
+            store(down + i * W, s0);
+            store(down + (i + 1) * W, s1);
+            store(down + (i + 2) * W, s2);
+            store(down + (i + 3) * W, s3);
         }
         for (; i < d; ++i) {
-            const double* r = row(i);
+            const double* r = row(q, a * d + i) + b * d * W;
             const vec xi = load(x + i * W);
             vec sum{};
-            for (long j = 0; j < i * W; j += W) {
+            for (long j = 0; j < (a == b ? i : d) * W; j += W) {
                 sum += load(r + j) * load(x + j);
-                store(out + j, load(out + j) + load(r + j) * xi);
+                store(across + j, (i == 0 ? vec{} : load(across + j)) + load(r + j) * xi);
             }
-            store(out + i * W, sum + load(r + i * W) * xi);
+            store(down + i * W, a == b ? sum + load(r + i * W) * xi : sum);
         }
     }
 
-    /// S <- S - w p p^T + drift I, two rows at a time.
-    void subtract(vec w, const double* p, double* s) const {
+    /// L = F C^-1, C^T C = I + F^T G F, of one matrix; with structure the square of that. Returns
+    /// tr(F^T G F): A^-1 is about to lose this many times its size, hence digits.
+    vec damp(long q) {
+        if (!is_full) {
+            const vec f = load(F_ + q * W), gain = f * load(g + q * W);
+            store(L_ + q * W, f / (1.0 + gain));
+            return gain;
+        }
+        const double *G = g + q * c * c * W, *F = F_ + q * c * c * W;
+        double* L = L_ + q * c * c * W;
+        multiply_numbers<vec>(c, c, c, {G, c, 1}, F, c, gF_, c);
+        multiply_numbers<vec>(c, c, c, {F, 1, c}, gF_, c, C_, c);
+        vec gain{};
+        for (long i = 0; i < c; ++i) {
+            double* entry = C_ + i * (c + 1) * W;
+            gain += load(entry);
+            store(entry, load(entry) + 1.0);
+        }
+        cholesky<vec>(c, C_, c, 1.0);
+        copy(F, c * c * W, L);
+        for (long i = 0; i < c; ++i) solve_transposed<vec>(c, C_, c, L + i * c * W);
+        return gain;
+    }
+
+    ivec may_learn(const double* v, vec gain, vec most) const {
+        vec check{}, curvature{};
+        const vec square = along(x);
+        for (long i = 0; i < k * W; i += W) check += 0.0 * load(v + i);
+        for (long q = 0; q < s; ++q) {
+            vec own{};
+            for (long i = q * c * c * W; i < (q + 1) * c * c * W; i += W) {
+                check += 0.0 * load(L_ + i);
+                own += is_full ? load(F_ + i) * load(F_ + i) : load(F_ + i);
+            }
+            curvature = max(curvature, own);
+        }
+        return (check == 0.0) & (gain <= most_gain_) & (square <= most) & (square <= 1e15 * lam_) &
+               (curvature * square <= 1e15 * lam_) & (curvature <= Blocks::most_curvature);
+    }
+
+    /// V <- V - P v.
+    void move(const double* v, ivec learns) {
+        for (long b = 0; b < k; ++b)
+            for (long a = 0; a < c; ++a) {
+                const vec step = learns ? load(v + (is_full ? a : b) * W) : vec{};
+                const double* p = P_ + (is_full ? a * n + b * d : (s == 1 ? 0 : b * n)) * W;
+                double* mean = V_ + b * d * W;
+                for (long i = 0; i < d * W; i += W)
+                    store(mean + i, load(mean + i) - step * load(p + i));
+            }
+    }
+
+    /// S <- S - u u^T for up to `most_rank` columns u of U = P L, of one matrix; then the drift.
+    void subtract(long q, long first) {
+        const long columns = std::min(c - first, most_rank);
+        if (columns == 1) return subtract_columns<1>(q, first);
+        if (columns == 2) return subtract_columns<2>(q, first);
+        if (columns == 3) return subtract_columns<3>(q, first);
+        if (columns == 4) return subtract_columns<4>(q, first);
+        if (columns == 5) return subtract_columns<5>(q, first);
+        subtract_columns<most_rank>(q, first);
+    }
+    template <int R>
+    void subtract_columns(long q, long first) {
+        const double *P = P_ + q * c * n * W, *L = L_ + q * c * c * W;
+        const vec weight = is_full ? splat(1.0) : load(L), drift = first == 0 ? drift_ : vec{};
+        for (long i = 0; i < n && is_full; ++i) {
+            vec sums[R] = {};
+            for (long a = 0; a < c; ++a) {
+                const vec entry = load(P + (a * n + i) * W);
+                for (int b = 0; b < R; ++b) sums[b] += entry * load(L + (a * c + first + b) * W);
+            }
+            for (int b = 0; b < R; ++b) store(U_ + (i * R + b) * W, sums[b]);
+        }
+        const double* u = is_full ? U_ : P;
         long i = 0;
-        for (; i + 2 <= d; i += 2) {
-            const vec above = w * load(p + i * W), below = w * load(p + (i + 1) * W);
-            double* t = s + (i + 1) * W;
-            for (long j = 0; j < i * W; j += W) {
-                const vec entry = load(p + j);
-                store(s + j, load(s + j) - above * entry);
-                store(t + j, load(t + j) - below * entry);
+        for (; i + 2 <= n; i += 2) {
+            vec above[R], below[R];
+            for (int a = 0; a < R; ++a) {
+                above[a] = weight * load(u + (i * R + a) * W);
+                below[a] = weight * load(u + ((i + 1) * R + a) * W);
             }
-            s += i * W;
-            t += i * W;
-            store(s, load(s) - above * load(p + i * W) + drift_);
-            store(t, load(t) - below * load(p + i * W));
-            store(t + W, load(t + W) - below * load(p + (i + 1) * W) + drift_);
-            s = t + 2 * W;
+            double *top = row(q, i), *next = row(q, i + 1);
+            const double* other = u;
+            for (long j = 0; j <= i; ++j, top += W, next += W, other += R * W) {
+                vec one = load(top), two = load(next);
+                for (int a = 0; a < R; ++a) {
+                    const vec entry = load(other + a * W);
+                    one -= above[a] * entry;
+                    two -= below[a] * entry;
+                }
+                store(top, one);
+                store(next, two);
+            }
+            vec last = load(next) + drift;
+            for (int a = 0; a < R; ++a) last -= below[a] * load(other + a * W);
+            store(next, last);
+            store(top - W, load(top - W) + drift);
         }
-        for (; i < d; ++i) {
-            const vec left = w * load(p + i * W);
-            for (long j = 0; j <= i * W; j += W, s += W) store(s, load(s) - left * load(p + j));
-            store(s - W, load(s - W) + drift_);
+        for (; i < n; ++i) {
+            double* entry = row(q, i);
+            for (long j = 0; j <= i; ++j, entry += W) {
+                vec one = load(entry);
+                for (int a = 0; a < R; ++a)
+                    one -= weight * load(u + (i * R + a) * W) * load(u + (j * R + a) * W);
+                store(entry, one);
+            }
+            store(entry - W, load(entry - W) + drift);
         }
     }
 
-    /// Adds the steps that are remembered to A, one after the other: how many come together does
-    /// not matter to the bits.
+    /// Remembers the step x, F for A.
+    void keep() {
+        copy(x, d * W, kept_x_ + kept_ * d * W);
+        if (!is_full) copy(F_, s * W, kept_c_ + kept_ * s * W);
+        for (long q = 0; q < s && is_full; ++q) {
+            const double* F = F_ + q * c * c * W;
+            double* to = kept_c_ + (kept_ * s + q) * c * c * W;
+            for (long a = 0; a < c; ++a)
+                for (long b = 0; b <= a; ++b) {
+                    vec sum{};
+                    for (long l = 0; l < c; ++l)
+                        sum += load(F + (a * c + l) * W) * load(F + (b * c + l) * W);
+                    store(to + (a * c + b) * W, sum);
+                }
+        }
+        if (++kept_ == delay) settle();
+    }
+    /// Adds what is remembered to A, step after step: how many come together does not matter to the
+    /// bits.
     void settle() {
         long t = 0;
         for (; t + 8 <= kept_; t += 8) accumulate<8>(t);
@@ -206,31 +348,37 @@ class Lanes {
     template <int T>
     void accumulate(long first) {
         const double* xs = kept_x_ + first * d * W;
-        double* a = A_;
-        for (long c = 0; c < s; ++c)
-            for (long i = 0; i < d * W; i += W) {
-                vec left[T];
-                for (int t = 0; t < T; ++t)
-                    left[t] = load(kept_f_ + ((first + t) * s + c) * W) * load(xs + t * d * W + i);
-                for (long j = 0; j <= i; j += W, a += W) {
-                    vec sum = load(a);
-                    for (int t = 0; t < T; ++t) sum += left[t] * load(xs + t * d * W + j);
-                    store(a, sum);
-                }
-            }
+        double* to = A_;
+        for (long q = 0; q < s; ++q)
+            for (long a = 0; a < c; ++a)
+                for (long i = 0; i < d; ++i)
+                    for (long b = 0; b <= a; ++b) {
+                        const double* curvature = kept_c_ + ((q * c + a) * c + b) * W;
+                        vec left[T];
+                        for (int t = 0; t < T; ++t)
+                            left[t] = load(curvature + (first + t) * s * c * c * W) *
+                                      load(xs + (t * d + i) * W);
+                        const long columns = (b < a ? d : i + 1) * W;
+                        for (long j = 0; j < columns; j += W, to += W) {
+                            vec sum = load(to);
+                            for (int t = 0; t < T; ++t) sum += left[t] * load(xs + t * d * W + j);
+                            store(to, sum);
+                        }
+                    }
     }
 
     /// S = A^-1 in one lane.
     void refresh(long lane) {
         settle();
-        Buffer one(d * d), inverse(d * d);
-        for (long c = 0; c < s; ++c) {
-            for (long i = 0, at = c * triangle_ * W + lane; i < d; ++i)
-                for (long j = 0; j <= i; ++j, at += W) one[i * d + j] = A_[at];
-            invert_with_jitter(blas_, d, one, inverse, d);
-            for (long i = 0, at = c * triangle_ * W + lane; i < d; ++i)
-                for (long j = 0; j <= i; ++j, at += W) S_[at] = inverse[i * d + j];
+        Buffer all(s * n * n), inverse(n * n);
+        for_entries(lane,
+                    [&](long q, long i, long j, long at) { all[(q * n + i) * n + j] = A_[at]; });
+        for (long q = 0; q < s; ++q) {
+            invert_with_jitter(blas_, n, all + q * n * n, inverse, n);
+            copy(inverse, n * n, all + q * n * n);
         }
+        for_entries(lane,
+                    [&](long q, long i, long j, long at) { S_[at] = all[(q * n + i) * n + j]; });
         since_refresh_[std::size_t(lane)] = 0;
     }
 
@@ -239,111 +387,110 @@ class Lanes {
     std::array<PosteriorShape, W> shape_{};
     std::array<long, W> steps_{}, since_refresh_{};
     vec lam_{}, drift_{}, most_gain_{};
-    Buffer S_, A_;            // for each matrix the lower triangle by rows, each entry in all lanes
-    Buffer V_, P_;            // k x d, s x d
-    Buffer kept_x_, kept_f_;  // steps that are not in A yet
+    Buffer S_, A_;  // for each matrix the lower triangle by rows, each entry in all lanes
+    Buffer V_, P_;  // k x d; for each matrix c vectors of n
+    Buffer U_, F_, L_, gF_, C_;  // U_: some columns of P L
+    Buffer kept_x_, kept_c_;     // steps that are not in A yet: x, and F F^T
     long kept_ = 0;
 };
 
-/// What is known in one lane. To be changed or shown as a whole it becomes Blocks.
-class Lane final : public Knowledge, public InBlocks {
+/// What is known in one lane. To be changed or shown it becomes a Posterior, or Blocks.
+template <class Whole>
+class Lane final : public Knowledge {
    public:
     Lane(std::shared_ptr<Lanes> lanes, long lane, const PosteriorShape& shape)
-        : Knowledge(shape.k, shape.d),
-          lanes_(std::move(lanes)),
-          lane_(lane),
-          regulariser_(shape.drift == 0 ? shape.lam : 0.0) {
+        : Knowledge(shape.k, shape.d), lanes_(std::move(lanes)), lane_(lane) {
         lanes_->start(lane, shape);
+        counters_.regulariser = shape.drift == 0 ? shape.lam : 0.0;
     }
 
     long steps() const override { return lanes_->steps_[at()]; }
     double largest_square() const override { return shape().largest_square(); }
     double cost() const override { return shape().cost(); }
     double bytes() const override { return shape().bytes(); }
-    void mean(double* out) const override { as_blocks().mean(out); }
-    std::pair<long, long> covariance_size() const override { return {lanes_->s * d, d}; }
-    void covariance(double* out) const override { as_blocks().covariance(out); }
-    void feature_covariances(double* out) const override { as_blocks().feature_covariances(out); }
-    ClassView view() const override { return as_blocks().view(); }
+    void mean(double* out) const override {
+        for (long i = 0; i < k * d; ++i) out[i] = lanes_->V_[i * W + lane_];
+    }
+    std::pair<long, long> covariance_size() const override {
+        return {lanes_->s * lanes_->n, lanes_->n};
+    }
+    void covariance(double* out) const override { whole().covariance(out); }
+    void feature_covariances(double* out) const override { whole().feature_covariances(out); }
+    std::unique_ptr<Knowledge> apart() const override { return std::make_unique<Whole>(whole()); }
     void adopt(const Knowledge& other, bool exchange = false) override {
-        Blocks blocks = as_blocks();
-        blocks.adopt(other, exchange);
-        take(blocks);
+        Whole own = whole();
+        own.adopt(other, exchange);
+        take(own);
     }
     [[gnu::cold]] void visit(Visitor& visitor) override {
-        Blocks blocks = as_blocks();
-        blocks.visit(visitor);
-        take(blocks);
+        Whole own = whole();
+        own.visit(visitor);
+        take(own);
     }
     void clear() override {}
-    [[gnu::cold]] bool counters_are_valid() const override {
-        return as_blocks().counters_are_valid();
-    }
+    [[gnu::cold]] bool counters_are_valid() const override { return whole().counters_are_valid(); }
     [[gnu::cold]] bool contents_are_valid(double limit) const override {
-        return as_blocks().contents_are_valid(limit);
+        return whole().contents_are_valid(limit);
     }
 
    private:
     std::size_t at() const { return std::size_t(lane_); }
     const PosteriorShape& shape() const { return lanes_->shape_[at()]; }
+    long numbers() const { return lanes_->s * lanes_->n * lanes_->n; }
 
-    /// f(c, i, j, where that entry of a triangle is in the lanes).
-    template <class F>
-    void for_entries(F&& f) const {
-        long entry = lane_;
-        for (long c = 0; c < lanes_->s; ++c)
-            for (long i = 0; i < d; ++i)
-                for (long j = 0; j <= i; ++j, entry += W) f(c, i, j, entry);
-    }
-
-    [[gnu::cold]] Blocks as_blocks() const {
-        Blocks out(shape(), lanes_->blas_);
-        out.steps_ = steps();
-        out.since_refresh_ = lanes_->since_refresh_[at()];
-        out.regulariser_ = regulariser_;
-        out.n_ = pending_;
+    [[gnu::cold]] Whole whole() const {
+        Whole out(shape(), lanes_->blas_);
+        Counters counters = counters_;
+        counters.steps = steps();
+        counters.since_refresh = lanes_->since_refresh_[at()];
         lanes_->settle();
-        const bool kept = out.is_kept();
-        for_entries([&](long c, long i, long j, long from) {
-            const long lower = (c * d + i) * out.dp + j, upper = (c * d + j) * out.dp + i;
-            out.S[lower] = out.S[upper] = lanes_->S_[from];
-            if (kept) out.A[lower] = out.A[upper] = lanes_->A_[from];
+        Buffer S(numbers()), A(numbers()), V(k * d);
+        const long n = lanes_->n;
+        lanes_->for_entries(lane_, [&](long q, long i, long j, long from) {
+            const long lower = (q * n + i) * n + j, upper = (q * n + j) * n + i;
+            S[lower] = S[upper] = lanes_->S_[from];
+            A[lower] = A[upper] = lanes_->A_[from];
         });
-        for (long c = 0; c < k; ++c)
-            for (long l = 0; l < d; ++l)
-                out.V[c * out.dp + l] = lanes_->V_[(c * d + l) * W + lane_];
+        mean(V);
+        out.set(counters, S, A, V);
         return out;
     }
 
-    /// Takes over blocks, with what is pending in them.
-    [[gnu::cold]] void take(const Blocks& blocks) {
-        lanes_->steps_[at()] = blocks.steps_;
-        lanes_->since_refresh_[at()] = blocks.since_refresh_;
-        regulariser_ = blocks.regulariser_;
-        pending_ = blocks.n_;
-        if (!blocks.counters_are_valid()) return;  // as they stand in a file: to be refused
+    /// Takes over a posterior, with what is pending in it.
+    [[gnu::cold]] void take(const Whole& own) {
+        counters_ = own.counters();
+        lanes_->steps_[at()] = counters_.steps;
+        lanes_->since_refresh_[at()] = counters_.since_refresh;
+        if (!own.counters_are_valid()) return;  // as they stand in a file: to be refused
         lanes_->settle();
-        Buffer now(k * d * d), precision(d * d);
-        blocks.covariance(now);
-        for_entries(
-            [&](long c, long i, long j, long to) { lanes_->S_[to] = now[(c * d + i) * d + j]; });
-        if (blocks.is_kept())
-            for_entries([&](long c, long i, long j, long to) {
-                if (i == 0) blocks.precision_of(c, precision);
-                lanes_->A_[to] = precision[i * d + j];
+        Buffer all(numbers()), V(k * d);
+        const long n = lanes_->n;
+        const auto place = [&](Buffer& to) {
+            lanes_->for_entries(lane_, [&](long q, long i, long j, long entry) {
+                to[entry] = all[(q * n + i) * n + j];
             });
-        for (long c = 0; c < k; ++c)
-            for (long l = 0; l < d; ++l)
-                lanes_->V_[(c * d + l) * W + lane_] = blocks.V[c * blocks.dp + l];
+        };
+        own.covariance(all);
+        place(lanes_->S_);
+        if (own.keeps_precision()) {
+            own.precision(all);
+            place(lanes_->A_);
+        }
+        own.mean(V);
+        for (long i = 0; i < k * d; ++i) lanes_->V_[i * W + lane_] = V[i];
         // Now nothing is pending, unless only counters were read from a file so far.
-        for (long i = 0; i < blocks.n_ * blocks.s; ++i)
-            if (blocks.roots_[i] != 0) pending_ = 0;
+        if (own.has_pending_steps()) counters_.pending = counters_.curvature_pending = 0;
     }
 
     std::shared_ptr<Lanes> lanes_;
     const long lane_;
-    double regulariser_;
-    long pending_ = 0;  // steps that a file of Blocks says were pending
+    Counters counters_;  // steps that a file says were pending, and the regulariser
 };
+
+inline std::unique_ptr<Knowledge> make_lane(std::shared_ptr<Lanes> lanes, long lane,
+                                            const PosteriorShape& shape) {
+    if (lanes->is_full) return std::make_unique<Lane<Posterior>>(std::move(lanes), lane, shape);
+    return std::make_unique<Lane<Blocks>>(std::move(lanes), lane, shape);
+}
 
 }  // namespace MIXABLE_ISA

@@ -14,7 +14,6 @@
 namespace MIXABLE_ISA {
 
 struct Rung;
-enum class Surrogate;
 
 using OfLabels = std::unique_ptr<AnyForecaster<long>>;
 using OfTargets = std::unique_ptr<AnyForecaster<double>>;
@@ -29,7 +28,7 @@ PosteriorShape shape_for(long K, long d, double lam, double drift, Structure str
                          bool apart = true);
 
 OfLabels make_gaf(const PosteriorShape& shape, const Blas& blas, double beta, double alpha,
-                  double mu, Ladder ladder, Surrogate surrogate, Ladder averages);
+                  double mu, Ladder ladder, bool averaged);
 OfLabels make_folklore(const PosteriorShape& shape, const Blas& blas, double beta);
 OfLabels make_structured_gaf(const PosteriorShape& shape, const Blas& blas, double beta,
                              double alpha, double mu);

@@ -3,13 +3,80 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "lane_group.hpp"
-#include "readings.hpp"
-#include "structures.hpp"
+#include "diagonal.hpp"
+#include "gradient.hpp"
+#include "growing.hpp"
+#include "lanes.hpp"
+#include "rates.hpp"
 
 namespace MIXABLE_ISA {
+
+/// A rule of GAF that there is in lanes.
+struct InLanes {
+    /// What the rules in all lanes have in common.
+    struct Settings {
+        long classes;
+        std::vector<double> alphas;  // the widths that it is read at
+        double mu;
+        Structure structure;
+        bool operator==(const Settings& other) const {
+            return structure == other.structure && classes == other.classes &&
+                   alphas == other.alphas && mu == other.mu;
+        }
+    };
+    /// What the rule of one lane has of its own.
+    struct Own {
+        double beta;
+        bool averaged;  // whether its surrogate is that of averaged.hpp
+        double wider;   // it is read at the widths over this
+    };
+    Settings settings;
+    Own own;
+};
+
+/// The rule of a posterior with several readings of the same (m, G). A reading is `width`
+/// numbers, as the Family says.
+template <class Outcome_>
+class Readings {
+   public:
+    using Outcome = Outcome_;
+    virtual ~Readings() = default;
+    virtual long count() const = 0;
+    virtual void begin(const double* m, const double* G, long step) = 0;
+    virtual void read(long j, double* out) = 0;
+    virtual void learn(Outcome y, double weight, double* v, double* F) = 0;
+    /// Of a rule that there is in lanes, too.
+    virtual std::optional<InLanes> in_lanes() const { return {}; }
+    /// What A^-1 is to be multiplied by to be the covariance of the weights.
+    virtual double width(long j) const = 0;
+    /// Whether what it reads means something yet.
+    virtual bool settled() const { return true; }
+    /// The numbers that it remembers from one step to the next, all 0 at the start.
+    virtual std::vector<double*> memory() { return {}; }
+    /// Whether those numbers, as just read from a saved state, make sense.
+    virtual bool memory_is_valid() const { return true; }
+};
+
+/// The state that a shape asks for.
+inline std::unique_ptr<State> make_state(const PosteriorShape& shape, const Blas& blas) {
+    switch (shape.structure) {
+        case Structure::full:
+            return std::make_unique<Posterior>(shape, blas);
+        case Structure::diagonal:
+            return std::make_unique<Diagonal>(shape);
+        case Structure::growing:
+            return std::make_unique<Growing>(shape, blas);
+        case Structure::gradient:
+            return std::make_unique<GradientState>(shape.k, shape.d, shape.radius);
+        case Structure::rates:
+            return std::make_unique<RatesState>(shape.k, shape.d);
+        default:
+            return std::make_unique<Blocks>(shape, blas);
+    }
+}
 
 /// What a member is to be.
 template <class Outcome>
@@ -51,7 +118,7 @@ struct Member {
     double unit = 1;                     // lam and drift are for inputs of this mean square
     std::unique_ptr<Knowledge> known{};  // of those awake
     State* state = nullptr;              // the same, unless it is in a bank
-    std::shared_ptr<LaneGroup> lanes{};  // of its bank, if it has one
+    std::shared_ptr<Lanes> lanes{};      // of its bank, if it has one
     long lane = 0;                       // of those
     Buffer v{}, F{};
 
@@ -82,7 +149,7 @@ struct Member {
     void make_state(const Blas& blas) {
         state_unit_ = unit;
         if (lanes) {
-            known = lanes->make(lane, shape_in_unit());
+            known = make_lane(lanes, lane, shape_in_unit());
             return;
         }
         std::unique_ptr<State> made = MIXABLE_ISA::make_state(shape_in_unit(), blas);

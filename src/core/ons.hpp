@@ -11,13 +11,13 @@ class OnsRule {
     using Outcome = long;
 
     OnsRule(long classes, double beta)
-        : outputs(classes), k(classes - 1), beta_(beta), softmax_(classes), p_(classes) {}
+        : outputs(classes), k(classes - 1), beta_(beta), work_(classes), p_(classes) {}
 
     const long outputs, k;
 
     void begin(const double* m, const double* G, long) {
-        softmax_.evaluate(m);
-        copy(softmax_.p, outputs, p_);
+        work_.evaluate(m);
+        copy(work_.p, outputs, p_);
         G_ = G;
     }
 
@@ -26,8 +26,8 @@ class OnsRule {
     /// A <- A + g g^T, theta <- theta - A^-1 g / beta, where g = Phi q, q = Q^T (p - e_y): A^-1 g
     /// with the new A is P q / (1 + q^T G q). F is one column.
     void learn(long y, double weight, double* v, double* F) {
-        const long sk = softmax_.sk;
-        softmax_.gradient(p_, y, v);
+        const long sk = work_.sk;
+        work_.gradient(p_, y, v);
         double width = 1;
         for (long i = 0; i < k; ++i) v[i] *= weight;
         for (long i = 0; i < k; ++i)
@@ -41,7 +41,7 @@ class OnsRule {
    private:
     double beta_;
     const double* G_ = nullptr;
-    Softmax softmax_;
+    Softmax<double> work_;
     Buffer p_;
 };
 

@@ -14,21 +14,21 @@ namespace MIXABLE_ISA {
 
 constexpr double pi_by_8 = 0.39269908169872415481;
 
-/// p (K) from m; `variance(c, j)` is the vector of v_cj, v_c(j+1), ... Behind the K numbers of m
-/// there is room for whole vectors. What a pair says of its two classes are inverses.
-template <class Variance>
-void pairwise(long K, const double* m, Variance&& variance, double* p) {
-    double total = 0;
-    for (long c = 0; c < K; ++c) p[c] = 1;
+/// p (K Numbers) from m; `spread(c, j)` is the vector of 1 + (pi/8) v_cj: of one posterior for j, j
+/// + 1, ..., else for j in each lane. Behind the numbers of m there is room for whole vectors. What
+/// a pair says of its two classes are inverses.
+template <class Number, class Spread>
+void pairwise(long K, const double* m, Spread&& spread, double* p) {
+    constexpr long width = lanes_of<Number>, together = W / width;
+    for (long c = 0; c < K; ++c) put(p, c, number<Number>(1.0));
     for (long c = 1; c < K; ++c) {
+        const Number mine = at<Number>(m, c);
         vec sums{};
-        const double mine = m[c];
-        for (long j = 0; j < c; j += W) {
-            const vec scale = root(1.0 + pi_by_8 * variance(c, j));
-            const vec e = exp((load(m + j) - mine) / scale), inverse = 1.0 / e;
-            if (j + W <= c) {
+        for (long j = 0; j < c; j += together) {
+            const vec e = exp((load(m + j * width) - mine) / root(spread(c, j))), inverse = 1.0 / e;
+            if (j + together <= c) {
                 sums += e;
-                store(p + j, load(p + j) + inverse);
+                store(p + j * width, load(p + j * width) + inverse);
                 continue;
             }
             for (long i = j; i < c; ++i) {
@@ -36,40 +36,22 @@ void pairwise(long K, const double* m, Variance&& variance, double* p) {
                 p[i] += inverse[i - j];
             }
         }
-        p[c] += sum(sums);
+        put(p, c, at<Number>(p, c) + sum_of<Number>(sums));
     }
-    for (long c = 0; c < K; ++c) total += p[c] = 1.0 / p[c];
-    for (long c = 0; c < K; ++c) p[c] /= total;
+    Number total{};
+    for (long c = 0; c < K; ++c) {
+        put(p, c, 1.0 / at<Number>(p, c));
+        total += at<Number>(p, c);
+    }
+    for (long c = 0; c < K; ++c) put(p, c, at<Number>(p, c) / total);
 }
 
-/// The same with a number in each lane (K vectors of m and p): spread(c)(i) = 1 + (pi/8) v_ci.
-template <class Spread>
-void pairwise_in_lanes(long K, const double* m, Spread&& spread, double* p) {
-    for (long c = 0; c < K * W; c += W) store(p + c, splat(1.0));
-    for (long c = 1; c < K; ++c) {
-        const auto with = spread(c);
-        const vec mine = load(m + c * W);
-        vec sum = load(p + c * W);
-        for (long i = 0; i < c; ++i) {
-            const vec e = exp((load(m + i * W) - mine) / root(with(i)));
-            sum += e;
-            store(p + i * W, load(p + i * W) + 1.0 / e);
-        }
-        store(p + c * W, sum);
-    }
-    vec total{};
-    for (long c = 0; c < K * W; c += W) {
-        store(p + c, 1.0 / load(p + c));
-        total += load(p + c);
-    }
-    for (long c = 0; c < K * W; c += W) store(p + c, load(p + c) / total);
-}
-
-/// p = (1 - mu) p + mu / K in each lane, and above 0.
-inline void smooth_in_lanes(long K, double mu, double* p) {
-    const vec least = splat(std::numeric_limits<double>::min());
-    for (long c = 0; c < K * W; c += W)
-        store(p + c, max((1 - mu) * load(p + c) + mu / double(K), least));
+/// p = (1 - mu) p + mu / K, and above 0.
+template <class Number>
+void smooth(long K, double mu, double* p) {
+    const Number least = number<Number>(std::numeric_limits<double>::min());
+    for (long c = 0; c < K; ++c)
+        put(p, c, max((1.0 - mu) * at<Number>(p, c) + mu / double(K), least));
 }
 
 /// p as above, and off the diagonal of `slope` (K x K) the rates dp_a / dm_b, made symmetric and at

@@ -221,9 +221,7 @@ class Pool {
         scaled_.begin(counts, n);
         for (long e = 0; e < active(); ++e) expert(e).take(records, first, n, y, weight, scaled_);
     }
-    long active() const {
-        return !judge_ ? 1 : judge_->rest().is_resting() ? judge_->first() : N_;
-    }
+    long active() const { return !judge_ ? 1 : judge_->rest().is_resting() ? judge_->first() : N_; }
 
     /// say(e, b, out) writes what an expert says of block b, which begins with record start(b), to
     /// `out`; judge(b) makes forecasts of what all have said. If all but the first rest, `p` has

@@ -144,18 +144,11 @@ class Posterior final : public State {
     }
 
     void adopt(const Knowledge& state, bool exchange = false) override {
-        if (const auto* full = dynamic_cast<const InFull*>(&state))
-            return adopt(full->whole(), exchange);
+        if (const auto own = state.apart()) return adopt(*own, exchange);
         const auto& other = dynamic_cast<const Posterior&>(state);
         const long D0 = other.D;
         const double change = exchange ? shape_.lam - other.regulariser_ : 0.0;
         Buffer small(D0 * D0), mean(D0);
-        const auto place = [&](Buffer& M) {  // the lower class blocks of `small`
-            for (long i = 0; i < D0; ++i)
-                for (long b = 0; b <= i / other.d; ++b)
-                    copy(small + i * D0 + b * other.d, other.d,
-                         M + (i / other.d * d + i % other.d) * ld + b * d);
-        };
         const auto invert = [&] {
             if (!blas_.invert_spd(D0, small, D0))
                 throw std::domain_error("the posterior is singular in double precision");
@@ -172,7 +165,7 @@ class Posterior final : public State {
         };
         if (curvature_.is_kept()) {
             precision();
-            place(curvature_.matrix());
+            place(small, D0, other.d, curvature_.matrix());
         }
         other.mean(mean);
         if (change == 0) {
@@ -186,12 +179,30 @@ class Posterior final : public State {
                 V[i / other.d * dp + i % other.d] = -change * s;
             }
         }
-        place(Ainv);
+        place(small, D0, other.d, Ainv);
         for (long i = 0; i < D0; ++i) V[i / other.d * dp + i % other.d] += mean[i];
         if (!exchange) regulariser_ = curvature_.is_kept() ? other.regulariser_ : 0.0;
         steps_ = other.steps_;
         since_refresh_ = other.since_refresh_;
     }
+
+    Counters counters() const {
+        return {steps_, n_, curvature_.pending(), since_refresh_, regulariser_};
+    }
+    /// Replaces all; A is for one without drift.
+    void set(const Counters& counters, const double* covariance, const double* precision,
+             const double* mean) {
+        steps_ = counters.steps;
+        n_ = counters.pending;
+        since_refresh_ = counters.since_refresh;
+        regulariser_ = counters.regulariser;
+        curvature_.set_pending(counters.curvature_pending);
+        place(covariance, D, d, Ainv);
+        if (keeps_precision()) place(precision, D, d, curvature_.matrix());
+        for (long j = 0; j < k; ++j) copy(mean + j * d, d, V + j * dp);
+    }
+    /// Whether there are steps whose updates are delayed, and not only their number.
+    bool has_pending_steps() const { return X.is_filled() || curvature_.has_pending_steps(); }
 
     bool keeps_precision() const { return curvature_.is_kept(); }
     double regulariser() const { return regulariser_; }
@@ -275,7 +286,12 @@ class Posterior final : public State {
     }
 
    private:
-    friend class FullLane;
+    /// The lower class blocks of a matrix (D0 x D0, d0 features).
+    void place(const double* small, long D0, long d0, Buffer& M) const {
+        for (long i = 0; i < D0; ++i)
+            for (long b = 0; b <= i / d0; ++b)
+                copy(small + i * D0 + b * d0, d0, M + (i / d0 * d + i % d0) * ld + b * d);
+    }
 
     /// Whether the mean and what is pending stay below `limit` for every input.
     bool block_is_valid(double limit) const {

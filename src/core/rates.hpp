@@ -5,7 +5,6 @@
 // on Information Theory 27.
 #pragma once
 
-#include "readings.hpp"
 #include "state.hpp"
 
 namespace MIXABLE_ISA {
@@ -65,28 +64,6 @@ class RatesState final : public State {
 
     Buffer counts_;
     long prepared_ = 0, steps_ = 0;
-};
-
-/// Class c has the probability (n_c + 1/2) / (n + K/2).
-class RatesReadings final : public Readings<long> {
-   public:
-    explicit RatesReadings(long classes) : K(classes) {}
-    long count() const override { return 1; }
-    void begin(const double* m, const double*, long) override { m_ = m; }
-    void read(long, double* p) override {
-        double total = 0;
-        for (long c = 0; c < K; ++c) total += m_[c];
-        for (long c = 0; c < K; ++c) p[c] = m_[c] / total;
-    }
-    void learn(long y, double weight, double* v, double*) override {
-        set_to_zero(v, K);
-        v[y] = weight;
-    }
-    double width(long) const override { return 0; }
-
-   private:
-    const long K;
-    const double* m_ = nullptr;
 };
 
 }  // namespace MIXABLE_ISA

@@ -135,4 +135,51 @@ inline bool any(ivec mask) {
     return all != 0;
 }
 
+// A Number is a double, or a vec with one number in each lane. What follows is the same for both.
+
+inline double max(double a, double b) { return a > b ? a : b; }
+inline double root(double x) { return std::sqrt(x); }
+inline double exp(double x) { return std::exp(x); }
+inline double log(double x) { return std::log(x); }
+inline bool any(bool mask) { return mask; }
+
+/// The doubles of a Number.
+template <class Number>
+constexpr long lanes_of = long(sizeof(Number) / sizeof(double));
+
+template <class Number>
+inline Number number(double a) {
+    return a - Number{};
+}
+
+/// The i-th of Numbers that are one behind the other.
+template <class Number>
+inline Number at(const double* p, long i) {
+    if constexpr (lanes_of<Number> == 1)
+        return p[i];
+    else
+        return load(p + i * W);
+}
+inline void put(double* p, long i, double x) { p[i] = x; }
+inline void put(double* p, long i, vec x) { store(p + i * W, x); }
+
+/// What is in the lanes of a vector, if these belong to one number.
+template <class Number>
+inline Number sum_of(vec v) {
+    if constexpr (lanes_of<Number> == 1)
+        return sum(v);
+    else
+        return v;
+}
+template <class Number>
+inline Number largest_of(vec v) {
+    if constexpr (lanes_of<Number> > 1) {
+        return v;
+    } else {
+        double most = v[0];
+        for (int i = 1; i < W; ++i) most = max(most, v[i]);
+        return most;
+    }
+}
+
 }  // namespace MIXABLE_ISA

@@ -10,222 +10,258 @@
 
 namespace MIXABLE_ISA {
 
+/// Of one posterior, or of one in each lane (simd.hpp says what a Number is). Vectors have a Number
+/// for each coordinate or class; rows of matrices are sk of them apart.
+template <class Number>
 class Softmax {
    public:
     explicit Softmax(long classes)
         : K(classes),
           k(classes - 1),
-          sk(pad_to(k, 8)),
-          factor(k * sk),
-          N(K * sk),
-          p(pad_to(K, 8)),
-          z_(pad_to(K, 8)),
-          z_mean_(pad_to(K, 8)),
-          residual_(pad_to(K, 8)),
+          sk(width == 1 ? pad_to(k, 8) : k),
+          factor(k * sk * width),
+          N(K * sk * width),
+          p(numbers()),
           scale_(k),
-          rows_(K * sk),
-          hessian_(k * sk),
-          s_(sk),
-          trial_(sk),
-          step_(sk),
-          gradient_(sk),
-          u_(sk) {
+          z_(numbers()),
+          along_(numbers()),
+          residual_(numbers()),
+          rows_(K * sk * width),
+          weighted_(K * sk * width),
+          hessian_(k * sk * width),
+          s_(sk * width),
+          step_(sk * width),
+          gradient_(sk * width) {
         for (long j = 0; j < k; ++j) scale_[j] = 1.0 / std::sqrt(double(j + 1) * double(j + 2));
-        for (long c = K; c < pad_to(K, 8); ++c)
+        for (long c = K * width; c < numbers(); ++c)
             z_[c] = -1e300;  // a class that is never there, so that softmax works on whole vectors
     }
 
-    const long K, k, sk;  // sk: row stride of k-vectors
-    Buffer factor;        // upper C with G = C^T C (k x k)
-    Buffer N;             // Q C^T, the logits' factor (K x k)
-    Buffer p;             // softmax at the point evaluated last
+    static constexpr long width = lanes_of<Number>;
+    const long K, k, sk;
+    Buffer factor;  // upper C with G = C^T C (k x k)
+    Buffer N;       // Q C^T, the logits' factor (K x k)
+    Buffer p;       // softmax at the point evaluated last
 
-    /// out_c = sum_j Q[c, j] in_j for one column, or for W columns at once with Entry = vec; rows
-    /// are `stride` apart.
-    template <class Entry>
-    void expand(const double* in, double* out, long stride) const {
+    /// out_c = sum_j Q[c, j] in_j for one column of Entries, which are `stride` doubles apart.
+    template <class Entry = Number>
+    void expand(const double* in, double* out, long stride = width) const {
+        const auto entry = [&](long i) { return at<Entry>(in + i * stride, 0); };
         Entry suffix{};
         for (long c = K - 1; c >= 0; --c) {
-            if (c < k) suffix += scale_[c] * entry<Entry>(in + c * stride);
-            put(out + c * stride,
-                c > 0 ? suffix - (double(c) * scale_[c - 1]) * entry<Entry>(in + (c - 1) * stride)
-                      : suffix);
+            if (c < k) suffix += scale_[c] * entry(c);
+            put(out + c * stride, 0,
+                c > 0 ? suffix - (double(c) * scale_[c - 1]) * entry(c - 1) : suffix);
         }
     }
 
     /// out_j = sum_c Q[c, j] in_c, likewise.
-    template <class Entry>
-    void contract(const double* in, double* out, long stride) const {
+    template <class Entry = Number>
+    void contract(const double* in, double* out, long stride = width) const {
         Entry prefix{};
         for (long j = 0; j < k; ++j) {
-            prefix += entry<Entry>(in + j * stride);
-            put(out + j * stride,
-                scale_[j] * (prefix - double(j + 1) * entry<Entry>(in + (j + 1) * stride)));
+            prefix += at<Entry>(in + j * stride, 0);
+            put(out + j * stride, 0,
+                scale_[j] * (prefix - double(j + 1) * at<Entry>(in + (j + 1) * stride, 0)));
         }
     }
 
     /// Sets p = softmax(Q u).
     void evaluate(const double* u) {
-        expand<double>(u, z_, 1);
-        normalise();
+        expand(u, z_);
+        normalise(-1);
     }
 
     /// Factors G = C^T C and prepares N = Q C^T.
     void factorise(const double* G) {
-        copy(G, k * sk, factor);
-        spread_ = 0;
-        for (long j = 0; j < k; ++j) spread_ += G[j * sk + j];
-        spread_ = std::sqrt(spread_);
-        cholesky(k, factor, sk, 0.0);
+        copy(G, k * sk * width, factor);
+        cholesky<Number>(k, factor, sk, 0.0);
         for (long j = 0; j < k; ++j)
-            for (long i = 0; i < k; ++i) rows_[j * sk + i] = i <= j ? factor[i * sk + j] : 0.0;
-        for (long l = 0; l < sk; l += W) expand<vec>(rows_ + l, N + l, sk);
+            for (long i = 0; i < k; ++i)
+                put(rows_, j * sk + i, i <= j ? at<Number>(factor, i * sk + j) : Number{});
+        for (long l = 0; l < sk * width; l += W) expand<vec>(rows_ + l, N + l, sk * width);
     }
 
-    /// u = argmin (u - m)^T G^-1 (u - m) + weight * loss(Q u, y), by damped Newton in the whitened
-    /// coordinates u = m + C^T s, where the objective |s|^2 + weight * loss is strongly convex
-    /// whatever G. Leaves p = softmax(Q u). Needs factorise(G).
-    const double* solve_step(const double* m, long y, double weight) {
-        expand<double>(m, z_mean_, 1);
-        set_to_zero(s_, sk);
-        double value = objective(s_, y, weight);
-        for (int iteration = 0; iteration < 100; ++iteration) {
+    /// Finds u = argmin (u - m)^T G^-1 (u - m) + weight * loss(Q u, y), by damped Newton in the
+    /// whitened coordinates u = m + C^T s, where the objective |s|^2 + weight * loss is strongly
+    /// convex whatever G. Leaves p = softmax(Q u). Needs factorise(G).
+    void solve_step(const double* m, long y, double weight) {
+        Number widest{};
+        for (long c = 0; c < K; ++c) {
+            vec own{};
+            for (long l = 0; l < sk * width; l += W) {
+                const vec entry = load(N + c * sk * width + l);
+                own += entry * entry;
+            }
+            widest = max(widest, sum_of<Number>(own));
+        }
+        const Number factor_of_error = 1.0 + 0.5 * weight * widest;
+        set_to_zero(s_, sk * width);
+        expand(m, z_);
+        normalise(y);
+        auto open = factor_of_error > 0.0;  // lanes that go on
+        for (int iteration = 0; iteration < 100 && any(open); ++iteration) {
             newton_step(y, weight);
-            double slope = 0, size = 0, reach = 0;
+            Number slope{}, size{};
             for (long i = 0; i < k; ++i) {
-                slope += gradient_[i] * step_[i];
-                size = std::max(size, std::fabs(step_[i]));
+                put(step_, i, open ? at<Number>(step_, i) : Number{});
+                slope += at<Number>(step_, i) * at<Number>(gradient_, i);
             }
-            double fraction = 1.0, next = value;
-            for (int halving = 0; halving < 50; ++halving, fraction *= 0.5) {
-                for (long i = 0; i < k; ++i) trial_[i] = s_[i] + fraction * step_[i];
-                next = objective(trial_, y, weight);
-                if (next <= value + 1e-4 * fraction * slope + 1e-14 * std::fabs(value)) break;
+            times_step(along_);
+            for (long c = 0; c < K; ++c) {
+                const Number moved = at<Number>(along_, c);
+                size = max(size, max(moved, -moved));
             }
-            std::swap(s_, trial_);
-            value = next;
-            for (long i = 0; i < k; ++i) reach = std::max(reach, std::fabs(s_[i]));
-            if (spread_ * size * size <= 1e-15 * reach)
-                break;  // convergence is quadratic: what such a step leaves is below rounding
+            // A full step this small goes down: the curvature changes by less than a factor e.
+            auto fails = size > 0.5;
+            const bool searches = any(fails);
+            Number fraction = number<Number>(1.0),
+                   least = searches ? objective(y, weight) : Number{};
+            const Number slack = 1e-14 * max(least, -least);
+            move(fraction, y);
+            while (searches) {
+                const Number allowed = least + 1e-4 * fraction * slope + slack;
+                fails = fails & (fraction > 1e-15) & ((objective(y, weight) <= allowed) == 0);
+                if (!any(fails)) break;
+                fraction *= 0.5;
+                move(fails ? -fraction : Number{}, y);
+            }
+            open = open & (factor_of_error * size * size > 1e-13);  // convergence is quadratic
         }
+    }
+    /// The u that was found, from the same m.
+    void solution(const double* m, double* u) const {
         for (long i = 0; i < k; ++i) {
-            double u = m[i];
-            for (long l = 0; l <= i; ++l) u += factor[l * sk + i] * s_[l];
-            u_[i] = u;
+            Number sum = at<Number>(m, i);
+            for (long l = 0; l <= i; ++l) sum += at<Number>(factor, l * sk + i) * at<Number>(s_, l);
+            put(u, i, sum);
         }
-        evaluate(u_);
-        return u_;
     }
 
     /// out = Q^T (p - e_y) at the point evaluated last.
     void gradient(long y, double* out) {
-        residual(y);
-        contract<double>(residual_, out, 1);
+        subtract_label(y);
+        contract(residual_, out);
     }
 
-    /// The same where softmax was `at`.
-    void gradient(const double* at, long y, double* out) {
-        copy(at, K, p);
+    /// The same where softmax was `at_point`.
+    void gradient(const double* at_point, long y, double* out) {
+        copy(at_point, K * width, p);
         gradient(y, out);
     }
 
-    /// F (k x k, row stride sk) with F F^T = scale Q^T (diag(p) - p p^T) Q at the point evaluated
-    /// last, by the closed-form factor of Tanabe and Sagae: diag(p) - p p^T = T T^T, T[j, j] =
-    /// sqrt(p_j q_j / (p_j + q_j)), T[i, j] = -p_i sqrt(p_j / (q_j (p_j + q_j))) for i > j, q_j =
-    /// sum of p after j.
-    void curvature(double scale, double* F) {
-        double after = p[k];
+    /// F (k x k) with F F^T = scale Q^T (diag(p) - p p^T) Q at the point evaluated last, by the
+    /// closed-form factor of Tanabe and Sagae: diag(p) - p p^T = T T^T, T[j, j] = sqrt(p_j q_j /
+    /// (p_j + q_j)), T[i, j] = -p_i sqrt(p_j / (q_j (p_j + q_j))) for i > j, q_j = sum of p after
+    /// j.
+    void curvature(Number scale, double* F) {
+        Number after = at<Number>(p, k);
         for (long j = k - 1; j >= 0; --j) {
-            const double root = std::sqrt(scale * p[j] / (p[j] + after)), tail = std::sqrt(after);
-            for (long i = 0; i < j; ++i) rows_[i * sk + j] = 0;
-            rows_[j * sk + j] = root * tail;
-            for (long i = j + 1; i < K; ++i) rows_[i * sk + j] = -p[i] * (root / tail);
-            after += p[j];
+            const Number own = at<Number>(p, j), head = root(scale * own / (own + after)),
+                         tail = root(after), ratio = head / tail;
+            for (long i = 0; i < j; ++i) put(rows_, i * sk + j, Number{});
+            put(rows_, j * sk + j, head * tail);
+            for (long i = j + 1; i < K; ++i) put(rows_, i * sk + j, -at<Number>(p, i) * ratio);
+            after += own;
         }
-        for (long l = 0; l < sk; l += W) contract<vec>(rows_ + l, F + l, sk);
+        for (long l = 0; l < sk * width; l += W) contract<vec>(rows_ + l, F + l, sk * width);
     }
 
     /// r <- (I + F^T G F)^-1 F^T r, which is F^T (I + G F F^T)^-1 r; F is k x k with row stride sk.
     void damp(const double* G, const double* F, double* r) {
-        combine(k, k, k, 1.0, {G, sk, 1}, F, sk, rows_, sk, false);
-        combine(k, k, k, 1.0, {F, 1, sk}, rows_, sk, hessian_, sk, false);
-        for (long i = 0; i < k; ++i) hessian_[i * sk + i] += 1.0;
-        combine(1, k, k, 1.0, {r, 0, 1}, F, sk, step_, sk, false);
-        cholesky(k, hessian_, sk, 1.0);
-        solve_transposed(k, hessian_, sk, step_);
-        solve(k, hessian_, sk, step_);
-        copy(step_, k, r);
+        multiply_numbers<Number>(k, k, k, {G, sk, 1}, F, sk, rows_, sk);
+        multiply_numbers<Number>(k, k, k, {F, 1, sk}, rows_, sk, hessian_, sk);
+        for (long i = 0; i < k; ++i)
+            put(hessian_, i * sk + i, at<Number>(hessian_, i * sk + i) + 1.0);
+        multiply_numbers<Number>(1, k, k, {r, 0, 1}, F, sk, step_, sk);
+        solve_hessian(1.0);
+        copy(step_, k * width, r);
     }
 
    private:
-    template <class Entry>
-    static Entry entry(const double* p) {
-        if constexpr (sizeof(Entry) == sizeof(double))
-            return *p;
-        else
-            return load(p);
-    }
-    static void put(double* p, double x) { *p = x; }
-    static void put(double* p, vec x) { store(p, x); }
+    /// Doubles in a vector of K Numbers, with room for whole vectors.
+    long numbers() const { return width == 1 ? pad_to(K, 8) : K * width; }
 
-    void normalise() {
-        double top = z_[0];
-        for (long c = 1; c < K; ++c) top = std::max(top, z_[c]);
-        for (long c = 0; c < K; c += W) store(p + c, exp(load(z_ + c) - top));
-        double total = 0;
-        for (long c = 0; c < K; ++c) total += p[c];
-        log_total_ = top + std::log(total);
-        const double inverse = 1.0 / total;
-        for (long c = 0; c < K; ++c) p[c] *= inverse;
+    /// p = softmax(z), and with a label y >= 0 the residual p - e_y.
+    void normalise(long y) {
+        top_ = at<Number>(z_, 0);
+        for (long c = 1; c < K; ++c) top_ = max(top_, at<Number>(z_, c));
+        for (long c = 0; c < K * width; c += W) store(p + c, exp(load(z_ + c) - top_));
+        total_ = Number{};
+        for (long c = 0; c < K; ++c) total_ += at<Number>(p, c);
+        const Number inverse = 1.0 / total_;
+        for (long c = 0; c < K; ++c) put(p, c, at<Number>(p, c) * inverse);
+        if (y >= 0) subtract_label(y);
     }
 
-    /// residual = p - e_y, without cancellation at y; returns the loss -log p_y as exactly, also
-    /// where p_y is too small for a double.
-    double residual(long y) {
-        double others = 0;
+    /// residual = p - e_y, without cancellation at y.
+    void subtract_label(long y) {
+        Number others{};
         for (long c = 0; c < K; ++c) {
-            residual_[c] = p[c];
-            if (c != y) others += p[c];
+            const Number own = at<Number>(p, c);
+            put(residual_, c, own);
+            if (c != y) others += own;
         }
-        residual_[y] = -others;
-        return p[y] > 0.5 ? -std::log1p(-others) : log_total_ - z_[y];
+        put(residual_, y, -others);
     }
 
-    /// |s|^2 + weight * loss(Q m + N s, y); sets p and the residual there.
-    double objective(const double* s, long y, double weight) {
-        dots(k, 1, s, sk, K, N, sk, z_, K);
-        double square = 0;
-        for (long c = 0; c < K; ++c) z_[c] += z_mean_[c];
-        for (long i = 0; i < k; ++i) square += s[i] * s[i];
-        normalise();
-        return square + weight * residual(y);
+    /// |s|^2 + weight * loss at z.
+    Number objective(long y, double weight) const {
+        Number square{};
+        for (long i = 0; i < k; ++i) square += at<Number>(s_, i) * at<Number>(s_, i);
+        return square + weight * (log(total_) + top_ - at<Number>(z_, y));
+    }
+
+    /// out = N step.
+    void times_step(double* out) const {
+        if constexpr (width == 1) return dots(k, 1, step_, sk, K, N, sk, out, K);
+        for (long c = 0; c < K; ++c) {
+            Number sum{};
+            for (long l = 0; l < k; ++l) sum += at<Number>(N, c * sk + l) * at<Number>(step_, l);
+            put(out, c, sum);
+        }
+    }
+
+    void move(Number fraction, long y) {
+        for (long i = 0; i < k; ++i)
+            put(s_, i, at<Number>(s_, i) + fraction * at<Number>(step_, i));
+        for (long c = 0; c < K; ++c)
+            put(z_, c, at<Number>(z_, c) + fraction * at<Number>(along_, c));
+        normalise(y);
     }
 
     /// gradient = 2 s + w N^T (p - e_y), Hessian = 2 I + w sum_c p_c (N_c - mean)(N_c - mean)^T,
     /// step = -Hessian^-1 gradient.
     void newton_step(long y, double weight) {
-        combine(1, k, K, 1.0, {residual_, 0, 1}, N, sk, gradient_, sk, false);
+        const long row = sk * width;
+        multiply_numbers<Number>(1, k, K, {residual_, 0, 1}, N, sk, gradient_, sk);
         for (long c = 0; c < K; ++c) {
-            const double root = std::sqrt(weight * p[c]);
+            const Number share = weight * at<Number>(p, c);
             // The mean of the rows under p is N_y + N^T (p - e_y).
-            for (long i = 0; i < sk; i += W)
-                store(rows_ + c * sk + i,
-                      root * (load(N + c * sk + i) - load(N + y * sk + i) - load(gradient_ + i)));
+            for (long l = 0; l < row; l += W) {
+                const vec off = load(N + c * row + l) - load(N + y * row + l) - load(gradient_ + l);
+                store(rows_ + c * row + l, off);
+                store(weighted_ + c * row + l, share * off);
+            }
         }
-        combine(k, k, K, 1.0, {rows_, 1, sk}, rows_, sk, hessian_, sk, false);
+        multiply_numbers<Number>(k, k, K, {weighted_, 1, sk}, rows_, sk, hessian_, sk);
         for (long i = 0; i < k; ++i) {
-            hessian_[i * sk + i] += 2.0;
-            gradient_[i] = 2.0 * s_[i] + weight * gradient_[i];
-            step_[i] = -gradient_[i];
+            put(hessian_, i * sk + i, at<Number>(hessian_, i * sk + i) + 2.0);
+            put(gradient_, i, 2.0 * at<Number>(s_, i) + weight * at<Number>(gradient_, i));
+            put(step_, i, -at<Number>(gradient_, i));
         }
-        cholesky(k, hessian_, sk, 2.0);
-        solve_transposed(k, hessian_, sk, step_);
-        solve(k, hessian_, sk, step_);
+        solve_hessian(2.0);
     }
 
-    double spread_ = 0;     // sqrt(tr G)
-    double log_total_ = 0;  // of the point evaluated last: the logarithm of the sum of exp(z)
-    Buffer z_, z_mean_, residual_, scale_, rows_, hessian_, s_, trial_, step_, gradient_, u_;
+    /// step <- Hessian^-1 step, the Hessian at least `least` times the identity.
+    void solve_hessian(double least) {
+        cholesky<Number>(k, hessian_, sk, least);
+        solve_transposed<Number>(k, hessian_, sk, step_);
+        solve<Number>(k, hessian_, sk, step_);
+    }
+
+    Number top_{}, total_{};  // of the point evaluated last: log of the sum of exp(z) is top + log
+    Buffer scale_, z_, along_, residual_, rows_, weighted_, hessian_, s_, step_, gradient_;
 };
 
 }  // namespace MIXABLE_ISA

@@ -23,7 +23,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "lane_rule.hpp"
+#include "class_softmax.hpp"
+#include "pairwise.hpp"
 #include "sparse_table.hpp"
 #include "state.hpp"
 #include "weights.hpp"
@@ -48,7 +49,7 @@ class Sparse {
           table_(SlotShape(K, S), most > 0 ? most : usual_most(K, S)),
           SP(table_.shape.SP),
           weights_(experts(), share),
-          rule_({K, {HUGE_VAL}, 0.0}),
+          softmax_(K),
           lam_(SP),
           b_(SP),
           g_(SP),
@@ -263,7 +264,9 @@ class Sparse {
                           base + by * (load(m_ + c * SP + s) - base) + offsets_[c]);
                 }
                 double* out = forecasts_ + (a * SP + s) * K;
-                rule_.predict(scaled_, nullptr, 0, out);
+                softmax_.evaluate(scaled_, splat(1.0));
+                copy(softmax_.p, K * W, out);
+                smooth<vec>(K, 0.0, out);
                 for (long c = 0; c < K; ++c) p[c] += sum(trust * load(out + c * W));
             }
         }
@@ -315,9 +318,10 @@ class Sparse {
                 store(scaled_ + c * W, load(m_ + c * SP + s));
                 store(width_ + c * W, load(g_ + s));
             }
-            rule_.learn(scaled_, width_, y, weight);
+            softmax_.solve_step(scaled_, width_, y, weight);
             for (long c = 0; c < shape.C; ++c)
-                put(load(rule_.v + (c + K - shape.C) * W), &v_[std::size_t(c * SP + s)]);
+                put(0.5 * weight * load(softmax_.residual + (c + K - shape.C) * W),
+                    &v_[std::size_t(c * SP + s)]);
         }
         for (std::size_t i = 0; i < active.size(); ++i)
             shape.subtract(&rates_[i * std::size_t(SP)], v_.data(), active[i].slot);
@@ -363,7 +367,7 @@ class Sparse {
     SparseTable table_;
     long SP;  // settings and the lanes behind them
     Weights weights_;
-    LaneRule rule_;
+    ClassSoftmax<vec> softmax_;
     Buffer lam_, b_, g_, trust_, m_, base_, width_, scaled_, forecasts_, own_, offsets_, spread_,
         likelihood_;
     long steps_ = 0, corrects_ = 1;

@@ -11,14 +11,33 @@
 // each, F being the diagonal of F F^T.
 #pragma once
 
+#include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "dense.hpp"
-#include "rows.hpp"
 #include "visitor.hpp"
 
 namespace MIXABLE_ISA {
+
+/// Some inputs, one row of numbers each. All that reads an input goes through here, so that a
+/// sparse row can be one later.
+struct Rows {
+    const double* values;
+    long count, stride;  // how many rows, and how far one begins after the other
+
+    /// Copies the first d numbers of row t.
+    void copy(long t, long d, double* out) const {
+        std::memcpy(out, values + t * stride, std::size_t(d) * sizeof(double));
+    }
+    /// Whether the first row is this one, to the bit.
+    bool begins_with(const double* x, long d) const {
+        return std::memcmp(values, x, std::size_t(d) * sizeof(double)) == 0;
+    }
+};
+
+inline Rows one_row(const double* x) { return {x, 1, 0}; }
 
 [[noreturn]] inline void refuse_example() {
     throw std::domain_error(
@@ -27,6 +46,12 @@ namespace MIXABLE_ISA {
 }
 
 constexpr long most_steps = (1L << 53) - 1;  // that a saved state may have: one more is exact
+
+/// What posteriors count. `pending`: steps whose update of A^-1 is delayed, and of A.
+struct Counters {
+    long steps = 0, pending = 0, curvature_pending = 0, since_refresh = 0;
+    double regulariser = 0;  // the multiple of I that A has besides what was learned; 0: not known
+};
 
 /// What has been learned of the weights of k linear predictions of d features.
 class Knowledge {
@@ -52,6 +77,8 @@ class Knowledge {
     virtual std::pair<long, long> covariance_size() const { return {k * d, k * d}; }
     /// The covariances (d x k x k) of the k weights of each feature.
     virtual void feature_covariances(double* out) const = 0;
+    /// The same by itself, of what is in a lane of lanes.hpp; of others nothing.
+    virtual std::unique_ptr<Knowledge> apart() const { return nullptr; }
     /// Takes over what another of the same kind has learned, of at most this many predictions and
     /// features. The newcomers have mean 0 and know nothing. The parameters stay; to `exchange` the
     /// regulariser is to replace the other's lam by ours in what was learned.
@@ -98,15 +125,6 @@ class State : public Knowledge {
     /// Learns from the input last read: v (k), F, with zeros behind each row. Throws, and changes
     /// nothing, if that is beyond double precision.
     virtual void push(const double* v, const double* F) = 0;
-};
-
-class Posterior;
-
-/// Knowledge that is a full posterior, however it is kept.
-class InFull {
-   public:
-    virtual ~InFull() = default;
-    virtual Posterior whole() const = 0;
 };
 
 }  // namespace MIXABLE_ISA

@@ -1,4 +1,4 @@
-"""Other surrogates than the paper's, in plain NumPy: what the compiled core is tested against.
+"""Other surrogates than the paper's, in plain NumPy. The core has "averaged" compiled, too.
 
 A surrogate replaces one loss by a quadratic, given the Gaussian N(m, G / 2) of the K - 1 linear
 predictions before. Each function returns the residual (K,) and the curvature (K - 1, K - 1) with
@@ -8,14 +8,18 @@ an example of weight 1; weights multiply both.
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import SupportsIndex
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixable import _core, _validate
 from mixable._types import Array
 from mixable.integrals import Quadrature, Rung, Sobol, helmert, ladder, softmax
 from mixable.integrals.expectation import semidefinite_cholesky
 
-SURROGATES = ("tangent", "variational", "moments", "averaged")  # in the order of the core's
-AVERAGE_POINTS = ("variational", "moments")
+SURROGATES = ("tangent", "variational", "moments", "averaged")
 ITERATIONS, FRACTION = 10, 0.7  # whole steps jump to and fro where G is wide
 NEAR = 9.0  # deviations
 ENOUGH = 0.01  # deviations that the mean still moves, of `averaged`
@@ -82,11 +86,12 @@ class Problem:
         assert rung.weights is not None
         z = np.hstack([rung.points, -rung.points])
         w = s[:, None] + inverse @ z
-        p = softmax((self.Q @ self.m)[:, None] + self.N @ w)
+        logits = (self.Q @ self.m)[:, None] + self.N @ w
+        p = softmax(logits)
         share = np.tile(rung.weights, 2)
         if tilted:
             log_share = 0.5 * ((z**2).sum(axis=0) - (w**2).sum(axis=0))
-            log_share += self.weight * np.log(p[self.y])
+            log_share += self.weight * (logits[self.y] - np.logaddexp.reduce(logits))
             share = share * np.exp(log_share - log_share.max())
         self.spread = float(share @ (share / np.tile(rung.weights, 2)) / share.sum() ** 2)
         share = share / share.sum()
@@ -172,3 +177,46 @@ def pairwise_with_slopes(m: Array, V: Array) -> tuple[Array, Array]:
     rate = p[:, None] * (log_rate - p @ log_rate)
     off = np.minimum((rate + rate.T) / 2, 0) * (1 - np.eye(len(m)))
     return np.asarray(p), np.asarray(off - np.diag(off.sum(axis=1)))
+
+
+BY_POINTS: dict[str, Callable[[Problem], tuple[Array, Array]]] = {
+    "variational": variational,
+    "moments": moments,
+}
+"""The surrogates that are not compiled."""
+
+
+class CoreByPoints(_core.GAF):
+    """A compiled posterior that learns by a surrogate of `BY_POINTS`."""
+
+    def __init__(
+        self, d: int, K: int, *options: float, rungs: list[Rung], surrogate: str, seed: int
+    ) -> None:
+        lam, beta, alpha, mu, drift = options
+        super().__init__(d, K, lam, beta, alpha, mu, drift, rungs)
+        self._rule, self._averages = BY_POINTS[surrogate], averages(K, seed)
+        self._d, self._Q, self._beta = d, helmert(K), beta
+
+    def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
+        """Learn one example; ValueError, and nothing learned, if double precision is too little."""
+        row = _validate.row(x, self._d)
+        label, weight = _validate.label(y, len(self._Q)), _validate.weight(weight)
+        m, G = self.read(row)
+        v, C = np.zeros(len(m)), np.zeros_like(G)
+        try:
+            if weight > 0:
+                rungs = self._averages
+                residual, C = self._rule(Problem(m, G, label, weight=weight, rungs=rungs))
+                v = np.ascontiguousarray(0.5 * weight * self._Q.T @ residual)
+            size, axes = np.linalg.eigh(0.5 * weight * self._beta * C)
+        except np.linalg.LinAlgError:
+            raise ValueError("this example cannot be learned in double precision") from None
+        self.push(row, v, np.ascontiguousarray(axes * np.sqrt(np.maximum(size, 0))), weight)
+
+    def run(self, X: Array, y: NDArray[np.int_], weight: Array | None) -> Array:
+        """Predict each row, then learn it."""
+        P = np.empty((len(X), len(self._Q)))
+        for t, x in enumerate(X):
+            P[t] = self.predict(x)
+            self.learn(x, y[t], 1.0 if weight is None else weight[t])
+        return P

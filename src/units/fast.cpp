@@ -5,6 +5,6 @@
 #include "bind_points.cpp"
 #include "bind_pools.cpp"
 #include "bindings.cpp"
-#include "core/sizes.cpp"
 #include "core/forecasters.cpp"
+#include "core/sizes.cpp"
 #include "model.cpp"

@@ -5,14 +5,12 @@ import pytest
 from streams import logistic_stream
 
 from mixable.integrals import Pairwise, ladder
-from mixable.surrogates import SURROGATES
 
 # Enough for a bank in every build, and one or more that are left over.
 SETTINGS = [
     (10.0 ** -(i % 5), 0.5 + 0.25 * (i % 4), [0.0, 1e-3, 0.0, 0.1, 0.0][i % 5]) for i in range(11)
 ]
 ALPHAS = [4.0, 16.0, np.inf]
-AVERAGED = SURROGATES.index("averaged")
 
 
 def mixture(core, d, classes, settings=SETTINGS, views=1, mu=0.0, structure="blocks"):
@@ -124,7 +122,7 @@ def test_two_classes_each_lane_with_its_own_surrogate(core, d, views, mu, averag
     f = of_two_classes(core, d, SETTINGS, has, views, mu)
     rungs = ladder(Pairwise(), 2, 0)
     members = [
-        core.GAF(d, 2, lam, beta, alpha / 4**a, mu, drift, rungs, surrogate=AVERAGED * a)
+        core.GAF(d, 2, lam, beta, alpha / 4**a, mu, drift, rungs, averaged=bool(a))
         for (lam, beta, drift), a in zip(SETTINGS, has, strict=True)
         for alpha in ALPHAS
     ]
@@ -139,7 +137,7 @@ def test_averaged_members_that_were_by_themselves_are_taken_in(core):
     f.run(X, y.astype(np.int_), None)
     state, rungs = f.state(), ladder(Pairwise(), 2, 0)
     for i, ((lam, beta, drift), a) in enumerate(zip(SETTINGS[:8], has, strict=True)):
-        own = core.GAF(5, 2, lam, beta, 1.0, 0.0, drift, rungs, surrogate=AVERAGED * a)
+        own = core.GAF(5, 2, lam, beta, 1.0, 0.0, drift, rungs, averaged=bool(a))
         own.run(X, y.astype(np.int_), None)
         assert own.state()["pending"] > 0
         state |= {f"{i}.{name}": value for name, value in own.state().items()}

@@ -173,7 +173,10 @@ class CompiledMulticlassForecaster(CompiledForecaster, MulticlassForecaster):
 def is_all_compiled(forecaster: object) -> bool:
     """Whether `predict` and `learn` are those of the core, and Python adds nothing to them."""
     kind = type(forecaster)
-    return issubclass(kind, CompiledMulticlassForecaster) and all(
+    if not isinstance(forecaster, CompiledMulticlassForecaster):
+        return False
+    core = type(forecaster._core)
+    return core.learn is _core.LabelModel.learn and all(
         getattr(kind, verb) is getattr(CompiledMulticlassForecaster, verb)
         for verb in ("predict", "learn")
     )
