@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mixable.experiments import growth, hard_regime, kernels, runs, sources
-from mixable.experiments import race as races
+from mixable.paper.experiments import growth, hard_regime, kernels, runs, sources
+from mixable.paper.experiments import race as races
 
 ORDERS = {"vehicle": 20, "segment": 10}  # shuttle would take a quarter of an hour
 EARLY = 200  # examples

@@ -4,39 +4,28 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mixable import bounds, datasets, integrals, losses, metrics, regret
+from mixable import _moved as _moved  # modules by their old names
+from mixable import datasets, metrics
 from mixable._config import __version__ as __version__
 from mixable._config import show_config
 from mixable._spelling import did_you_mean
-from mixable.batch import online_to_batch
-from mixable.forecasters import (
-    AIOLI,
-    FTRL,
-    GAF,
-    OGD,
-    ONS,
-    SMP,
-    VAW,
-    AutoGAF,
-    AutoRidge,
-    Folklore,
-    Foster,
-    ScaleFree,
-    SparseGAF,
-)
-from mixable.fresh_starts import FreshStarts
+from mixable.forecasters import GAF, AutoGAF, AutoRidge, SparseGAF
 from mixable.mixture import Mixture
+from mixable.paper import bounds, integrals, losses, regret
+from mixable.paper.baselines import AIOLI, FTRL, OGD, ONS, SMP, VAW, Folklore, Foster, ScaleFree
+from mixable.paper.batch import online_to_batch
+from mixable.paper.fresh_starts import FreshStarts
+from mixable.paper.reference import GenericGAF
 from mixable.persistence import dumps, load, loads, save
 from mixable.pool import Pool
-from mixable.reference import GenericGAF
 
 if TYPE_CHECKING:
-    from mixable import engines, kernels, merging, plots, records, streaming
+    from mixable import engines, kernels, merging, paper, plots, records, streaming
     from mixable import river as river
     from mixable.bank import Bank
     from mixable.estimators import GAFClassifier, GAFRegressor
-    from mixable.kernel_gaf import KernelGAF
     from mixable.merging import merge
+    from mixable.paper.kernel_gaf import KernelGAF
 
 __all__ = [
     "AIOLI",
@@ -73,6 +62,7 @@ __all__ = [
     "merging",
     "metrics",
     "online_to_batch",
+    "paper",
     "plots",
     "records",
     "regret",
@@ -85,7 +75,7 @@ _LATE = {
     "Bank": "mixable.bank",
     "GAFClassifier": "mixable.estimators",
     "GAFRegressor": "mixable.estimators",
-    "KernelGAF": "mixable.kernel_gaf",
+    "KernelGAF": "mixable.paper.kernel_gaf",
     "engines": "mixable.engines",
     "kernels": "mixable.kernels",
     "merge": "mixable.merging",

@@ -30,7 +30,7 @@ HOMES = {
     **{entry.name: entry.home for entry in FORECASTERS},
     **{name: "mixable.estimators" for name in ("GAFClassifier", "GAFRegressor")},
     **{
-        name: "mixable.integrals"
+        name: "mixable.paper.integrals"
         for name in (
             "Sobol",
             "MonteCarlo",
@@ -41,7 +41,7 @@ HOMES = {
             "Envelope",
         )
     },
-    **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
+    **{name: "mixable.paper.losses" for name in ("Squared", "Logistic", "Huber")},
     **{name: "mixable.learner" for name in LEARNER_PARTS},
     "Columns": "mixable.records",
     "Encoder": "mixable.records",
@@ -60,7 +60,11 @@ OLD_NAMES = {"Engine": "Learner"}
 PARTS = {
     *LEARNER_PARTS,
     "Columns",
-    *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses")),
+    *(
+        name
+        for name, home in HOMES.items()
+        if home in ("mixable.paper.integrals", "mixable.paper.losses")
+    ),
 }
 
 

@@ -5,7 +5,7 @@ import pytest
 from streams import logistic_stream
 
 from mixable.integrals import Pairwise, ladder
-from mixable.surrogates import SURROGATES
+from mixable.paper.surrogates import SURROGATES
 
 # Enough for a bank in every build, and one or more that are left over.
 SETTINGS = [

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mixable._config import __version__
 from mixable._files import clear_parts, write_whole
 from mixable.cli.consoles import Messages, for_tables, new_table, printable
-from mixable.experiments import figures, race, report, runs, sources
+from mixable.paper.experiments import figures, race, report, runs, sources
 
 SMALL = 5000  # rows up to which the paper's grid is the default
 PAUSE = 10.0  # seconds between two lines of progress, where there is no terminal

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from mixable import _core, _validate, integrals
+from mixable import _core, _validate
 from mixable._types import Array
 from mixable.forecasters import settings
 from mixable.forecasters.base import Parameter
@@ -20,6 +20,7 @@ from mixable.forecasters.ensemble import (
 )
 from mixable.forecasters.settings import Expert
 from mixable.forecasters.structure import in_mixture, refuse_if_too_large
+from mixable.paper import integrals
 
 
 class AutoGAF(Ensemble, CompiledMulticlassForecaster):

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from mixable import _core, _validate, bounds, integrals
+from mixable import _core, _validate
 from mixable.forecasters.base import Parameter
 from mixable.forecasters.compiled import MET, UNKNOWN, PosteriorForecaster, with_structure
 from mixable.forecasters.structure import refuse_if_too_large
-from mixable.losses import Logistic
-from mixable.surrogates import AVERAGE_POINTS, SURROGATES, averages, checked_surrogate
+from mixable.paper import bounds, integrals
+from mixable.paper.losses import Logistic
+from mixable.paper.surrogates import AVERAGE_POINTS, SURROGATES, averages, checked_surrogate
 
 
 class GAF(PosteriorForecaster):

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mixable import _core, _validate
 from mixable._types import Array
-from mixable.bounds.default import fallback_plan
 from mixable.experts import Experts
 from mixable.kernels import Nystroem
 from mixable.learner import exchange
@@ -18,6 +17,7 @@ from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.parts import largest_row
 from mixable.learner.shapes import ShapedInputs
+from mixable.paper.bounds.default import fallback_plan
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records.rows import Rows
 

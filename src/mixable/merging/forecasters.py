@@ -13,8 +13,8 @@ from mixable.merging import ensembles, gaussians, judges, sparse, trust
 from mixable.merging.ensembles import Ensemble
 from mixable.merging.gaussians import SAME, Change, Gaussian
 from mixable.mixture import Mixture
+from mixable.paper.reference import GenericGAF
 from mixable.pool import Pool
-from mixable.reference import GenericGAF
 
 REFUSED = {
     "FTRL": "it keeps all its examples: let one model learn them all",

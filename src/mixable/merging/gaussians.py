@@ -14,7 +14,7 @@ import numpy as np
 
 from mixable._types import Array, Truths
 from mixable.forecasters.compiled import MET, UNKNOWN
-from mixable.integrals import helmert
+from mixable.paper.integrals import helmert
 
 State = dict[str, Any]
 
