@@ -30,7 +30,7 @@ LAYERS = {
     "mathematics": [
         ("kernels",),
         ("paper.bounds", "paper.regret", "metrics", "datasets"),
-        ("paper.losses", "paper.surrogates", "paper.fit", "_classwise"),
+        ("paper.losses", "paper.surrogates", "_classwise"),
         ("paper.integrals",),
     ],
     # What knows nothing of the library: arguments, files, the machine.

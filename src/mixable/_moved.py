@@ -12,12 +12,14 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-BASELINES = ["aioli", "folklore", "foster", "ftrl", "ogd", "ons", "scale_free", "smp", "vaw"]
+BASELINES = ["aioli", "folklore", "foster", "ftrl", "ogd", "ons", "scale_free", "vaw"]
 ROOM = ["batch", "bounds", "fresh_starts", "integrals", "kernel_gaf", "losses", "reference"]
 ROOM += ["regret", "structured", "surrogates"]
 
 MOVED = {f"mixable.{name}": f"mixable.paper.{name}" for name in ROOM}
 MOVED |= {f"mixable.forecasters.{name}": f"mixable.paper.baselines.{name}" for name in BASELINES}
+MOVED["mixable.forecasters.smp"] = "mixable.paper.baselines.ftrl"
+MERGED = {"mixable.integrals.envelope": "mixable.paper.integrals.certified"}
 
 
 class Moved(MetaPathFinder, Loader):
@@ -49,6 +51,9 @@ class Moved(MetaPathFinder, Loader):
         inner = MOVED[old] + "."
         for name in [name for name in sys.modules if name.startswith(inner)]:
             sys.modules.setdefault(f"{old}.{name.removeprefix(inner)}", sys.modules[name])
+        for name, new in MERGED.items():
+            if name.startswith(f"{old}."):
+                sys.modules.setdefault(name, import_module(new))
 
 
 sys.meta_path.append(Moved())

@@ -5,7 +5,7 @@ import pytest
 from streams import logistic_stream
 
 from mixable.integrals import helmert
-from mixable.paper.fit import fit, loss_and_residual
+from mixable.paper.regret import fit, loss_and_residual
 
 X, Y = logistic_stream(80, 3, 4)
 W = np.random.default_rng(0).uniform(0, 2, size=80)

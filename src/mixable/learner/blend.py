@@ -17,7 +17,7 @@ from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.parts import largest_row
 from mixable.learner.shapes import ShapedInputs
-from mixable.paper.bounds.default import fallback_plan
+from mixable.paper.bounds.parameter_free import fallback_plan
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records.rows import Rows
 

@@ -7,7 +7,7 @@ from streams import logistic_stream
 from mixable import Folklore, ScaleFree
 from mixable.bounds import scale_free_plan
 from mixable.losses import log_loss
-from mixable.paper.bounds.scale_free import GROWTH
+from mixable.paper.bounds.parameter_free import GROWTH
 
 X, Y = logistic_stream(120, 3, 3)
 X = X / np.linalg.norm(X, axis=1).max()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mixable import bounds
 from mixable.losses import Logistic
-from mixable.paper.bounds.beta import largest_log_odds
+from mixable.paper.bounds.common import largest_log_odds
 
 SIZES = [(2, 0.01), (2, 0.3), (2, 8.0), (3, 2.0), (3, 0.1), (7, 5.0), (40, 1.0)]
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from command_line import mixable
 
-from mixable.paper.experiments import frames, runs, sources
+from mixable.paper.experiments import race, sources
 from mixable.records.cells import INFINITE, MISSING, NUMBER, WORD
 
 ROWS = 300
@@ -59,27 +59,27 @@ def test_a_race_and_a_stream_see_the_same_marks(suffix, tmp_path):
     stream = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
     assert (stream["rejected"], stream["learned"]) == (0, ROWS)
     layout = sources.survey(str(path), "kind")
-    raced = runs.run(runs.Task(data="t", layout=layout, forecaster="curved", scale="causal"))
+    raced = race.run(race.Task(data="t", layout=layout, forecaster="curved", scale="causal"))
     assert raced["log_loss"] == pytest.approx(stream["log_loss"], rel=1e-9)
 
 
 def test_what_cells_are():
     text = pl.Series("x", ["1", "", None, "NA", "nan", "red", "inf", "?"])
-    values, cells = frames.numbers(text)
+    values, cells = sources.numbers(text)
     assert cells.tolist() == [NUMBER, *[MISSING] * 4, WORD, INFINITE, MISSING]
     assert np.flatnonzero(~np.isnan(values)).tolist() == [0]
-    values, cells = frames.numbers(pl.Series("x", [1.0, None, np.inf]))
+    values, cells = sources.numbers(pl.Series("x", [1.0, None, np.inf]))
     assert (values[0], cells[2]) == (1.0, INFINITE)
     assert np.isnan(values[1:]).all()
-    assert frames.numbers(pl.Series("x", [True, False]))[0].tolist() == [1.0, 0.0]
-    assert frames.labels(pl.Series("y", ["NA", "", None, "?"])) == ["NA", None, None, "?"]
-    assert frames.labels(pl.Series("y", [1.0, np.nan])) == ["1.0", None]
+    assert sources.numbers(pl.Series("x", [True, False]))[0].tolist() == [1.0, 0.0]
+    assert sources.labels(pl.Series("y", ["NA", "", None, "?"])) == ["NA", None, None, "?"]
+    assert sources.labels(pl.Series("y", [1.0, np.nan])) == ["1.0", None]
 
 
 def test_values_of_lists_are_flags(tmp_path):
     tags = pl.Series("tags", [["sale", "new"], [], None, ["new"]])
-    assert sorted(frames.words(tags).to_list()) == ["new", "new", "sale"]
-    assert frames.has(tags, "new").tolist() == [1.0, 0.0, 0.0, 1.0]
+    assert sorted(sources.words(tags).to_list()) == ["new", "new", "sale"]
+    assert sources.has(tags, "new").tolist() == [1.0, 0.0, 0.0, 1.0]
     path = tmp_path / "t.jsonl"
     pl.DataFrame({"tags": tags, "y": ["a", "b", "a", "b"]}).write_ndjson(path)
     layout = sources.survey(str(path), "y")

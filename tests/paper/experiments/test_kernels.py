@@ -8,7 +8,7 @@ from kernel_data import rings, small
 import mixable as mx
 from mixable.learner import Design, KernelPlan, Learner
 from mixable.losses import log_loss
-from mixable.paper.experiments import kernels, runs, sources
+from mixable.paper.experiments import kernels, race, sources
 
 
 def test_kernels_draws_what_it_measured(tmp_path):
@@ -36,8 +36,8 @@ def test_a_race_runs_what_the_estimator_runs():
     X, y, _ = mx.datasets.load_vehicle()
     order = np.random.default_rng(3).permutation(len(y))
     for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
-        result = runs.run(
-            runs.Task(
+        result = race.run(
+            race.Task(
                 data="vehicle",
                 layout=layout,
                 forecaster=name,
@@ -50,7 +50,7 @@ def test_a_race_runs_what_the_estimator_runs():
         assert result["log_loss"] == pytest.approx(log_loss(p, y[order]).mean(), abs=1e-9)
     for value in (0.0, 20.9, np.inf, np.nan):
         with pytest.raises(sources.BadDataError, match="n_components must be"):
-            runs.Task(
+            race.Task(
                 data="vehicle",
                 layout=layout,
                 forecaster="kernel",
@@ -62,7 +62,7 @@ def test_a_race_runs_what_the_estimator_runs():
         with pytest.raises(
             sources.BadDataError, match=f"no parameter '{parameter}'; there are n_components, gamma"
         ):
-            runs.Task(
+            race.Task(
                 data="vehicle",
                 layout=layout,
                 forecaster=name,
@@ -87,8 +87,8 @@ def test_a_race_with_missing_entries_too(seed, tmp_path, rng):
     X, y = sources.table(layout)
     order = np.arange(200) if seed is None else np.random.default_rng(seed).permutation(200)
     for name, method in (("kernel", "fourier"), ("nystroem", "nystroem")):
-        result = runs.run(
-            runs.Task(
+        result = race.run(
+            race.Task(
                 data="some",
                 layout=layout,
                 forecaster=name,

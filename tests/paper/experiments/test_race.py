@@ -16,7 +16,7 @@ from mixable import AutoGAF, _core, datasets
 from mixable._files import write_whole
 from mixable.cli import race as cli_race
 from mixable.losses import log_loss
-from mixable.paper.experiments import race, runs, sources
+from mixable.paper.experiments import race, sources
 
 of_the_small_race = pytest.mark.xdist_group("small race")  # so that it is run once
 
@@ -221,7 +221,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
         assert "the same command goes on" in errors
     layout = sources.survey("vehicle", None)
     tasks = [
-        runs.Task(
+        race.Task(
             data="vehicle", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
         )
         for seed in range(2)
@@ -232,7 +232,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, how):
     finished = [task for task in tasks if known[task] is not None]
     assert len(finished) >= 3
     for task in finished:
-        assert runs.run(task)["log_loss"] == known[task]["log_loss"]
+        assert race.run(task)["log_loss"] == known[task]["log_loss"]
 
 
 def test_parts_that_a_kill_has_left_are_removed_on_the_next_start(tmp_path, monkeypatch):
@@ -294,7 +294,7 @@ def test_dask_gives_the_same_numbers_though_a_worker_is_killed(tmp_path):
 
     layout = sources.survey("vehicle", None)
     tasks = [
-        runs.Task(
+        race.Task(
             data="vehicle", layout=layout, forecaster=name, setting=(), seed=seed, scale="causal"
         )
         for seed in range(4)
@@ -311,4 +311,4 @@ def test_dask_gives_the_same_numbers_though_a_worker_is_killed(tmp_path):
             got[task] = result["log_loss"]
     assert len(got) == 8
     for task in tasks[:3]:
-        assert got[task] == runs.run(task)["log_loss"]
+        assert got[task] == race.run(task)["log_loss"]

@@ -7,11 +7,11 @@ from command_line import mixable
 
 from mixable import GAF
 from mixable.losses import log_loss
-from mixable.paper.experiments import race, runs, sources
+from mixable.paper.experiments import race, sources
 
 
 def finished(forecaster, setting, losses, data="t"):
-    """Results of runs, of the shape that `runs.run` makes."""
+    """Results of runs, of the shape that `race.run` makes."""
     what = {"data": data, "forecaster": forecaster, "setting": setting, "n": 100}
     names = ("accuracy", "calibration_error", "classwise_error", "microseconds")
     scores = dict(zip(names, (0.9, 0.01, 0.02, 1.0), strict=True))
@@ -66,16 +66,16 @@ def test_the_best_model_in_hindsight_is_skipped_for_large_data(tmp_path, monkeyp
     monkeypatch.setattr(race, "MOST_ROWS_IN_HINDSIGHT", 100)
     layout = sources.survey("vehicle", None)
     assert race.hindsight(layout, race.Store(tmp_path)) is None
-    task = runs.Task(
+    task = race.Task(
         data="vehicle", layout=layout, forecaster="ogd", setting=(), seed=0, scale="causal"
     )
-    (row,) = race.standings([runs.run(task)], {"vehicle": None})
+    (row,) = race.standings([race.run(task)], {"vehicle": None})
     assert row.regret is None
 
 
 @pytest.mark.parametrize("parameter", ["lamb", "n_features", "n_classes"])
 def test_a_parameter_that_a_forecaster_does_not_have_is_refused_with_those_it_has(parameter):
-    task = runs.Task(
+    task = race.Task(
         data="vehicle",
         layout=sources.survey("vehicle", None),
         forecaster="ons",

@@ -13,7 +13,7 @@ import pytest
 from command_line import in_process, mixable
 
 from mixable import datasets
-from mixable.paper.experiments import runs, sources
+from mixable.paper.experiments import race, sources
 
 ROWS = 400
 
@@ -186,8 +186,8 @@ def test_chunks_are_read_in_order_and_make_the_same_run(tmp_path):
     parts = list(sources.chunks(layout, size=37))
     assert len(parts) > 5
     np.testing.assert_array_equal(np.vstack([X for X, _ in parts]), sources.table(layout)[0])
-    kept = runs.run(
-        runs.Task(data="t", layout=layout, forecaster="gaf", setting=(), seed=None, scale="causal")
+    kept = race.run(
+        race.Task(data="t", layout=layout, forecaster="gaf", setting=(), seed=None, scale="causal")
     )
     assert kept["n"] == ROWS
 
@@ -211,10 +211,10 @@ def test_a_large_csv_does_not_need_more_memory(tmp_path):
     """Peak memory for five times the rows: the same, up to what Polars keeps around."""
     script = """
 import resource, sys
-from mixable.paper.experiments import runs, sources
+from mixable.paper.experiments import race, sources
 layout = sources.survey(sys.argv[1], None)
 task = dict(data="t", layout=layout, forecaster="ogd", setting=(), seed=None, scale="causal")
-n = runs.run(runs.Task(**task))["n"]
+n = race.run(race.Task(**task))["n"]
 print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
     peaks = []
@@ -257,13 +257,13 @@ def test_a_race_reads_records_as_a_stream_does(tmp_path):
     assert mixable("stream", "--model", tmp_path / "m", *options, *out, path).returncode == 0
     stream = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
     layout = sources.survey(str(path), "kind")
-    task = runs.Task(data="t", layout=layout, forecaster="curved", scale="causal")
+    task = race.Task(data="t", layout=layout, forecaster="curved", scale="causal")
     assert task.takes_records
-    result = runs.run(task)
+    result = race.run(task)
     assert result["log_loss"] == pytest.approx(stream["log_loss"], rel=1e-9)
     assert result["worst"]["label"] in ("big", "small")
     assert 0 < result["classwise_error"] < 0.2
-    shuffled = runs.run(runs.replace(task, seed=1))
+    shuffled = race.run(race.replace(task, seed=1))
     assert shuffled["log_loss"] != result["log_loss"]
-    assert not runs.replace(task, forecaster="auto").takes_records
-    assert not runs.replace(task, scale="zscore").takes_records
+    assert not race.replace(task, forecaster="auto").takes_records
+    assert not race.replace(task, scale="zscore").takes_records

@@ -3,11 +3,10 @@
 from mixable.paper.baselines.aioli import AIOLI
 from mixable.paper.baselines.folklore import Folklore
 from mixable.paper.baselines.foster import Foster
-from mixable.paper.baselines.ftrl import FTRL
+from mixable.paper.baselines.ftrl import FTRL, SMP
 from mixable.paper.baselines.ogd import OGD
 from mixable.paper.baselines.ons import ONS
 from mixable.paper.baselines.scale_free import ScaleFree
-from mixable.paper.baselines.smp import SMP
 from mixable.paper.baselines.vaw import VAW
 
 __all__ = ["AIOLI", "FTRL", "OGD", "ONS", "SMP", "VAW", "Folklore", "Foster", "ScaleFree"]

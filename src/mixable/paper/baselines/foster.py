@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from mixable import _validate
 from mixable._types import Array
 from mixable.forecasters.base import Parameter
-from mixable.paper.baselines.keeping import KeepingForecaster
+from mixable.paper.baselines.ftrl import KeepingForecaster
 from mixable.paper.integrals import helmert, softmax
 
 # Free weights (K - 1) d above which the chains are not to be trusted, and too slow anyway.

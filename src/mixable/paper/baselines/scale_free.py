@@ -18,7 +18,7 @@ from mixable._types import Array
 from mixable.forecasters.base import MulticlassForecaster, each, to_learn
 from mixable.forecasters.structure import refuse_if_too_large
 from mixable.paper.baselines.folklore import Folklore
-from mixable.paper.bounds.scale_free import GROWTH, scale_free_plan
+from mixable.paper.bounds.parameter_free import GROWTH, scale_free_plan
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -116,20 +116,6 @@ class ScaleFree(MulticlassForecaster):
         row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
         _validate.size(row, self._largest_square(), "x")
         self._step(row, label, _validate.weight(weight))
-
-    def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:
-        """Probabilities (n, n_classes) of each row of X, made before its label in y is learned.
-
-        The same as a loop of `predict` and `learn`, faster. All arguments are checked first: if one
-        is refused, nothing was learned.
-        """
-        X = _validate.table(X, self.n_features)
-        _validate.size(X, self._largest_square(), "X")
-        labels = _validate.labels(y, self.n_classes, len(X))
-        weights = _validate.weights(weight, len(X))
-        each_weight = np.ones(len(X)) if weights is None else weights
-        rows = zip(X, labels.tolist(), each_weight.tolist(), strict=True)
-        return np.array([self._step(*example) for example in rows])
 
     def _step(self, x: Array, y: int, weight: float) -> Array:
         """Learn an example; return the forecast that was made of it before."""
@@ -243,10 +229,8 @@ def _shallow(expert: Folklore) -> Folklore:
 
 
 def _log_sum(logs: Array) -> float:
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()))
+    return float(np.logaddexp.reduce(logs))
 
 
 def _shares(logs: Array) -> Array:
-    shares = np.exp(logs - logs.max())
-    return np.asarray(shares / shares.sum())
+    return np.asarray(np.exp(logs - _log_sum(logs)))

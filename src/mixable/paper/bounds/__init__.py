@@ -14,34 +14,52 @@ Jezequel, R., Gaillard, P. and Rudi, A. (2021). Mixability made efficient: Fast 
 logistic regression. NeurIPS.
 """
 
-from mixable.paper.bounds.beta import largest_beta
 from mixable.paper.bounds.certificate import (
     Certificate,
     certified,
     envelope,
     excess,
+    fourier,
+    kernel,
+    log_determinant,
     sharp,
     widening,
 )
-from mixable.paper.bounds.changes import delayed, dynamic, switching
-from mixable.paper.bounds.common import Bound
-from mixable.paper.bounds.default import class_rates, default, default_on
-from mixable.paper.bounds.kernel import fourier, kernel, log_determinant
-from mixable.paper.bounds.mixtures import adaptive, auto_gaf, auto_gaf_wide, doubling_radii
-from mixable.paper.bounds.neighbours import aioli, folklore, foster, ogd, ons, vaw
-from mixable.paper.bounds.scale_free import scale_free, scale_free_plan
+from mixable.paper.bounds.common import Bound, largest_beta
+from mixable.paper.bounds.mixtures import (
+    adaptive,
+    auto_gaf,
+    auto_gaf_wide,
+    delayed,
+    doubling_radii,
+    dynamic,
+    switching,
+)
+from mixable.paper.bounds.parameter_free import (
+    class_rates,
+    default,
+    default_on,
+    scale_free,
+    scale_free_plan,
+)
 from mixable.paper.bounds.table import Row, table1
 from mixable.paper.bounds.theorem import (
     MonteCarloBound,
+    aioli,
     corollary2,
     dimension,
+    folklore,
+    foster,
     gaf,
+    ogd,
+    ons,
     points,
     proposition3,
     sampling,
     squared,
     theorem1,
     theory_lam,
+    vaw,
 )
 
 __all__ = [

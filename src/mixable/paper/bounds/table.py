@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mixable.paper.bounds.beta import largest_beta
 from mixable.paper.bounds.certificate import envelope, sharp
-from mixable.paper.bounds.common import Bound, power
-from mixable.paper.bounds.default import default, fallback_plan
-from mixable.paper.bounds.neighbours import aioli, folklore, foster, ogd, ons
-from mixable.paper.bounds.theorem import gaf, points
+from mixable.paper.bounds.common import Bound, largest_beta, power
+from mixable.paper.bounds.parameter_free import default, fallback_plan
+from mixable.paper.bounds.theorem import aioli, folklore, foster, gaf, ogd, ons, points
 from mixable.paper.integrals import Envelope, choose_proved, ladder, proved_error
 from mixable.paper.losses import Logistic
 

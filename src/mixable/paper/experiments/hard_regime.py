@@ -16,7 +16,8 @@ from mixable._types import Array, Labels
 from mixable.datasets import make_hazan
 from mixable.forecasters import GAF
 from mixable.paper.baselines import AIOLI, OGD, ONS, Folklore
-from mixable.paper.experiments.figures import pyplot
+from mixable.paper.experiments import growth
+from mixable.paper.experiments.report import pyplot
 from mixable.paper.losses import log_loss
 
 EPS = (0.001, 0.01, 0.1)
@@ -112,13 +113,13 @@ def tuned_regrets(n: int, seeds: int) -> Iterator[Result]:
 
 def slope(results: list[Result], forecaster: str, least: int = 1000) -> float:
     """The exponent of n in the regret for tuned eps: a line through logarithms, from `least` on."""
-    points = [
-        (np.log(each.n), np.log(max(each.regret, 1e-9)))
+    chosen = [
+        (each.n, max(each.regret, 1e-9))
         for each in results
         if each.forecaster == forecaster and each.eps is None and each.n >= least
     ]
-    x, y = np.transpose(points)
-    return float(np.polyfit(x, y, 1)[0])
+    sizes, found = zip(*chosen, strict=True)
+    return growth.slope(sizes, list(found))
 
 
 def plot(results: list[Result], path: Path) -> None:

@@ -14,7 +14,7 @@ from mixable._config import one_blas_thread
 from mixable._types import Array, Labels, Stream
 from mixable.forecasters import GAF
 from mixable.kernels import Fourier, Nystroem
-from mixable.paper.experiments.figures import pyplot
+from mixable.paper.experiments.report import pyplot
 from mixable.paper.integrals import Quadrature, Sobol
 from mixable.paper.kernel_gaf import KernelGAF
 from mixable.paper.losses import Logistic, log_loss

@@ -1,15 +1,21 @@
-"""The report of a race: one HTML file that needs nothing else, neither scripts nor a network."""
+"""The report of a race: pictures, readable in grey, and an HTML file that needs nothing else.
+
+The file has neither scripts nor links to a network. The pictures show loss over time, reliability
+and AutoGAF's trust.
+"""
 
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mixable.paper.experiments.figures import in_words
-from mixable.paper.experiments.race import HINDSIGHT_RADIUS, Standing
-from mixable.paper.experiments.runs import FORECASTERS
+import numpy as np
+
+from mixable.paper.experiments.race import FORECASTERS, HINDSIGHT_RADIUS, Standing, trust_groups
+from mixable.plots.drawing import STYLES
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
@@ -89,3 +95,119 @@ def write(path: Path, standings: list[Standing], figures: list[Path], race: dict
     text = f'<!doctype html><html lang="en">{head}<body>{"".join(parts)}</body></html>\n'
     # the command may have names of files that are not UTF-8
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+LONGEST_TITLE = 55  # characters that stand above a panel without touching the next
+
+
+def in_words(setting: dict[str, Any]) -> str:
+    """A setting as text."""
+    return ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in setting.items()
+    )
+
+
+def entitle(axes: Any, name: str, about: str) -> None:
+    """Set a title; a name that is long gets a line of its own, and dollars in it are no formula."""
+    title = name + about
+    if len(title) > LONGEST_TITLE:
+        short = name if len(name) <= LONGEST_TITLE else "…" + name[1 - LONGEST_TITLE :]
+        title = f"{short}\n{about.lstrip(': ')}"
+    axes.set_title(title, parse_math=False)
+
+
+def pyplot() -> Any:
+    """Matplotlib's functions, without a screen."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+
+    return matplotlib.pyplot
+
+
+def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> list[Path]:
+    """Draw everything, as PNG and SVG; return the SVG files."""
+    plt = pyplot()
+    plt.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "mixable", "font.size": 9})
+    plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
+    data = {
+        name: [row for row in standings if row.data == name]
+        for name in dict.fromkeys(row.data for row in standings)
+    }
+    order = sorted({row.forecaster for row in standings}, key=list(FORECASTERS).index)
+    styles = dict(zip(order, itertools.cycle(STYLES), strict=False))
+    drawn = []
+
+    def begin(panels: int, width: float, height: float) -> tuple[Any, Any]:
+        size = (1.2 + width * panels, height)
+        figure, axes = plt.subplots(1, panels, figsize=size, squeeze=False)
+        return figure, axes[0]
+
+    def finish(figure: Any, name: str) -> None:
+        figure.tight_layout()
+        figure.savefig(folder / f"{name}.png", dpi=160)
+        figure.savefig(folder / f"{name}.svg", dpi=160, metadata={"Date": None})
+        plt.close(figure)
+        drawn.append(folder / f"{name}.svg")
+
+    figure, panels = begin(len(data), 4.6, 3.8)
+    for axes, (name, rows) in zip(panels, data.items(), strict=True):
+        for row in rows:
+            style = styles[row.forecaster]
+            marks = [mark for mark, _ in row.results[0]["curve"]]
+            curves = [[value for _, value in result["curve"]] for result in row.results]
+            low, median, high = np.quantile(curves, [0.25, 0.5, 0.75], axis=0)
+            label = f"{FORECASTERS[row.forecaster].title}: {row.median:.3f}"
+            axes.plot(marks, median, **style, linewidth=1.6, label=label)
+            if len(row.results) > 1:
+                axes.fill_between(marks, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        uniform = float(np.log(n_classes[name]))
+        axes.axhline(uniform, color="0.6", linewidth=0.8, linestyle=(0, (1, 3)))
+        ends = [row.median for row in rows]
+        axes.set_ylim(0.9 * min(ends), min(1.25 * uniform, max(1.4 * max(ends), 1.05 * uniform)))
+        repeats = len(rows[0].results)
+        spread = f"median and quartiles of {repeats} orders" if repeats > 1 else "one pass"
+        entitle(axes, name, f" ({n_classes[name]} classes), {spread}")
+        axes.set(xlabel="examples seen")
+        if rows[0].results[0]["n"] > 5000:
+            axes.set(xscale="log", xlim=(10, rows[0].results[0]["n"]))
+        axes.legend(frameon=False, fontsize=8)
+    panels[0].set_ylabel("averaged log loss (nats per example)")
+    finish(figure, "loss")
+
+    figure, panels = begin(len(data), 3.8, 3.8)
+    for axes, (name, rows) in zip(panels, data.items(), strict=True):
+        axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+        for row in rows:
+            bins = [b for b in row.results[0]["reliability"] if b[2] >= 10]
+            points = [b[3] for b in bins], [b[4] for b in bins]
+            label = f"{FORECASTERS[row.forecaster].title}: {row.calibration_error:.3f}"
+            style = styles[row.forecaster]
+            axes.plot(*points, **style, marker="o", markersize=3, label=label)
+            worst = row.results[0]["worst"] or {"reliability": []}
+            bins = [b for b in worst["reliability"] if b[2] >= 10]
+            axes.plot([b[3] for b in bins], [b[4] for b in bins], **style, linewidth=0.6)
+        entitle(axes, name, ": calibration error")
+        axes.set(xlabel="how sure the forecast was", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes.legend(frameon=False, fontsize=8)
+    panels[0].set_ylabel("how often it was right")
+    finish(figure, "reliability")
+
+    automatic = [row for row in standings if row.forecaster == "auto" and row.results[0]["trust"]]
+    if automatic:
+        figure, panels = begin(len(automatic), 4.6, 3.4)
+        groups = trust_groups()
+        greys = [str(value) for value in np.linspace(0.95, 0.25, len(groups))]
+        edges = {"edgecolor": "white", "linewidth": 0.3}
+        for axes, row in zip(panels, automatic, strict=True):
+            trust = np.array(row.results[0]["trust"])
+            axes.stackplot(trust[:, 0], trust[:, 1:].T, labels=groups, colors=greys, **edges)
+            entitle(axes, row.data, ": what AutoGAF trusts")
+            first, last = trust[0, 0], trust[-1, 0]
+            axes.set(xlabel="examples seen", ylim=(0, 1), xlim=(first, max(last, first + 1)))
+            axes.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+        panels[0].set_ylabel("share of the trust")
+        finish(figure, "trust")
+    return drawn

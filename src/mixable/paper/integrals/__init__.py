@@ -1,7 +1,6 @@
 """Ways to take the expectation of a softmax under a Gaussian, Eq. (6) of the paper."""
 
-from mixable.paper.integrals.certified import Certified
-from mixable.paper.integrals.envelope import Envelope
+from mixable.paper.integrals.certified import Certified, Envelope
 from mixable.paper.integrals.expectation import (
     Rung,
     envelope,

@@ -21,8 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from mixable import _validate
-from mixable.paper.integrals.certified import Certified, lattice_rungs, line
-from mixable.paper.integrals.envelope import Envelope
+from mixable.paper.integrals.certified import Certified, Envelope, lattice_rungs, line
 from mixable.paper.integrals.expectation import Rung
 from mixable.paper.integrals.sobol import matched_sobol
 

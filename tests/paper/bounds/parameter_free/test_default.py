@@ -9,7 +9,7 @@ from fallbacks import Gamblers, epochs
 
 import mixable as mx
 from mixable import bounds
-from mixable.paper.bounds.default import MOST_WEIGHTS, PRODUCT, SHARE, _bets, fallback_plan
+from mixable.paper.bounds.parameter_free import MOST_WEIGHTS, PRODUCT, SHARE, _bets, fallback_plan
 
 
 def game(z):

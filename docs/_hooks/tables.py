@@ -1,4 +1,7 @@
-"""The forecasters' pages in the navigation, and their table, from the package's own table."""
+"""What pages take from the package: the table of forecasters, and the way through the paper.
+
+The forecasters' pages are added to the navigation.
+"""
 
 import runpy
 from pathlib import Path
@@ -8,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 # The file alone: the package need not be built to build the site.
 FORECASTERS = runpy.run_path(str(ROOT / "src/mixable/forecasters/table.py"))["FORECASTERS"]
 PLACE = "<!-- the table of forecasters -->"
+PAPER = "<!-- the paper, section by section -->"
 
 
 def on_config(config: Any) -> Any:
@@ -18,8 +22,15 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the table of forecasters where a page asks for it."""
-    return markdown.replace(PLACE, "\n".join(_table())) if PLACE in markdown else markdown
+    """Put the table of forecasters, and the way through the paper, where a page asks for them."""
+    markdown = markdown.replace(PLACE, "\n".join(_table())) if PLACE in markdown else markdown
+    return markdown.replace(PAPER, _sections()) if PAPER in markdown else markdown
+
+
+def _sections() -> str:
+    """The README of the paper's room without its introduction, a level deeper."""
+    text = (ROOT / "src/mixable/paper/README.md").read_text(encoding="utf-8")
+    return text[text.index("\n## ") :].replace("\n## ", "\n### ")
 
 
 def _table() -> list[str]:
