@@ -123,7 +123,7 @@ class ScaleFree(MulticlassForecaster):
         forecasts = self._forecasts(now.experts, x)
         log_weights = now.log_weights + weight * np.log(forecasts[:, y])
         # Those not yet born count as predicting what the mixture does: the sum stays what it was.
-        log_weights += _log_sum(now.log_weights) - _log_sum(log_weights)
+        log_weights += np.logaddexp.reduce(now.log_weights) - np.logaddexp.reduce(log_weights)
         experts = to_learn(now.experts, weight)
         for expert in experts:
             expert.learn(x, y, weight)
@@ -228,9 +228,6 @@ def _shallow(expert: Folklore) -> Folklore:
     return made
 
 
-def _log_sum(logs: Array) -> float:
-    return float(np.logaddexp.reduce(logs))
-
-
 def _shares(logs: Array) -> Array:
-    return np.asarray(np.exp(logs - _log_sum(logs)))
+    shares = np.exp(logs - logs.max())
+    return np.asarray(shares / shares.sum())
