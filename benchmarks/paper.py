@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mixable.experiments import growth, hard_regime, kernels, runs, sources
-from mixable.experiments import race as races
+from mixable.paper.experiments import growth, hard_regime, kernels, sources
+from mixable.paper.experiments import race as races
 
 ORDERS = {"vehicle": 20, "segment": 10}  # shuttle would take a quarter of an hour
 EARLY = 200  # examples
@@ -46,7 +46,7 @@ def race():
     for data, orders in ORDERS.items():
         layout = sources.survey(data, None)
         tasks = [
-            runs.Task(
+            races.Task(
                 data=data,
                 layout=layout,
                 forecaster=name,
@@ -56,7 +56,7 @@ def race():
             )
             for seed in range(orders)
             for name in names
-            for setting in runs.settings(name, "paper", (1.0,))
+            for setting in races.settings(name, "paper", (1.0,))
         ]
         waiting = [task for task in tasks if store.get(task.key) is None]
         for task, result in races.local(waiting, jobs=1):

@@ -16,10 +16,10 @@ import sys
 import numpy as np
 
 from mixable import GAF, datasets
-from mixable._sobol import matched_sobol
 from mixable.integrals import Ladder, MonteCarlo, Sobol, expectation
-from mixable.integrals.expectation import Rung
 from mixable.losses import log_loss
+from mixable.paper.integrals.expectation import Rung
+from mixable.paper.integrals.sobol import matched_sobol
 
 STREAMS = {
     "vehicle": (datasets.load_vehicle, 846),

@@ -13,8 +13,8 @@ import numpy as np
 from structures import made
 
 import mixable as mx
-from mixable.experiments.figures import pyplot
 from mixable.losses import log_loss
+from mixable.paper.experiments.report import pyplot
 
 QUARTILES = (0.25, 0.5, 0.75)
 LAMS = (10.0, 1.0, 0.1, 0.01, 0.001)

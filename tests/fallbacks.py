@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import root
 
-from mixable.bounds.default import SHARE, fallback_plan
 from mixable.integrals import helmert
+from mixable.paper.bounds.parameter_free import SHARE, fallback_plan
 
 
 def epochs(n, weight=1.0, seed=0):

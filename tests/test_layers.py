@@ -11,31 +11,30 @@ import mixable
 PACKAGE = Path(mixable.__file__).parent
 
 LAYERS = {
-    "what users import": [("__init__", "__main__")],
-    "apps": [("cli",), ("streaming",), ("events",), ("experiments", "engines"), ("plots",)],
+    "what users import": [("__init__", "__main__"), ("paper",)],
+    "apps": [("cli",), ("streaming",), ("events",), ("paper.experiments", "engines"), ("plots",)],
     "estimators": [
         ("bank",),
         ("persistence", "merging", "_verbs"),
         ("estimators", "river", "_description"),
     ],
     "learner": [("learner",), ("records",)],
-    "mixtures": [("mixture", "fresh_starts", "pool", "batch"), ("experts",)],
+    "mixtures": [("mixture", "paper.fresh_starts", "pool", "paper.batch"), ("experts",)],
     "forecasters": [
-        ("kernel_gaf", "sparse_reference"),
-        ("reference", "structured"),
+        ("paper.kernel_gaf",),
+        ("paper.reference", "paper.structured", "paper.baselines"),
         ("forecasters",),
     ],
     "mathematics": [
         ("kernels",),
-        ("bounds", "regret", "metrics", "datasets"),
-        ("losses", "surrogates", "_fit", "_classwise", "_natural"),
-        ("integrals",),
-        ("_sobol",),
+        ("paper.bounds", "paper.regret", "metrics", "datasets"),
+        ("paper.losses", "paper.surrogates", "_classwise", "_natural"),
+        ("paper.integrals",),
     ],
     # What knows nothing of the library: arguments, files, the machine.
     "tools": [
         ("_sparse",),
-        ("_validate", "_files", "_config", "_mergeable", "_spelling", "_alone"),
+        ("_validate", "_files", "_config", "_mergeable", "_spelling", "_alone", "_moved"),
         ("_types",),
     ],
     "core": [("_core",)],
@@ -72,7 +71,9 @@ def imported(module):
 
 
 def unit(module):
-    return [*module.split("."), "__init__"][1]
+    """The file or folder that a module is in; each of the paper's room is one of its own."""
+    _, *names = module.split(".")
+    return ".".join(names[: 1 + (names[:1] == ["paper"])]) or "__init__"
 
 
 IMPORTS = {module: set(imported(module)) for module in MODULES}
@@ -97,3 +98,36 @@ def test_no_module_imports_itself_by_way_of_others():
     packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
     inner = {module: IMPORTS[module] - packages for module in MODULES if module not in packages}
     assert list(TopologicalSorter(inner).static_order())
+
+
+# What the product runs of the paper's room, and why. The front door and the command line apart.
+RUNS = {
+    "mixable.forecasters.auto": {"integrals"},  # which points an expectation has
+    "mixable.forecasters.compiled": {"integrals"},  # the coordinates of the classes
+    "mixable.forecasters.gaf": {"bounds", "integrals", "losses", "surrogates"},  # from_theory
+    "mixable.forecasters.settings": {"bounds", "losses"},  # constants of Folklore in AutoGAF
+    "mixable.learner.blend": {"bounds"},  # constants of the default's fallback
+    "mixable.merging.forecasters": {"reference"},  # a GenericGAF can be merged
+    "mixable.merging.gaussians": {"integrals"},  # the coordinates of the classes
+}
+SHOW = {"__init__", "cli"}
+
+
+def test_the_product_imports_from_the_room_of_the_paper_only_what_it_runs():
+    found = {}
+    for module, others in IMPORTS.items():
+        if not unit(module).startswith("paper") and unit(module) not in SHOW:
+            rooms = {unit(other).partition(".")[2] for other in others if "paper" in unit(other)}
+            found |= {module: rooms} if rooms else {}
+    assert found == RUNS
+
+
+def test_the_room_of_the_paper_knows_no_apps_but_pictures():
+    apps = {unit for row in LAYERS["apps"] for unit in row if unit != "plots"}
+    up = [
+        f"{module} imports {other}"
+        for module, others in IMPORTS.items()
+        for other in others
+        if unit(module).startswith("paper") and unit(other) in apps - {"paper.experiments"}
+    ]
+    assert not up

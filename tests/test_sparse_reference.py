@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from sparse_reference import SparseReference
 
 from mixable.integrals import softmax
-from mixable.sparse_reference import SparseReference
 
 
 def test_the_first_step_by_hand():

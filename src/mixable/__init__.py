@@ -4,40 +4,31 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from mixable import _moved as _moved  # modules by their old names
 from mixable._config import __version__ as __version__
 from mixable._config import show_config
 
 if TYPE_CHECKING:  # the same as in `_HOMES`, for those who read types
-    from mixable import (
-        bounds,
-        datasets,
-        engines,
-        events,
-        integrals,
-        kernels,
-        losses,
-        metrics,
-        plots,
-        records,
-        regret,
-    )
+    from mixable import datasets, engines, events, kernels, metrics, paper, plots, records
     from mixable import merging as merging
     from mixable import river as river
     from mixable import streaming as streaming
     from mixable.bank import Bank
-    from mixable.batch import online_to_batch
     from mixable.estimators import GAFClassifier, GAFRegressor
-    from mixable.forecasters import *  # noqa: F403
     from mixable.forecasters import GAF, AutoGAF, AutoRidge
-    from mixable.fresh_starts import FreshStarts as FreshStarts
-    from mixable.kernel_gaf import KernelGAF as KernelGAF
+    from mixable.forecasters import SparseGAF as SparseGAF
     from mixable.merging import merge
     from mixable.mixture import Mixture
+    from mixable.paper import bounds, integrals, losses, regret
+    from mixable.paper.baselines import *  # noqa: F403
+    from mixable.paper.batch import online_to_batch
+    from mixable.paper.fresh_starts import FreshStarts as FreshStarts
+    from mixable.paper.kernel_gaf import KernelGAF as KernelGAF
+    from mixable.paper.reference import GenericGAF as GenericGAF
     from mixable.persistence import dumps as dumps
     from mixable.persistence import load, save
     from mixable.persistence import loads as loads
     from mixable.pool import Pool
-    from mixable.reference import GenericGAF as GenericGAF
 
 # What most users need; `_HOMES` has the rest.
 __all__ = [
@@ -60,6 +51,7 @@ __all__ = [
     "merge",
     "metrics",
     "online_to_batch",
+    "paper",
     "plots",
     "records",
     "regret",
@@ -69,44 +61,45 @@ __all__ = [
 
 # Where each name is. It is imported when it is first asked for.
 _HOMES = {
-    "AIOLI": "mixable.forecasters",
+    "AIOLI": "mixable.paper.baselines",
     "AutoGAF": "mixable.forecasters",
     "AutoRidge": "mixable.forecasters",
     "Bank": "mixable.bank",
-    "FTRL": "mixable.forecasters",
-    "Folklore": "mixable.forecasters",
-    "Foster": "mixable.forecasters",
-    "FreshStarts": "mixable.fresh_starts",
+    "FTRL": "mixable.paper.baselines",
+    "Folklore": "mixable.paper.baselines",
+    "Foster": "mixable.paper.baselines",
+    "FreshStarts": "mixable.paper.fresh_starts",
     "GAF": "mixable.forecasters",
     "GAFClassifier": "mixable.estimators",
     "GAFRegressor": "mixable.estimators",
-    "GenericGAF": "mixable.reference",
-    "KernelGAF": "mixable.kernel_gaf",
+    "GenericGAF": "mixable.paper.reference",
+    "KernelGAF": "mixable.paper.kernel_gaf",
     "Mixture": "mixable.mixture",
-    "OGD": "mixable.forecasters",
-    "ONS": "mixable.forecasters",
+    "OGD": "mixable.paper.baselines",
+    "ONS": "mixable.paper.baselines",
     "Pool": "mixable.pool",
-    "SMP": "mixable.forecasters",
-    "ScaleFree": "mixable.forecasters",
+    "SMP": "mixable.paper.baselines",
+    "ScaleFree": "mixable.paper.baselines",
     "SparseGAF": "mixable.forecasters",
-    "VAW": "mixable.forecasters",
-    "bounds": "mixable.bounds",
+    "VAW": "mixable.paper.baselines",
+    "bounds": "mixable.paper.bounds",
     "datasets": "mixable.datasets",
     "dumps": "mixable.persistence",
     "engines": "mixable.engines",
     "events": "mixable.events",
-    "integrals": "mixable.integrals",
+    "integrals": "mixable.paper.integrals",
     "kernels": "mixable.kernels",
     "load": "mixable.persistence",
     "loads": "mixable.persistence",
-    "losses": "mixable.losses",
+    "losses": "mixable.paper.losses",
     "merge": "mixable.merging",
     "merging": "mixable.merging",
     "metrics": "mixable.metrics",
-    "online_to_batch": "mixable.batch",
+    "online_to_batch": "mixable.paper.batch",
+    "paper": "mixable.paper",
     "plots": "mixable.plots",
     "records": "mixable.records",
-    "regret": "mixable.regret",
+    "regret": "mixable.paper.regret",
     "river": "mixable.river",
     "save": "mixable.persistence",
     "streaming": "mixable.streaming",

@@ -28,7 +28,7 @@ HOMES = {
     **{entry.name: entry.home for entry in FORECASTERS},
     **{name: "mixable.estimators" for name in ("GAFClassifier", "GAFRegressor")},
     **{
-        name: "mixable.integrals"
+        name: "mixable.paper.integrals"
         for name in (
             "Sobol",
             "MonteCarlo",
@@ -39,7 +39,7 @@ HOMES = {
             "Envelope",
         )
     },
-    **{name: "mixable.losses" for name in ("Squared", "Logistic", "Huber")},
+    **{name: "mixable.paper.losses" for name in ("Squared", "Logistic", "Huber")},
     **{name: "mixable.learner" for name in LEARNER_PARTS},
     **{name: "mixable.learner.old" for name in OLD_PARTS},
     "Auto": "mixable.kernels",
@@ -64,7 +64,11 @@ PARTS = {
     "Auto",
     "RBF",
     "Columns",
-    *(name for name, home in HOMES.items() if home in ("mixable.integrals", "mixable.losses")),
+    *(
+        name
+        for name, home in HOMES.items()
+        if home in ("mixable.paper.integrals", "mixable.paper.losses")
+    ),
 }
 
 

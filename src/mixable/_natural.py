@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixable._types import Array
-from mixable.integrals import helmert
+from mixable.paper.integrals import helmert
 
 State = dict[str, Any]
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from command_line import in_process, mixable
 
-from mixable.experiments import growth, race
+from mixable.paper.experiments import growth, race
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from streams import logistic_stream
 
 from mixable.integrals import Sobol, helmert
 from mixable.losses import Logistic
-from mixable.reference import GenericGAF
+from mixable.paper.reference import GenericGAF
 
 LAM, BETA = 0.1, 0.7
 

@@ -9,9 +9,9 @@ from fallbacks import Fallback, epochs
 from streams import logistic_stream
 
 from mixable import _core, bounds
-from mixable.bounds.default import SHARE
 from mixable.learner import Blend, design_of_classes, design_of_records
 from mixable.learner.blend import FALLBACK, new_fallback
+from mixable.paper.bounds.parameter_free import SHARE
 from mixable.records import Rows
 
 FREE = {"lam": None}

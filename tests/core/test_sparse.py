@@ -7,10 +7,10 @@ import threading
 
 import numpy as np
 import pytest
+from sparse_reference import SparseReference
 
 from mixable import SparseGAF
 from mixable.forecasters.sparse import ALPHAS, GRID
-from mixable.sparse_reference import SparseReference
 
 
 def example(rng, K, keys=40, nnz=6):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from sparse_reference import SparseRidgeReference
 
 from mixable import _core
 from mixable.learner import grids
-from mixable.sparse_reference import SparseRidgeReference
 
 GRID = list(grids.SPARSE_RIDGE_GRID)
 SCALER = _core.Scaler(0, False, True, 2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streams import logistic_stream
 
-from mixable.structured import STRUCTURES, StructuredGAF
+from mixable.paper.structured import STRUCTURES, StructuredGAF
 
 LAM, BETA = 0.1, 0.7
 

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from mixable import _validate, bounds
+from mixable import _validate
 from mixable._config import __version__
 from mixable.cli.consoles import for_tables, new_table, tracked
 from mixable.cli.race import list_datasets, run_race
 from mixable.cli.serve import run_serve
 from mixable.cli.stream import run_stream
-from mixable.experiments import growth
-from mixable.experiments import hard_regime as hard
-from mixable.experiments import kernels as kernel_loss
+from mixable.paper import bounds
+from mixable.paper.experiments import growth
+from mixable.paper.experiments import hard_regime as hard
+from mixable.paper.experiments import kernels as kernel_loss
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mixable._config import __version__
 from mixable._files import clear_parts, write_whole
 from mixable.cli.consoles import Messages, for_tables, new_table, printable
-from mixable.experiments import figures, race, report, runs, sources
+from mixable.paper.experiments import race, report, sources
 
 SMALL = 5000  # rows up to which the paper's grid is the default
 PAUSE = 10.0  # seconds between two lines of progress, where there is no terminal
@@ -72,7 +72,7 @@ def run_race(
         str | None, typer.Option(help="The column to forecast; the last one if not given.")
     ] = None,
     forecasters: Annotated[
-        str, typer.Option(help=f"Which, by commas: {', '.join(runs.FORECASTERS)}.")
+        str, typer.Option(help=f"Which, by commas: {', '.join(race.FORECASTERS)}.")
     ] = "curved,auto,gaf,folklore,ons,ogd",
     grid: Annotated[
         str | None,
@@ -109,7 +109,7 @@ def run_race(
     try:
         names = [name.strip() for name in forecasters.split(",") if name.strip()]
         for name in names:
-            runs.check_forecaster(name)
+            race.check_forecaster(name)
         widths = tuple(float(alpha) for alpha in alphas.split(","))
         if not all(width > 0 for width in widths):
             raise sources.BadDataError(f"--alphas must be above 0, got {alphas}")
@@ -128,16 +128,16 @@ def run_race(
         raise typer.Exit(2) from None
 
     seeds: list[int | None] = [None] if keep_order else [seed + i for i in range(repeats)]
-    tasks: list[runs.Task] = []
+    tasks: list[race.Task] = []
     for name in dict.fromkeys(data):
         try:
             layout = sources.survey(name, target)
             default = "paper" if layout.rows <= SMALL else "none"
             alone = []  # in the order of the file
             for each in names:
-                runs.check_forecaster(each, len(layout.classes))
-                plain = runs.Task(data=name, layout=layout, forecaster=each, scale=scale.value)
-                for setting in runs.settings(each, chosen or default, widths):
+                race.check_forecaster(each, len(layout.classes))
+                plain = race.Task(data=name, layout=layout, forecaster=each, scale=scale.value)
+                for setting in race.settings(each, chosen or default, widths):
                     alone.append(replace(plain, setting=setting))
                     alone[-1].make()
             tasks += [replace(task, seed=order) for order in seeds for task in alone]
@@ -188,7 +188,7 @@ def run_race(
     write_whole(out / "race.json", json.dumps(described, indent=1).encode())
     race.table(results).write_parquet(out / "results.parquet")
     sizes = {name: len(layout.classes) for name, layout in layouts.items()}
-    drawn = figures.draw(standings, sizes, out)
+    drawn = report.draw(standings, sizes, out)
     report.write(out / "report.html", standings, drawn, described)
     _show(standings, layouts)
     where = printable(str(out / "report.html"))
@@ -241,7 +241,7 @@ def _grid(grid: str | None) -> str | dict[str, list[dict[str, float]]] | None:
             f'--grid {grid}: must hold {{"gaf": [{{"lam": 0.1, "beta": 1}}, ...], ...}}'
         ) from None
     for name in chosen:
-        runs.check_forecaster(name)
+        race.check_forecaster(name)
     return chosen
 
 

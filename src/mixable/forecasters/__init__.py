@@ -1,31 +1,21 @@
-"""The forecasters, one file each. All speak the same three verbs: `predict`, `learn`, `run`."""
+"""The forecasters of the product, one file each, with three verbs: `predict`, `learn`, `run`.
 
-from mixable.forecasters.aioli import AIOLI
+Those that the paper compares itself with are in `mixable.paper.baselines`.
+"""
+
+from typing import Any
+
 from mixable.forecasters.auto import AutoGAF
 from mixable.forecasters.auto_ridge import AutoRidge
-from mixable.forecasters.folklore import Folklore
-from mixable.forecasters.foster import Foster
-from mixable.forecasters.ftrl import FTRL
 from mixable.forecasters.gaf import GAF
-from mixable.forecasters.ogd import OGD
-from mixable.forecasters.ons import ONS
-from mixable.forecasters.scale_free import ScaleFree
-from mixable.forecasters.smp import SMP
 from mixable.forecasters.sparse import SparseGAF
-from mixable.forecasters.vaw import VAW
+from mixable.forecasters.table import BY_NAME
 
-__all__ = [
-    "AIOLI",
-    "FTRL",
-    "GAF",
-    "OGD",
-    "ONS",
-    "SMP",
-    "VAW",
-    "AutoGAF",
-    "AutoRidge",
-    "Folklore",
-    "Foster",
-    "ScaleFree",
-    "SparseGAF",
-]
+__all__ = ["GAF", "AutoGAF", "AutoRidge", "SparseGAF"]
+
+
+def __getattr__(name: str) -> Any:
+    """The forecasters that were here up to version 0.2."""
+    if name not in BY_NAME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return BY_NAME[name].kind

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixable import _core, _validate, integrals
+from mixable import _core, _validate
 from mixable._types import Array
 from mixable.forecasters import settings
 from mixable.forecasters.base import Parameter, logits, mixed_draws, repeated
@@ -23,6 +23,7 @@ from mixable.forecasters.ensemble import (
 )
 from mixable.forecasters.settings import Expert
 from mixable.forecasters.structure import in_mixture, refuse_if_too_large
+from mixable.paper import integrals
 
 
 class AutoGAF(Ensemble, CompiledMulticlassForecaster):

@@ -9,9 +9,10 @@ from typing import Any, Generic, SupportsIndex, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixable import _validate, integrals
+from mixable import _validate
 from mixable._mergeable import Mergeable
 from mixable._types import Array
+from mixable.paper import integrals
 
 T = TypeVar("T")
 HEAVY = 1e3  # the weight of an example that some posteriors may refuse, and others not
@@ -174,9 +175,14 @@ class MulticlassForecaster(Forecaster):
         weights = _validate.weights(weight, len(X))
         out = np.empty((len(X), self.n_classes))
         for t, x in enumerate(X):
-            out[t] = self.predict(x)
-            self.learn(x, int(labels[t]), 1.0 if weights is None else float(weights[t]))
+            out[t] = self._step(x, int(labels[t]), 1.0 if weights is None else float(weights[t]))
         return out
+
+    def _step(self, x: Array, y: int, weight: float) -> Array:
+        """Learn an example; return the forecast that was made of it before."""
+        forecast = self.predict(x)
+        self.learn(x, y, weight)
+        return forecast
 
     def add_class(self) -> None:
         """Let labels be one more from now on: n_classes grows by 1; nothing learned is lost.

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixable import _core, _validate, integrals
+from mixable import _core, _validate
 from mixable._natural import SAME, Change, Gaussian, Natural, combine
 from mixable._types import Array
 from mixable.forecasters.base import Forecaster, MulticlassForecaster, Parameter
 from mixable.forecasters.structure import MET, UNKNOWN, checked_structure, gaussian, saved, shapes
+from mixable.paper import integrals
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixable import _core, _validate, bounds, integrals
+from mixable import _core, _validate
 from mixable._types import Array
 from mixable.forecasters.base import Parameter, logits
 from mixable.forecasters.compiled import PosteriorForecaster, with_structure
 from mixable.forecasters.structure import MET, UNKNOWN, refuse_if_too_large
-from mixable.losses import Logistic
-from mixable.surrogates import BY_POINTS, CoreByPoints, checked_surrogate
+from mixable.paper import bounds, integrals
+from mixable.paper.losses import Logistic
+from mixable.paper.surrogates import BY_POINTS, CoreByPoints, checked_surrogate
 
 
 class GAF(PosteriorForecaster):

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from mixable import _validate
-from mixable.bounds import doubling_radii, theory_lam
 from mixable.forecasters.ensemble import as_list
 from mixable.forecasters.structure import IN_MIXTURES, checked_structure, in_mixture
-from mixable.losses import Logistic
+from mixable.paper.bounds import doubling_radii, theory_lam
+from mixable.paper.losses import Logistic
 
 
 class Expert(NamedTuple):

@@ -48,29 +48,44 @@ class Entry:
         return {name: parameter.default for name, parameter in taken.items()}
 
 
+BASELINES = "mixable.paper.baselines"
+
 FORECASTERS = (
     Entry("AutoGAF", "auto-gaf", short="auto", streams=True),
     Entry("GAF", "gaf", short="gaf", searched=("lam", "beta"), streams=True),
-    Entry("Folklore", "folklore", short="folklore", searched=("lam", "beta"), streams=True),
-    Entry("ONS", "ons", short="ons", searched=("lam", "beta"), streams=True),
-    Entry("OGD", "ogd", has_posterior=False, short="ogd", searched=("step",)),
-    Entry("FTRL", "ftrl", has_posterior=False, short="ftrl", searched=("lam",)),
-    Entry("AIOLI", "aioli", forecasts="two labels", short="aioli", searched=("lam",)),
-    Entry("ScaleFree", "scale-free", has_posterior=False),
-    Entry("SMP", "smp", has_posterior=False),
-    Entry("Foster", "foster", has_posterior=False),
-    Entry("SparseGAF", "sparse-gaf", has_posterior=False, sparse=True),
-    Entry("VAW", "vaw", forecasts="numbers"),
-    Entry("AutoRidge", "auto-ridge", forecasts="numbers"),
-    Entry("GenericGAF", "generic-gaf", home="mixable.reference", forecasts="any"),
     Entry(
-        "KernelGAF", "kernel-gaf", home="mixable.kernel_gaf", forecasts="any", has_posterior=False
+        "Folklore",
+        "folklore",
+        home=BASELINES,
+        short="folklore",
+        searched=("lam", "beta"),
+        streams=True,
+    ),
+    Entry("ONS", "ons", home=BASELINES, short="ons", searched=("lam", "beta"), streams=True),
+    Entry("OGD", "ogd", home=BASELINES, has_posterior=False, short="ogd", searched=("step",)),
+    Entry("FTRL", "ftrl", home=BASELINES, has_posterior=False, short="ftrl", searched=("lam",)),
+    Entry(
+        "AIOLI", "aioli", home=BASELINES, forecasts="two labels", short="aioli", searched=("lam",)
+    ),
+    Entry("ScaleFree", "scale-free", home=BASELINES, has_posterior=False),
+    Entry("SMP", "smp", home=BASELINES, has_posterior=False),
+    Entry("Foster", "foster", home=BASELINES, has_posterior=False),
+    Entry("SparseGAF", "sparse-gaf", has_posterior=False, sparse=True),
+    Entry("VAW", "vaw", home=BASELINES, forecasts="numbers"),
+    Entry("AutoRidge", "auto-ridge", forecasts="numbers"),
+    Entry("GenericGAF", "generic-gaf", home="mixable.paper.reference", forecasts="any"),
+    Entry(
+        "KernelGAF",
+        "kernel-gaf",
+        home="mixable.paper.kernel_gaf",
+        forecasts="any",
+        has_posterior=False,
     ),
     Entry("Mixture", "mixture", home="mixable.mixture", forecasts="any", has_posterior=False),
     Entry(
         "FreshStarts",
         "fresh-starts",
-        home="mixable.fresh_starts",
+        home="mixable.paper.fresh_starts",
         forecasts="any",
         has_posterior=False,
     ),

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from mixable import _core, _validate
 from mixable._types import Array
-from mixable.bounds.default import fallback_plan
 from mixable.experts import Experts
 from mixable.forecasters.compiled import is_all_compiled
 from mixable.forecasters.densities import Components, ends_of, log_densities, quantiles
@@ -22,6 +21,7 @@ from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.parts import largest_row
 from mixable.learner.shapes import ShapedInputs, Stage, StageDesign
+from mixable.paper.bounds.parameter_free import fallback_plan
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records.rows import Rows
 

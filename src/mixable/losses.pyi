@@ -1,0 +1,1 @@
+from mixable.paper.losses import *  # noqa: F403  # for type checkers: see _moved.py
