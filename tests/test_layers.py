@@ -107,8 +107,8 @@ RUNS = {
     "mixable.forecasters.gaf": {"bounds", "integrals", "losses", "surrogates"},  # from_theory
     "mixable.forecasters.settings": {"bounds", "losses"},  # constants of Folklore in AutoGAF
     "mixable.learner.blend": {"bounds"},  # constants of the default's fallback
-    "mixable.merging.forecasters": {"reference"},  # a GenericGAF can be merged
-    "mixable.merging.gaussians": {"integrals"},  # the coordinates of the classes
+    "mixable._natural": {"integrals"},  # the coordinates of the classes
+    "mixable.forecasters.base": {"integrals"},  # the same
 }
 SHOW = {"__init__", "cli"}
 

@@ -336,6 +336,7 @@ class NumberJudge {
 
     static constexpr std::size_t features = 3;      // of the noise
     static constexpr double early = 5;              // residuals before a size means something
+    static constexpr double certain = 16;           // targets met exactly before they are believed
     static constexpr double unbounded = 10;         // residuals before a bound does
     static constexpr double largest_miss = 20;      // sizes that a residual counts up to
     static constexpr double rate = 0.005;           // at which sizes are forgotten
@@ -352,7 +353,7 @@ class NumberJudge {
     bool speaks(long e) const { return speaks(means_[e]); }
     bool is_early() const { return seen_[N] < early; }
     /// Or the forecasts have all been exact.
-    bool has_missed() const { return seen_[N] > 0 || count_ < early; }
+    bool has_missed() const { return seen_[N] > 0 || count_ <= certain; }
     /// The geometric mean of recent residuals of an expert, or of a pool; 0: not known.
     double size(long e) const { return seen_[e] > 0 ? std::exp(level_[e]) : 0.0; }
     /// What a residual or a deviation of a pool counts up to.

@@ -116,7 +116,8 @@ if not TYPE_CHECKING:  # for which a name that is not there is an error
             meant = "" if name.startswith("_") else did_you_mean(name, _HOMES)
             raise AttributeError(f"module 'mixable' has no attribute {name!r}{meant}")
         module = import_module(_HOMES[name])
-        found = module if module.__name__ == f"mixable.{name}" else getattr(module, name)
+        is_module = module.__name__.rpartition(".")[2] == name
+        found = module if is_module else getattr(module, name)
         return globals().setdefault(name, found)
 
 

@@ -142,7 +142,7 @@ def settle(model: Any) -> None:
     >>> import numpy as np
     >>> import mixable as mx
     >>> X, y, _ = mx.datasets.load_segment()
-    >>> base = mx.GAFClassifier(n_components=20).fit(X[::20], y[::20])
+    >>> base = mx.GAFClassifier(kernel=mx.kernels.Auto(20)).fit(X[::20], y[::20])
     >>> shards = [copy.deepcopy(base), copy.deepcopy(base)]
     >>> for i, shard in enumerate(shards):
     ...     settle(shard)

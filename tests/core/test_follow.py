@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 import mixable as mx
+from mixable import _core
 from mixable.learner import Design
 
 
+def pool(f, scaler):
+    """A pool of one expert."""
+    return _core.LabelPool([(scaler, [], 1.0, True, False, f._core, None)], None, None, 1)
+
+
 def follow(f, scaler, X, y):
-    return f._core.follow(scaler, X, np.arange(len(y)), y, None)
+    return pool(f, scaler).follow(X, None, np.arange(len(y)), y, None)
 
 
 @pytest.mark.parametrize(("d", "K"), [(18, 4), (700, 3)])
@@ -62,8 +68,8 @@ def test_a_late_label_is_learned_with_its_row_as_it_was_scaled():
             codes.append(y[t - 5])
     order, codes = np.array(order), np.array(codes)
     f, scaler = design.forecaster(3, 2), design.inputs(3).scaler
-    Z = np.zeros((40, len(scaler.transform(X[0]))))
-    P, done, reason = f._core.follow(scaler, X, order, codes, Z)
+    one = pool(f, scaler)
+    P, done, reason = one.follow(X, None, order, codes, np.zeros((40, one.kept_length)))
     assert (done, reason) == (len(order), None)
     g, other, rows = design.forecaster(3, 2), design.inputs(3).scaler, {}
     for step, (row, code) in enumerate(zip(order, codes, strict=True)):
@@ -88,4 +94,4 @@ def test_late_labels_without_what_was_kept_are_refused():
         (late, one, np.zeros((1, 3)), "do not go together"),
     ):
         with pytest.raises(ValueError, match=reason):
-            f._core.follow(scaler, X, order, y, Z)
+            pool(f, scaler).follow(X, None, order, y, Z)

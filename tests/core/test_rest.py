@@ -6,7 +6,7 @@ from streams import logistic_stream
 
 import mixable as mx
 from mixable._core import PERIOD
-from mixable.learner import design_of_classes
+from mixable.learner import Blend, design_of_classes
 
 
 def reviewed(judge, *gains):
@@ -63,10 +63,9 @@ def test_where_a_plane_is_right_the_curved_experts_rest(tmp_path):
     assert whole.forecaster_.is_resting
     assert "All but the linear one rest" in whole.report()
     design = design_of_classes(None, {"lam": None}, features=(20, None, "nystroem"))
-    pool, linear = design.forecaster(4, 3), design.parts[0]
+    pool = Blend(design, 4, 3)
     pool._fallback = None  # which stands beside whoever does not rest
-    rows, _ = linear.inputs(4).stage(X)
-    first = linear.forecaster(4, 3).run(rows, y)
+    first = Blend(design.parts[0], 4, 3).run(X, y)
     np.testing.assert_allclose(pool.run(X, y)[2 * PERIOD :], first[2 * PERIOD :], atol=1e-12)
     pieces = np.split(np.arange(len(y)), [5, PERIOD - 1, PERIOD, 2 * PERIOD + 1])
     again = [parts.prequential(X[rows], y[rows], classes=range(3)) for rows in pieces]

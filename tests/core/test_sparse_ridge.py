@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sparse_reference import SparseRidgeReference
 
-from mixable import _core
+from mixable import AutoRidge, _core
 from mixable.learner import grids
 
 GRID = list(grids.SPARSE_RIDGE_GRID)
@@ -27,12 +27,26 @@ def sparse(X):
     return np.empty((len(X), 0)), ((start, keys, values), none, b"")
 
 
-def run(core, X, y, weight=None):
-    return core.run(SCALER, SHAPES, *sparse(X), np.asarray(y, dtype=np.float64), weight)
+def stage(core):
+    """A pool whose one expert sees what the regressions say."""
+    head = AutoRidge(len(GRID) + 2)._core
+    return _core.NumberPool(
+        [(SCALER, [], 1.0, True, False, head, (SCALER, core, SHAPES))], None, None, 1
+    )
 
 
 def predict(core, X):
-    return core.predict(SCALER, SHAPES, *sparse(X))
+    """What they say: where the expert begins, then its row without the intercept."""
+    seen = stage(core).rows(0, *sparse(X))
+    return np.delete(seen, 1, axis=1)
+
+
+def run(core, X, y, weight=None):
+    pool, said = stage(core), []
+    for t, x in enumerate(X):
+        said.append(predict(core, [x])[0])
+        pool.learn(*sparse([x]), float(y[t]), 1.0 if weight is None else float(weight[t]), None)
+    return np.array(said)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -17,9 +17,7 @@ def part(rows):
     inputs = ScaledInputs(4, intercept=True, standardize=True, views=1)
     forecaster = mx.GAF(5, 3)
     if rows is not None:
-        Z, pending = inputs.stage(X[rows])
-        forecaster.run(Z, Y[rows])
-        inputs.commit(pending, len(X[rows]))
+        forecaster.run(inputs.scaler.learn(X[rows]), Y[rows])
     return Part(inputs, forecaster)
 
 

@@ -13,7 +13,7 @@ from mixable.datasets import (
     make_shapes,
     make_shop,
 )
-from mixable.learner import Learner, PooledDesign, design_of_classes, design_of_records
+from mixable.learner import Blend, Learner, PooledDesign, design_of_classes, design_of_records
 from mixable.losses import log_loss
 
 NOTHING = {"lam": None, "beta": None, "alpha": None, "drift": None}
@@ -56,7 +56,7 @@ def test_parameters_are_those_of_the_linear_part_beside_the_others(fixed, struct
         assert linear.parameters["alphas"] == (fixed["alpha"],)
     assert linear.parameters.get("structure") == structure
     assert PooledDesign(made.parts[1:]).is_like(PooledDesign(plain.parts[1:]))
-    made.forecaster(3, 2)
+    Blend(made, 3, 2)
 
 
 @pytest.mark.parametrize("given", [{"lam": 0.1}, {"drift": 0.0}, {"structure": "blocks"}])

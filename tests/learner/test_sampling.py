@@ -170,12 +170,12 @@ def test_a_mixture_draws_an_expert_by_its_weight():
 def models():
     names = np.array(["c", "a", "b"])[Y]
     yield mx.GAFClassifier(kernel=None).fit(X[:200], names[:200]), X2
-    yield mx.GAFClassifier(n_components=10).fit(X[:200], names[:200]), X2
+    yield mx.GAFClassifier(kernel=mx.kernels.Auto(10)).fit(X[:200], names[:200]), X2
     yield mx.GAFRegressor(kernel=None).fit(X[:200], NUMBERS[:200]), X2
-    yield mx.GAFRegressor(n_components=10).fit(X[:200], NUMBERS[:200]), X2
+    yield mx.GAFRegressor(kernel=mx.kernels.Auto(10)).fit(X[:200], NUMBERS[:200]), X2
     frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=np.array(["u", "v", "w"])[Y])
-    yield mx.GAFRegressor(n_components=10).fit(frame[:200], NUMBERS[:200]), frame[:5]
-    yield mx.GAFClassifier(n_components=10).fit(frame[:200], names[:200]), frame[:5]
+    yield mx.GAFRegressor(kernel=mx.kernels.Auto(10)).fit(frame[:200], NUMBERS[:200]), frame[:5]
+    yield mx.GAFClassifier(kernel=mx.kernels.Auto(10)).fit(frame[:200], names[:200]), frame[:5]
     pool = mx.Pool([mx.GAF(4, 3), mx.GAF(4, 3, structure="diagonal"), mx.OGD(4, 3)])
     pool.run(X[:200], Y[:200])
     yield pool, X2

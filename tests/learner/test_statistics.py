@@ -11,7 +11,7 @@ from mixable.learner.inputs import ScaledInputs
 def scaled(rows, **options):
     made = ScaledInputs(4, intercept=True, standardize=True, views=1, **options)
     if len(rows):
-        made.commit(made.stage(rows)[1], len(rows))
+        made.scaler.learn(np.ascontiguousarray(rows))
     return made
 
 
@@ -90,9 +90,9 @@ def test_models_that_scale_alike_need_no_change():
 def test_a_shard_whose_unit_has_changed_since_the_base_says_which_unit():
     """Statistics of two units cannot be added up; rows look the same in each."""
     base, one, other = (scaled(X[:100]) for _ in range(3))
-    one.commit(one.stage(X[100:200])[1], 100)
+    one.scaler.learn(np.ascontiguousarray(X[100:200]))
     changed = X[200:280] * [1e6, 1.0, 1.0, 1.0]
-    other.commit(other.stage(changed)[1], 80)
+    other.scaler.learn(np.ascontiguousarray(changed))
     states = [each.state() for each in (one, other)]
     for order in (states, states[::-1]):
         merged, changes = statistics.combine(base.state(), order, base.state(), base)
@@ -107,7 +107,7 @@ def test_a_shard_whose_unit_has_changed_since_the_base_says_which_unit():
 
 def test_features_in_another_order_keep_their_sizes_and_units():
     own, order = scaled(X[:100]), np.array([2, 0, 3, 1])
-    own.commit(own.stage(X[100:140] * [1e6, 1.0, 1e-4, 1.0])[1], 40)
+    own.scaler.learn(np.ascontiguousarray(X[100:140] * [1e6, 1.0, 1e-4, 1.0]))
     turned = scaled([])
     turned.restore(statistics.reordered(own.state(), np.argsort(order)))
     rows = np.ascontiguousarray(X[200:240])

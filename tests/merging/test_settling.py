@@ -13,9 +13,8 @@ from mixable.merging import settle
 
 def landmarks(model):
     forecaster = model.forecaster_
-    if isinstance(model, mx.GAFRegressor):
-        return [len(each.landmarks) for each in forecaster.inputs.maps]
-    return [len(part.maps[0].landmarks) for part in forecaster.inputs if hasattr(part, "maps")]
+    maps = [part.maps for part in forecaster.inputs if hasattr(part, "maps")]
+    return [len(each.landmarks) for own in maps for each in own]
 
 
 @pytest.mark.parametrize(("kind", "y"), [(mx.GAFClassifier, Y), (mx.GAFRegressor, NUMBERS)])

@@ -26,7 +26,7 @@ from mixable.events.model import StreamModel
 from mixable.events.stream import Stream
 from mixable.forecasters import AutoGAF
 from mixable.forecasters.table import FORECASTERS
-from mixable.learner import Design, design_of_classes
+from mixable.learner import Blend, Design, design_of_classes
 
 REFRESH = 0.2  # seconds between two updates of the live line
 
@@ -196,7 +196,7 @@ def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> De
             design = Design.for_classes(None, fixed)
         else:
             design = design_of_classes(kind, fixed)
-        design.forecaster(1, 2)
+        Blend(design, 1, 2)
     except (TypeError, ValueError) as error:
         name = "" if forecaster is None else f"--forecaster {forecaster.value}: "
         raise StreamError(f"{name}{error}") from None

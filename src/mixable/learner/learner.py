@@ -214,7 +214,9 @@ class Learner:
 
     def check(self, kept: Kept) -> None:
         """Refuse what no forecast of this learner has left."""
-        if len(kept.z) < len(kept.x):
+        said = len(kept.z) - len(kept.x)  # of each class, once there was a judge
+        each = (self.pool.kept_length - self.n_features) // (self.pool.n_classes or 1)
+        if said < 0 or (said > 0) != (each > 0) or said % max(each, 1):
             raise ValueError("what waits for its label does not go with the learner")
 
     def _follow_records(

@@ -15,12 +15,13 @@ import numpy as np
 
 from mixable import _validate
 from mixable._spelling import did_you_mean
+from mixable.records import combining
 from mixable.records.category import Category
 from mixable.records.cells import ABSENT
 from mixable.records.column import RECONSIDERED, Column, Draft, Keys, Part
 from mixable.records.declaration import Columns, Name
 from mixable.records.kinds import SAMPLE
-from mixable.records.registry import Limits, Registry
+from mixable.records.registry import Limits, Registry, saved_names
 from mixable.records.rows import Cross, Row, Rows, loose_keys, loose_part, side_by_side
 from mixable.records.tables import Cells, Table
 
@@ -435,38 +436,9 @@ class Encoder:
 
     def combine(self, others: Sequence[Encoder], base: Encoder) -> Encoder:
         """self + the sum of (other - base): columns and dictionaries are united, counts add."""
-        places = _same_places(others)
-        old = list(self.registry.columns or base.registry.columns)
-        new = {name for each in others for name in each.registry.columns} - set(old)
-        names = {**self.names, **base.names}
-        rest = {key: name for each in others for key, name in each.names.items()}
-        names |= dict(sorted((key, name) for key, name in rest.items() if key not in names))
-        every, most, state = [self, base, *others], self.limits.values, others[0].__getstate__()
-        columns = [self._combined(name, others, base) for name in (*old, *sorted(new, key=repr))]
-        state.update(
-            n=self.n + sum(each.n - base.n for each in others),
-            columns=[column for column in columns if column is not None],
-            places=places,
-            bag=any(each.registry.bag for each in every),
-            keys=np.array(list(names)[:most], dtype=np.uint64),
-            names=list(names.values())[:most],
-        )
         made = Encoder.__new__(Encoder)
-        made.__setstate__(state)
+        made.__setstate__(combining.combined(self, others, base))
         return made
-
-    def _combined(self, name: Name, others: Sequence[Encoder], base: Encoder) -> Any:
-        """The state of one column; None where all have found that it is none."""
-        own = [each.registry.columns[name] for each in others if name in each.registry.columns]
-        for column in own[1:]:
-            if column.kind != own[0].kind or column.places != own[0].places:
-                raise ValueError(
-                    f"column {name!r:.80} is a {own[0].kind} in one model and a {column.kind} in "
-                    "another: declare its kind, or let them start from a common model (base) that "
-                    "knows it"
-                )
-        start, before = (each.registry.columns.get(name) for each in (self, base))
-        return own[0].combined(own[1:], start, before, self.limits.values) if own else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -485,7 +457,7 @@ class Encoder:
         self.__init__(state["declared"], **limits)  # type: ignore[misc]
         self.n = _validate.count(state["n"], "n", least=0, most=_validate.MOST_STEPS)
         self.registry.restore(state)
-        self.names = _saved_names(state)
+        self.names = saved_names(state)
         if len(self.names) > self.limits.values:
             raise ValueError("the saved encoder has more names than its limit")
 
@@ -494,20 +466,6 @@ class Encoder:
 
 
 _NO_KEYS, _NO_VALUES = np.empty(0, np.uint64), np.empty(0, np.float32)
-
-
-def _same_places(encoders: Sequence[Encoder]) -> list[str]:
-    """What the places of the dense part hold: the same in all, as far as they go."""
-    longest = max((each.registry.places for each in encoders), key=len)
-    for each in encoders:
-        for mine, theirs in zip(each.registry.places, longest, strict=False):
-            if mine != theirs:
-                raise ValueError(
-                    f"models have columns of numbers in other orders ({mine!r:.80} where "
-                    f"{theirs!r:.80} is): let them start from a common model (base) that has met "
-                    "them all"
-                )
-    return list(longest)
 
 
 def _as_keys(keys: list[int]) -> Keys:
@@ -532,20 +490,3 @@ def _cell_at(
     columns: Mapping[Name, Column], parts: Mapping[Name, Part], row: int, name: Name
 ) -> Any:
     return columns[name].cell_at(parts[name], row)
-
-
-def _saved_names(saved: dict[str, Any]) -> dict[int, str]:
-    """Names by key; in older files they are pairs."""
-    keys, names = saved.get("keys"), saved["names"]
-    if keys is None:
-        keys, names = [key for key, _ in names], [name for _, name in names]
-    elif isinstance(keys, np.ndarray) and keys.dtype == np.uint64 and keys.ndim == 1:
-        keys = keys.tolist()
-    else:
-        raise TypeError("the saved keys must be an array of uint64")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TypeError("a saved name must be text")
-    if len(set(keys)) < len(names) or len(keys) != len(names):
-        raise ValueError("saved names and keys do not go together")
-    checked = [_validate.count(key, "key", least=0, most=2**64 - 1) for key in keys]
-    return dict(zip(checked, names, strict=True))

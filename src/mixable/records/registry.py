@@ -361,3 +361,20 @@ def _doubt(name: Name, kind: str, example: str) -> str:
         f"taken as words. Declare {cls.remedy.format(name=shown)} (records.Columns, or the options "
         "of mixable stream)"
     )
+
+
+def saved_names(saved: dict[str, Any]) -> dict[int, str]:
+    """Names by key; in older files they are pairs."""
+    keys, names = saved.get("keys"), saved["names"]
+    if keys is None:
+        keys, names = [key for key, _ in names], [name for _, name in names]
+    elif isinstance(keys, np.ndarray) and keys.dtype == np.uint64 and keys.ndim == 1:
+        keys = keys.tolist()
+    else:
+        raise TypeError("the saved keys must be an array of uint64")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("a saved name must be text")
+    if len(set(keys)) < len(names) or len(keys) != len(names):
+        raise ValueError("saved names and keys do not go together")
+    checked = [_validate.count(key, "key", least=0, most=2**64 - 1) for key in keys]
+    return dict(zip(checked, names, strict=True))
