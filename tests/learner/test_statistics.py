@@ -31,7 +31,7 @@ def test_a_common_beginning_counts_once():
     later = []
     for part in (slice(100, 300), slice(300, 600)):
         later.append(scaled(X[:100]))
-        later[-1].commit(later[-1].stage(X[part])[1], len(X[part]))
+        later[-1].scaler.learn(np.ascontiguousarray(X[part]))
     states = [each.state() for each in later]
     merged, _ = statistics.combine(base.state(), states, base.state(), base)
     assert merged["count"].tolist() == [[600.0] * 4]

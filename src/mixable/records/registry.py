@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from mixable import _core, _validate
 from mixable.records.category import Category, Tags
 from mixable.records.cells import is_missing, votes_of
