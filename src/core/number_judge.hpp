@@ -216,7 +216,6 @@ class NumberJudge {
         }
     }
 
-    /// Mean and standard deviation.
     void forecast(double* out) const { out[0] = mean(), out[1] = deviation(); }
 
     // As a pool asks it: experts say mean and standard deviation (N x 2), of which the mean counts.

@@ -111,5 +111,6 @@ def test_features_in_another_order_keep_their_sizes_and_units():
     turned = scaled([])
     turned.restore(statistics.reordered(own.state(), np.argsort(order)))
     rows = np.ascontiguousarray(X[200:240])
-    Z, (W, _) = own.stage(rows)[0], turned.stage(np.ascontiguousarray(rows[:, order]))
+    Z = own.scaler.learn(rows)
+    W = turned.scaler.learn(np.ascontiguousarray(rows[:, order]))
     np.testing.assert_array_equal(W[:, 1:], Z[:, 1:][:, order])
