@@ -31,10 +31,10 @@ def parts_of(judge: Any, x: Any) -> Components:
 
 
 def test_it_is_the_reference() -> None:
-    X, y = stream()
+    X, y = stream(260)
     rng = np.random.default_rng(1)
     X[rng.random(X.shape) < 0.1] = np.nan  # not active
-    X[:150, 2] = np.nan  # comes late
+    X[:100, 2] = np.nan  # comes late
     X[:, 0] = np.nan_to_num(X[:, 0])  # one always is
     weight = rng.choice([0.5, 1.0, 3.0], size=len(y))
     y[200] = 1e6
@@ -42,7 +42,7 @@ def test_it_is_the_reference() -> None:
     for t, (mean, _, score) in enumerate(out):
         reference.read(X[t])
         assert mean == pytest.approx(reference.mean, rel=1e-8, abs=1e-8), t
-        if reference.size.seen >= 5:
+        if reference.size.seen >= 5 and t % 5 == 0:  # which takes long
             assert score == pytest.approx(reference.log_density(y[t]), rel=1e-7, abs=1e-7), t
         reference.learn(y[t], weight[t])
 

@@ -176,14 +176,14 @@ def test_extreme_examples_leave_finite_forecasts(surrogate):
 @pytest.mark.parametrize("surrogate", list(RULES))
 def test_curvatures_of_all_sizes_can_be_learned(surrogate):
     """Far from every boundary probabilities are 1e-100, and so are curvatures."""
-    X, y = shuffled(*mx.datasets.load_segment()[:2], seed=0, n=500)
+    X, y = shuffled(*mx.datasets.load_segment()[:2], seed=0, n=150)
     p = GAF(X.shape[1], 7, lam=0.001, surrogate=surrogate).run(X, y)
     assert np.isfinite(p).all()
 
 
 def test_they_pay_where_the_posterior_is_wide():
-    """Segment, 300 rows, one read-out: averages tell a wide Gaussian from a narrow one."""
-    X, y = shuffled(*mx.datasets.load_segment()[:2], seed=0, n=300)
+    """Segment, 200 rows, one read-out: averages tell a wide Gaussian from a narrow one."""
+    X, y = shuffled(*mx.datasets.load_segment()[:2], seed=0, n=200)
     losses = {
         each: mean_loss(GAF(X.shape[1], 7, lam=0.1, surrogate=each), X, y)
         for each in ("tangent", *RULES)
