@@ -60,12 +60,6 @@ struct Steps {
     }
     bool is_late(long t) const { return rows[t] < 0; }
     long row(long t) const { return is_late(t) ? -1 - rows[t] : rows[t]; }
-    /// Refuses a late label that is none, or whose row is not known as it was.
-    void check(const long* y, const double* scaled) const {
-        for (long t = 0; t < n; ++t)
-            if (is_late(t) && (y[t] < 0 || !scaled))
-                throw nb::value_error("a late label needs a label and its row as it was");
-    }
 
     const long* rows;
     long n;

@@ -121,7 +121,8 @@ class Pool {
     /// What one expert sees of a record; see `Expert::row`.
     std::vector<double> row(const Record& record, long e) {
         has_heard_ = false;
-        for (long i = 0; i <= e; i += std::max(e, 1L)) expert(i).read(record);  // the first leads
+        expert(0).read(record);  // it leads the stage, if there is one
+        if (e > 0) expert(e).read(record);
         return expert(e).row();
     }
 

@@ -144,7 +144,9 @@ class GAFClassifier(ClassParameters, _Estimator, MiniBatchClassifier):
     ) -> dict[Any, Array]:
         """Draws (n,) of the logit of each class met so far, as `mixable.GAFClassifier.sample`."""
         draws = self._sample(x, n, random_state)
-        return {} if draws is None else dict(zip(self._learner.labels, draws.T, strict=True))  # type: ignore[union-attr]
+        if draws is None or self._learner is None:
+            return {}
+        return dict(zip(self._learner.labels, draws.T, strict=True))
 
     @alone
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:

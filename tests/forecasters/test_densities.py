@@ -59,8 +59,9 @@ def _below(mixture, row, x):
     return mixture.weight @ np.where(mixture.thin > 0, t, stats.norm.cdf(z))
 
 
-def test_beside_and_scaled_make_one_mixture_of_two():
-    both = MIXED.scaled(0.25).beside(MIXED.scaled(0.75))
+def test_a_mixture_in_two_shares_is_the_same_mixture():
+    parts = [MIXED._replace(weight=share * MIXED.weight) for share in (0.25, 0.75)]
+    both = Components(*(np.concatenate(pair, axis=-1) for pair in zip(*parts, strict=True)))
     y = np.array([0.3, 4.0])
     assert log_densities(both, y) == pytest.approx(log_densities(MIXED, y), abs=1e-12)
 

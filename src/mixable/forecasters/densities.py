@@ -19,16 +19,6 @@ class Components(NamedTuple):
     scale: Array  # (n, k), the standard deviations of normal ones
     thin: Array  # (k,), 1 over the degrees of freedom, 0 for normal ones
 
-    def scaled(self, factor: float) -> Components:
-        """The same, with `factor` times the weight."""
-        return self._replace(weight=factor * self.weight)
-
-    def beside(self, other: Components) -> Components:
-        """The experts of both."""
-        return Components(
-            *(np.concatenate(pair, axis=-1) for pair in zip(self, other, strict=True))
-        )
-
 
 def ends_of(level: float) -> Array:
     """The probabilities below the two ends of a central interval of that probability."""

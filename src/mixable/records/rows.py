@@ -104,12 +104,12 @@ class Rows:
         return at_width(self.dense, width)
 
 
-def at_width(dense: Array, width: int, fill: float = np.nan) -> Array:
-    """The same with NaN (or `fill`) at the end of the last axis, or cut there."""
+def at_width(dense: Array, width: int) -> Array:
+    """The same with NaN at the end of the last axis, or cut there."""
     have = dense.shape[-1]
     if have == width:
         return dense
-    out = np.full((*dense.shape[:-1], width), fill)
+    out = np.full((*dense.shape[:-1], width), np.nan)
     out[..., :have] = dense[..., :width]
     return out
 
