@@ -139,7 +139,7 @@ def planes():
 
 
 def unseen(most=4000):
-    """Name, rows and labels of streams that were kept out when the settings were chosen."""
+    """Name, rows and labels of streams that were held out when the settings were chosen."""
     from river import datasets
     from river.datasets import synth
     from sklearn.datasets import load_iris, make_moons

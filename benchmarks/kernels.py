@@ -5,7 +5,7 @@ loss beside the linear model.
     python benchmarks/kernels.py loss
 
 One thread, Fourier features, processor time. "First" is over the first examples, where all
-posteriors of the mixture are awake; "after" is after 6,000 examples of a stationary stream, for
+posteriors of the mixture are active; "after" is after 6,000 examples of a stationary stream, for
 sizes at which that takes seconds. `loss` is one pass over raw rows, each forecast before it is
 learned; "late" leaves out the first half.
 """

@@ -54,7 +54,7 @@ def sharded(make, X, y, shards, n_rounds, classes, warmup=None):
         each = []
         for own in np.array_split(rows, shards):
             shard = mx.loads(base)
-            mx.merging.settle(shard)
+            mx.merging.freeze(shard)
             each.append(shard.partial_fit(X[own], y[own]) if len(own) else shard)
         model = mx.merge(each, base=model)
     return model

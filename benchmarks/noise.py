@@ -1,9 +1,9 @@
-"""What columns of noise cost: nats that the linear default loses to the class rates in all.
+"""What columns of noise cost: nats that the linear default loses to the class frequencies in all.
 
     python benchmarks/noise.py
 
 Labels do not depend on the inputs. `without` has neither the expert that counts the classes nor
-the guard. The last column is the number of rows.
+the fallback. The last column is the number of rows.
 """
 
 import os
@@ -38,13 +38,13 @@ def main():
         (400, 60, 3, None),
     ):
         behind = []
-        for guard in ("auto", None):
+        for fallback in ("auto", None):
             losses = []
             for seed in range(3):
                 rng = np.random.default_rng(seed)
                 X = np.column_stack([rng.normal(size=(n, d)), np.ones(n)])
                 y = rng.integers(0, K, n) if rate is None else (rng.random(n) < rate).astype(int)
-                p = mx.AutoGAF(d + 1, K, guard=guard).run(X, y)
+                p = mx.AutoGAF(d + 1, K, fallback=fallback).run(X, y)
                 losses.append(-np.log(p[np.arange(n), y]).sum() - rates(y, K))
             behind.append(f"{np.mean(losses):.1f}")
         print(f"| {d} | {K} | {rate or 'even'} |", " | ".join(behind), f"| {n:,} |", flush=True)

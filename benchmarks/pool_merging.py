@@ -25,7 +25,7 @@ KINDS = {**MODELS, "default": partial(mx.GAFClassifier, kernel=mx.kernels.Auto(5
 
 
 def made(seed):
-    """Classes of some shape: linear, curved, in clusters, with tails, rare columns, noise."""
+    """Classes of some shape: linear, nonlinear, in clusters, with tails, rare columns, noise."""
     rng = np.random.default_rng(seed)
     d, K = int(rng.integers(3, 20)), int(rng.integers(2, 6))
     X = rng.normal(size=(ROWS, d)) if seed % 3 else rng.standard_t(3, size=(ROWS, d))

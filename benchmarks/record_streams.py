@@ -2,7 +2,7 @@
 
 A record has a user (by a power law: few come often, most rarely), categories, numbers of which some
 are missing, a text, a time and tags. The first 20 streams chose what `GAFRegressor` does with
-records; the last 8 were kept out of the choice. Nothing is downloaded.
+records; the last 8 were held out of the choice. Nothing is downloaded.
 """
 
 from collections.abc import Iterator

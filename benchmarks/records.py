@@ -39,12 +39,12 @@ import mixable as mx
 from mixable import datasets
 
 MIXABLE = [sys.executable, "-m", "mixable", "stream"]
-RATES = (0.1, 0.5, 2.5, 12.5)
+FREQUENCIES = (0.1, 0.5, 2.5, 12.5)
 VW = {
     "defaults": "",
     "ftrl": "--ftrl",
     "coin": "--coin",
-    **{f"rate {rate:g}": f"-l {rate}" for rate in RATES},
+    **{f"rate {rate:g}": f"-l {rate}" for rate in FREQUENCIES},
 }
 LEAST = 1e-6  # what a forecast counts as, if it is less
 Event = tuple[dict[str, Any], str]

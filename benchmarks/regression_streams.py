@@ -1,6 +1,6 @@
 """The streams of benchmarks/regression.py: made here, or shipped with river and scikit-learn.
 
-Half of them chose the grids of `GAFRegressor()`; the others were kept out of the choice. Nothing
+Half of them chose the grids of `GAFRegressor()`; the others were held out of the choice. Nothing
 is downloaded.
 """
 

@@ -266,7 +266,7 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=0)
     options, records = parser.parse_args(), events(LINES)
     with tempfile.TemporaryDirectory() as folder:
-        kind = ["--linear"] if options.linear else ["--curved"]
+        kind = ["--linear"] if options.linear else []
         served = Server([MIXABLE, "serve", f"{folder}/models", "--port", "PORT", *kind])
         empty = Server([sys.executable, "-c", EMPTY, "PORT"])
         try:

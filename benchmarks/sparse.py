@@ -32,13 +32,13 @@ from vowpalwabbit import Workspace
 
 import mixable as mx
 
-RATES = (0.1, 0.5, 2.5, 12.5)
+FREQUENCIES = (0.1, 0.5, 2.5, 12.5)
 SGD_RATES = (0.003, 0.01, 0.03, 0.1)
 VW = {
     "defaults": "",
     "ftrl": "--ftrl",
     "coin": "--coin",
-    **{f"rate {rate:g}": f"-l {rate}" for rate in RATES},
+    **{f"rate {rate:g}": f"-l {rate}" for rate in FREQUENCIES},
 }
 LEAST = 1e-6  # probabilities of the others are kept above it; SparseGAF's are as they are
 

@@ -3,7 +3,7 @@
     python benchmarks/sparse_merging.py [--pulls 8] [--rows 1500] [--kept-out]
 
 Streams are the bins and the leaves of tables (learner/grids.py), and bags of words: 22 on which the
-constant was chosen, and 11 that were kept out. Printed is the log loss on the last fifth after 8
+constant was chosen, and 11 that were held out. Printed is the log loss on the last fifth after 8
 shards and 16 rounds, over that of one pass.
 """
 

@@ -1,7 +1,7 @@
 """Records with a time: what the first expert should see of it, beside indicators of hour and day.
 
     python benchmarks/times.py          # the 26 streams of the choice
-    python benchmarks/times.py kept     # 14 that were kept out
+    python benchmarks/times.py kept     # 14 that were held out
 
 Prints the log loss of `GAFClassifier()` without the column, with every number of a time and its
 bins shown to the expert on keys, and as it is now. In half of the streams the time says nothing, or

@@ -1,100 +1,222 @@
-"""Two versions in one run: microseconds an example, and their ratio.
+"""Two versions in one run: processor time of an example, as ratios.
 
-    python benchmarks/versions.py OTHER_PYTHON
+    python benchmarks/versions.py OTHER_PYTHON [TASK ...]
 
-OTHER_PYTHON is the interpreter of an environment that has the other version. The two take turns,
-and the best of each counts.
+OTHER_PYTHON is the interpreter of an environment that has the other version. A process of each
+version stays alive. They take turns at short pieces of work, of which the least processor time
+counts, so that others may use the machine meanwhile. Prints microseconds of this version, and this
+version over the other one for each shape, their median and the worst.
 """
 
 import json
+import os
+import statistics
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+from typing import IO, cast
 
-ROUNDS = 5
-TASKS = ("scikit-learn", "river", "scikit-learn, GAF", "river, GAF", "table", "stream")
+ROUNDS = 7
+SHAPES = ((4, 2), (10, 2), (20, 3), (54, 7), (50, 10), (8, 4))  # features, classes
+TASKS = {
+    "table": "GAFClassifier, a table",
+    "rows": "GAFClassifier, rows",
+    "auto": "AutoGAF, a table",
+    "auto_rows": "AutoGAF, rows",
+    "gaf": "GAF, a table",
+    "gaf_rows": "GAF, rows",
+    "regressor": "GAFRegressor, a table",
+    "regressor_rows": "GAFRegressor, rows",
+    "records": "GAFClassifier, records",
+    "river": "river, rows",
+    "stream": "stream of CSV, records",
+}
 
 WORK = r"""
-import contextlib, io, json, os, sys, time
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import contextlib, io, json, os, sys, tempfile, time, warnings
 import numpy as np
 import mixable as mx
 from mixable.cli import main
 
-X, y, _ = mx.datasets.load_vehicle()
-order = np.random.default_rng(0).permutation(len(y))
-X, y = np.ascontiguousarray(X[order]), y[order]
-n, fixed = len(y), {"lam": 0.1, "beta": 1.0, "alpha": 4.0, "drift": 0.0}
+warnings.simplefilter("ignore")
 
 
-def by_row(model):
-    model.partial_fit(X[:50], y[:50], classes=range(4))
-    start = time.perf_counter()
-    for t in range(50, n):
-        model.predict_proba(X[t : t + 1])
-        model.partial_fit(X[t : t + 1], y[t : t + 1])
-    return (time.perf_counter() - start) / (n - 50)
+def numbers(d, K, n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, (X @ rng.normal(size=(d, K)) + rng.gumbel(size=(n, K))).argmax(1)
 
 
-def by_dictionary(model):
-    rows = [dict(enumerate(row)) for row in X.tolist()]
-    labels = y.tolist()
-    for t in range(50):
-        model.learn_one(rows[t], labels[t])
-    start = time.perf_counter()
-    for t in range(50, n):
-        model.predict_proba_one(rows[t])
-        model.learn_one(rows[t], labels[t])
-    return (time.perf_counter() - start) / (n - 50)
+def records(d, K, n):
+    X, y = numbers(d, K, n)
+    names = [f"x{i}" for i in range(d)]
+    texts = [[f"c{int(4 * x[0])}", f"u{int(50 * abs(x[1]))}"] for x in X]
+    rows = [dict(zip(names, x), a=a, b=b) for x, (a, b) in zip(X.tolist(), texts)]
+    return rows, [f"class {label}" for label in y]
 
 
-def by_table():
-    start = time.perf_counter()
-    mx.GAFClassifier(kernel=None).prequential(X, y, classes=range(4))
-    return (time.perf_counter() - start) / n
+def table(d, K):
+    X, y = numbers(d, K, 600)
+    model = mx.GAFClassifier()
+    model.partial_fit(X[:50], y[:50], classes=range(K))
+    return 550, lambda: model.prequential(X[50:], y[50:])
 
 
-def by_stream(folder):
-    rows = [",".join(map(repr, row)) + f",{label}" for row, label in zip(X.tolist(), y.tolist())]
-    header = ",".join([*(f"x{i}" for i in range(18)), "kind"])
+def one_by_one(model, X, y):
+    def work():
+        for t in range(300, 400):
+            model.predict_proba(X[t : t + 1])
+            model.partial_fit(X[t : t + 1], y[t : t + 1])
+
+    return 100, work
+
+
+def rows(d, K):
+    X, y = numbers(d, K, 400)
+    model = mx.GAFClassifier()
+    model.partial_fit(X[:300], y[:300], classes=range(K))
+    return one_by_one(model, X, y)
+
+
+def of_forecaster(make):
+    def table(d, K):
+        X, y = numbers(d, K, 1000)
+        model = make(d, K)
+        return 1000, lambda: model.run(X, y)
+
+    def rows(d, K):
+        X, y = numbers(d, K, 600)
+        model = make(d, K)
+        model.run(X[:300], y[:300])
+
+        def work():
+            for t in range(300, 600):
+                model.predict(X[t])
+                model.learn(X[t], int(y[t]))
+
+        return 300, work
+
+    return table, rows
+
+
+auto, auto_rows = of_forecaster(mx.AutoGAF)
+gaf, gaf_rows = of_forecaster(mx.GAF)
+
+
+def curve(X):
+    return 2 * X[:, 0] + np.sin(X[:, 1])
+
+
+def regressor(d, K):
+    X = numbers(d, K, 600)[0]
+    model = mx.GAFRegressor()
+    model.partial_fit(X[:50], curve(X[:50]))
+    return 550, lambda: model.prequential(X[50:], curve(X[50:]))
+
+
+def regressor_rows(d, K):
+    X = numbers(d, K, 400)[0]
+    z = curve(X)
+    model = mx.GAFRegressor()
+    model.partial_fit(X[:300], z[:300])
+
+    def work():
+        for t in range(300, 400):
+            model.predict(X[t : t + 1])
+            model.partial_fit(X[t : t + 1], z[t : t + 1])
+
+    return 100, work
+
+
+def of_records(d, K):
+    import pandas as pd
+
+    X, y = records(d, K, 600)
+    X = pd.DataFrame(X)
+    model = mx.GAFClassifier()
+    model.partial_fit(X[:50], y[:50], classes=[f"class {c}" for c in range(K)])
+    return 550, lambda: model.prequential(X[50:], y[50:])
+
+
+def river(d, K):
+    X, y = records(d, K, 400)
+    model = mx.river.GAFClassifier()
+    for t in range(300):
+        model.learn_one(X[t], y[t])
+
+    def work():
+        for t in range(300, 400):
+            model.predict_proba_one(X[t])
+            model.learn_one(X[t], y[t])
+
+    return 100, work
+
+
+def stream(d, K):
+    X, y = records(d, K, 800)
+    folder = tempfile.mkdtemp()
     with open(folder + "/in.csv", "w") as file:
-        file.write("\n".join([header, *rows * 40]) + "\n")
-    words = ["mixable", "stream", "--model", folder + "/model", "--target", "kind", "--out"]
-    sys.argv = [*words, folder + "/out.csv", "--forecaster", "gaf", folder + "/in.csv"]
-    start = time.perf_counter()
-    with contextlib.suppress(SystemExit), contextlib.redirect_stderr(io.StringIO()):
-        main()
-    return (time.perf_counter() - start) / (40 * n)
+        file.write(",".join([*X[0], "kind"]) + "\n")
+        for x, label in zip(X, y):
+            file.write(",".join([*map(str, x.values()), label]) + "\n")
+    words = ["mixable", "stream", "--model", folder + "/model", "--target", "kind"]
+
+    def work():
+        sys.argv = [*words, "--out", folder + "/out.csv", folder + "/in.csv"]
+        with contextlib.suppress(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+            main()
+
+    return 800, work
 
 
-times = [by_row(mx.GAFClassifier(kernel=None)), by_dictionary(mx.river.GAFClassifier())]
-times += [by_row(mx.GAFClassifier(**fixed)), by_dictionary(mx.river.GAFClassifier(**fixed))]
-print(json.dumps([*times, by_table(), by_stream(sys.argv[1])]))
+tasks = {**globals(), "records": of_records}
+for line in sys.stdin:
+    task, d, K = json.loads(line)
+    count, work = tasks[task](d, K)
+    begin = time.process_time()
+    work()
+    print(json.dumps((time.process_time() - begin) / count), flush=True)
 """
 
 
-def once(python: str) -> list[float]:
-    """Seconds an example of each task."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder, "work.py")
-        script.write_text(WORK)
-        done = subprocess.run(
-            [python, script, folder], check=True, cwd=folder, stdout=subprocess.PIPE, text=True
+class Worker:
+    """A process that works with one of the versions."""
+
+    def __init__(self, python: str, **environment: str | None) -> None:
+        kept = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **environment}
+        self._process = subprocess.Popen(
+            [python, "-c", WORK],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={name: value for name, value in kept.items() if value is not None},
         )
-    times: list[float] = json.loads(done.stdout.splitlines()[-1])
-    return times
+
+    def seconds(self, task: str, shape: tuple[int, int]) -> float:
+        """Processor time of an example of a task."""
+        worker = self._process
+        questions, answers = cast("tuple[IO[str], IO[str]]", (worker.stdin, worker.stdout))
+        questions.write(json.dumps([task, *shape]) + "\n")
+        questions.flush()
+        return float(json.loads(answers.readline()))
+
+
+def main() -> None:
+    """Print a line for each task."""
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(TASKS):
+        sys.exit(f"{__doc__}\nTASK: {' '.join(TASKS)}")
+    other, this = Worker(sys.argv[1], PYTHONPATH=None), Worker(sys.executable)
+    print(f"| | {' | '.join(f'{d}, {K}' for d, K in SHAPES)} | median | worst |")
+    print("|---" * (len(SHAPES) + 3) + "|")
+    for task in sys.argv[2:] or TASKS:
+        cells, ratios = [], []
+        for shape in SHAPES:
+            pairs = [(other.seconds(task, shape), this.seconds(task, shape)) for _ in range(ROUNDS)]
+            old, new = map(min, zip(*pairs, strict=True))
+            ratios.append(new / old)
+            cells.append(f"{1e6 * new:.1f}, {new / old:.2f}")
+        cells += [f"{statistics.median(ratios):.2f}", f"{max(ratios):.2f}"]
+        print(f"| {TASKS[task]} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    here, there = [], []
-    for _ in range(ROUNDS):
-        there.append(once(sys.argv[1]))
-        here.append(once(sys.executable))
-    print(f"{'vehicle (18, 4), us an example':32}{'other':>10}{'this':>10}{'ratio':>8}")
-    for task, old, new in zip(
-        TASKS, map(min, zip(*there, strict=True)), map(min, zip(*here, strict=True)), strict=True
-    ):
-        print(f"{task:32}{1e6 * old:10.1f}{1e6 * new:10.1f}{new / old:8.2f}")
+    main()

@@ -11,7 +11,7 @@ class EnsembleModel : public Model<Outcome> {
    public:
     using Model<Outcome>::Model;
 
-    /// The trust in each expert, and whether it is awake: two rows.
+    /// The weight of each expert, and whether it is active: two rows.
     nb::object weights() {
         const OneUser::Use use(*this);
         const long n = core().experts();
@@ -20,7 +20,7 @@ class EnsembleModel : public Model<Outcome> {
         return out;
     }
 
-    /// The readings of x by the experts that are awake, one row each, after their weight.
+    /// The readings of x by the experts that are active, one row each, after their weight.
     nb::object components(nb::handle x) {
         const OneUser::Use use(*this);
         const double* row = this->checked_row(x);
@@ -52,10 +52,10 @@ nb::class_<EnsembleModel<Outcome>, Model<Outcome>> bind_mixture(nb::module_& m, 
               "The covariances (d, k, k) of the weights of each feature.");
     model
         .def("weights", &M::weights, nb::sig("def weights(self) -> NDArray[np.float64]"),
-             "The trust in each expert, and whether it is awake: two rows.")
+             "The weight of each expert, and whether it is active: two rows.")
         .def("components", &M::components, nb::arg("x"),
              nb::sig("def components(self, x: NDArray[np.float64]) -> NDArray[np.float64]"),
-             "The readings of x by the experts that are awake, one row each, after their "
+             "The readings of x by the experts that are active, one row each, after their "
              "weight.")
         .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
                      "The mean square that inputs are measured by; 0 before the first.")
@@ -73,35 +73,37 @@ void bind_ensembles(nb::module_& m) {
         .def(
             "__init__",
             [](EnsembleModel<long>* self, long d, long K, const nb::list& grid,
-               const std::vector<double>& alphas, const nb::tuple& guard_, double mu, double scale,
-               double share, std::optional<bool> sleep, long threads, const nb::list& ladder,
-               long views, bool rates) {
+               const std::vector<double>& alphas, const nb::tuple& fallback_, double mu,
+               double scale, double share, std::optional<bool> sleep, long threads,
+               const nb::list& ladder, long views, bool frequencies) {
                 std::vector<GafMember> members;
                 for (nb::handle item : grid) {
-                    const auto [lam, beta, drift, view, always_awake, awake, structure, averaged] =
-                        nb::cast<std::tuple<double, double, double, long, bool, bool, std::string,
-                                            bool>>(item);
-                    members.push_back({lam, beta, drift, view, always_awake, awake,
+                    const auto [lam, beta, drift, view, always_active, active, structure,
+                                averaged] = nb::cast<std::tuple<double, double, double, long, bool,
+                                                                bool, std::string, bool>>(item);
+                    members.push_back({lam, beta, drift, view, always_active, active,
                                        structure_called(structure), averaged});
                 }
-                std::optional<Guard> guard;
-                if (guard_.size() == 3) {
+                std::optional<Guard> fallback;
+                if (fallback_.size() == 3) {
                     const auto [kind, first, second] =
-                        nb::cast<std::tuple<std::string, double, double>>(guard_);
-                    guard = Guard{kind == "gradient", first, second};
+                        nb::cast<std::tuple<std::string, double, double>>(fallback_);
+                    fallback = Guard{kind == "gradient", first, second};
                 }
                 new (self) EnsembleModel<long>(make_auto_gaf(
-                    d, K, scipy_blas(), members, {alphas, mu, ladder_from(ladder, K - 1)}, guard,
-                    scale, share, sleep, threads, views, rates));
+                    d, K, scipy_blas(), members, {alphas, mu, ladder_from(ladder, K - 1)}, fallback,
+                    scale, share, sleep, threads, views, frequencies));
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("grid"), nb::arg("alphas"),
-            nb::arg("guard"), nb::arg("mu"), nb::arg("scale"), nb::arg("share"), nb::arg("sleep"),
-            nb::arg("threads"), nb::arg("ladder"), nb::arg("views"), nb::arg("rates") = false,
-            nb::sig("def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, "
-                    "float, float, int, bool, bool, str, bool]], alphas: list[float], "
-                    "guard: tuple[str, float, float] | tuple[()], mu: float, scale: float, share: "
-                    "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int, "
-                    "rates: bool = False) -> None"));
+            nb::arg("fallback"), nb::arg("mu"), nb::arg("scale"), nb::arg("share"),
+            nb::arg("sleep"), nb::arg("threads"), nb::arg("ladder"), nb::arg("views"),
+            nb::arg("frequencies") = false,
+            nb::sig(
+                "def __init__(self, n_features: int, n_classes: int, grid: list[tuple[float, "
+                "float, float, int, bool, bool, str, bool]], alphas: list[float], "
+                "fallback: tuple[str, float, float] | tuple[()], mu: float, scale: float, share: "
+                "float, sleep: bool | None, threads: int, ladder: list[Rung], views: int, "
+                "frequencies: bool = False) -> None"));
     bind_mixture<double>(m, "AutoRidge", "See mixable.AutoRidge.")
         .def(
             "__init__",
@@ -110,9 +112,9 @@ void bind_ensembles(nb::module_& m) {
                double share, bool sleep, long threads, long views) {
                 std::vector<RidgeMember> members;
                 for (nb::handle item : grid) {
-                    const auto [lam, drift, robust, view, always_awake, awake] =
+                    const auto [lam, drift, robust, view, always_active, active] =
                         nb::cast<std::tuple<double, double, bool, long, bool, bool>>(item);
-                    members.push_back({lam, drift, robust, view, always_awake, awake});
+                    members.push_back({lam, drift, robust, view, always_active, active});
                 }
                 new (self)
                     EnsembleModel<double>(make_auto_ridge(d, scipy_blas(), members, noises, tails,

@@ -1,6 +1,7 @@
 // What makes rows of records, as Python objects: scaling, landmarks, shapes; and points.
 #include "bindings.hpp"
 #include "core/feature_map.hpp"
+#include "core/memory.hpp"
 #include "core/normal.hpp"
 #include "core/scaler.hpp"
 #include "core/shape.hpp"
@@ -167,10 +168,42 @@ void bind_shapes(nb::module_& m) {
             "Keys and values of a row of numbers x, scaled to z.");
 }
 
+void bind_memory(nb::module_& m) {
+    nb::class_<Memory>(m, "Memory", "The labels before; see core/memory.hpp.")
+        .def(nb::init<>())
+        .def_prop_ro(
+            "numbers",
+            [](const Memory& self) {
+                const nb::object out = new_array({long(self.numbers().size())});
+                std::copy(self.numbers().begin(), self.numbers().end(), data(out));
+                return out;
+            },
+            nb::sig("def numbers(self, /) -> NDArray[np.float64]"), "What it knows of each class.")
+        .def(
+            "restore",
+            [](Memory& self, nb::handle numbers) {
+                const double* x = checked(numbers, 1);
+                if (!self.restore({x, x + length(numbers)}))
+                    throw nb::value_error("the saved labels do not fit this model");
+            },
+            nb::arg("numbers"), nb::sig("def restore(self, numbers: NDArray[np.float64]) -> None"),
+            "Goes on from such numbers.")
+        .def_static(
+            "keys",
+            [](long classes) {
+                std::vector<std::uint64_t> out;
+                for (long i = 0; i < classes * Memory::width; ++i)
+                    out.push_back(Memory::key(i / Memory::width, i % Memory::width));
+                return out;
+            },
+            nb::arg("classes"), nb::sig("def keys(classes: int) -> list[int]"),
+            "The keys of its numbers.");
+}
+
 void bind_scaler(nb::module_& m) {
     nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/scaler.hpp.")
-        .def(nb::init<long, bool, bool, long>(), nb::arg("n_features"), nb::arg("intercept"),
-             nb::arg("standardize"), nb::arg("views"))
+        .def(nb::init<long, bool, bool, long, bool>(), nb::arg("n_features"), nb::arg("intercept"),
+             nb::arg("standardize"), nb::arg("views"), nb::arg("logarithms") = false)
         .def(
             "transform",
             [](Scaler& self, nb::handle X) { return scaled(self, X, false, nb::none()); },
@@ -229,6 +262,7 @@ void bind_scaler(nb::module_& m) {
                 Scaler saved = self.empty();
                 if (whole.contains("held")) saved.expect_held();
                 if (whole.contains("units")) saved.expect_units();
+                if (whole.contains("heavy")) saved.expect_heavy();
                 LoadingArrays loading(whole, true, true);
                 saved.visit(loading);
                 if (!saved.sound())
@@ -247,6 +281,7 @@ void bind_inputs(nb::module_& m) {
     bind_scaler(m);
     bind_landmarks(m);
     bind_shapes(m);
+    bind_memory(m);
     m.def("plain_row", &plain_row, nb::arg("columns"), nb::arg("x").none(),
           nb::sig("def plain_row(columns: dict[Any, int], x: Any) -> NDArray[np.float64] | None"),
           "The numbers of a dictionary in the order of the columns, if it has these, no others, "

@@ -27,6 +27,7 @@ struct Ogd {
     using Outcome = long;
     static constexpr bool has_posterior = false, is_full = false;
 };
+struct Bayes : Ogd {};
 
 /// Its posterior can be read and taught by a rule in Python.
 class GafModel : public ModelOf<Gaf> {
@@ -207,6 +208,13 @@ void bind_models(nb::module_& m) {
             },
             nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"),
             nb::arg("radius"));
+    bind<Bayes>(m, "NaiveBayes", "Normal columns in each class; see core/naive_bayes.hpp.")
+        .def(
+            "__init__",
+            [](ModelOf<Bayes>* self, long d, long K) {
+                new (self) ModelOf<Bayes>(make_naive_bayes(d, K));
+            },
+            nb::arg("n_features"), nb::arg("n_classes"));
 }
 
 }  // namespace MIXABLE_ISA

@@ -44,8 +44,9 @@ void bind_sparse(nb::module_& m) {
                  "Means and standard deviations (2, n, K) of the weights of n keys.")
             .def("intercept", &M::intercept, nb::sig("def intercept(self) -> NDArray[np.float64]"),
                  "Mean and standard deviation (2, K) of the intercept.")
-            .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
-                 "The trust in each expert: the settings at the first width, then at the next.")
+            .def("expert_weights", &M::expert_weights,
+                 nb::sig("def expert_weights(self) -> NDArray[np.float64]"),
+                 "The weight of each expert: the settings at the first width, then at the next.")
             .def("adopt", &M::adopt, nb::arg("other"),
                  nb::sig("def adopt(self, other: Self) -> None"),
                  "Takes over what a model of the same kind with fewer classes has learned.")
@@ -69,19 +70,20 @@ void bind_judge(nb::module_& m) {
             nb::arg("n_experts"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("drift"),
             nb::arg("smoothing"), nb::arg("share"), nb::arg("least_gain") = 0.005,
             nb::arg("tie") = 0.0)
-        .def("trust", &JudgeModel::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
-             "The trust in two readings of each pool, then in the experts.")
+        .def("expert_weights", &JudgeModel::expert_weights,
+             nb::sig("def expert_weights(self) -> NDArray[np.float64]"),
+             "The weight of two readings of each pool, then in the experts.")
         .def(
             "review",
             [](JudgeModel& self) {
                 const JudgeModel::Use use(self);
-                self.core().rest().review();
+                self.core().review();
             },
-            "Decides whether all but the first expert rest; to be called every PERIOD steps.")
+            "Decides which experts are active; to be called every PERIOD steps.")
         .def_prop_ro(
-            "is_resting", [](JudgeModel& self) { return self.core().rest().is_resting(); },
-            nb::sig("def is_resting(self, /) -> bool"), "Whether all but the first expert rest.");
-    m.attr("PERIOD") = Rest::period;
+            "active", [](JudgeModel& self) { return self.core().activity().active(); },
+            nb::sig("def active(self, /) -> list[int]"), "The experts that are active.");
+    m.attr("PERIOD") = Activity::period;
 }
 
 void bind_fallback(nb::module_& m) {
@@ -89,8 +91,9 @@ void bind_fallback(nb::module_& m) {
     nb::class_<M>(m, "Fallback", "What stands beside a pool; see core/fallback.hpp.")
         .def(nb::init<long, long, long, double, double>(), nb::arg("n_features"),
              nb::arg("n_classes"), nb::arg("max_features"), nb::arg("lam"), nb::arg("beta"))
-        .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
-             "The trust in the pool, in the class rates, in the bettor and in Folklore.")
+        .def("expert_weights", &M::expert_weights,
+             nb::sig("def expert_weights(self) -> NDArray[np.float64]"),
+             "The weight of the pool, in the class frequencies, in the bettor and in Folklore.")
         .def_prop_ro("most_features", &M::most_features,
                      nb::sig("def most_features(self, /) -> int"),
                      "How many sparse features it can know.")
@@ -103,6 +106,36 @@ void bind_fallback(nb::module_& m) {
              nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
              "Takes over what state() of one of the same shape returned.");
     m.attr("FALLBACK_SHARE") = Fallback::share;
+}
+
+void bind_categories(nb::module_& m) {
+    using M = CategoriesModel;
+    nb::class_<M>(m, "Categories", "Columns made of categories; see core/categories.hpp.")
+        .def(nb::init<long>(), nb::arg("n_classes"))
+        .def_prop_ro("given", &M::given, nb::sig("def given(self, /) -> int"),
+                     "How many values have an indicator.")
+        .def_prop_ro("values", &M::values, nb::sig("def values(self, /) -> int"),
+                     "How many values are known.")
+        .def_prop_ro("most_known", &M::most_known, nb::sig("def most_known(self, /) -> int"),
+                     "How many can be known.")
+        .def("indicators", &M::indicators, nb::sig("def indicators(self) -> NDArray[np.uint64]"),
+             "The keys of the values that have one, in the order in which they were given.")
+        .def("make", &M::make, nb::arg("keys"),
+             nb::sig("def make(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]"),
+             "The columns of a record: MOST_INDICATORS indicators, then frequencies.")
+        .def("learn", &M::learn, nb::arg("keys"), nb::arg("y"), nb::arg("weight"),
+             nb::sig("def learn(self, keys: NDArray[np.uint64], y: int, weight: float) -> None"),
+             "Learns the values of a record.")
+        .def("hold", &M::hold, "From now on no more indicators are given.")
+        .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
+             "Takes over what one of at most as many classes has learned.")
+        .def("state", &M::state,
+             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
+             "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
+             "Takes over what state() of one of as many classes returned.");
+    m.attr("MOST_INDICATORS") = Categories::most_indicators;
 }
 
 void bind_sparse_ridge(nb::module_& m) {
@@ -127,10 +160,15 @@ void bind_number_judge(nb::module_& m) {
         .def("components", &M::components, nb::arg("X"),
              nb::sig("def components(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
              "What each forecast is a mixture of, one after the other: weight, mean, scale, thin.")
+        .def("interval", &M::interval, nb::arg("X"), nb::arg("probability"),
+             nb::sig("def interval(self, X: NDArray[np.float64], probability: float) -> "
+                     "NDArray[np.float64]"),
+             "The ends (n, 2) of central intervals that hold the target with a probability.")
         .def("weights", &M::weights, nb::arg("X"),
              nb::sig("def weights(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
              "The weights (n, N) of the experts' means.")
-        .def("trust", &M::trust, nb::sig("def trust(self) -> NDArray[np.float64]"),
+        .def("expert_weights", &M::expert_weights,
+             nb::sig("def expert_weights(self) -> NDArray[np.float64]"),
              "The weight (N,) of each expert in their mixture.")
         .def("run", &M::run, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(),
              nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.float64], weight: "
@@ -144,9 +182,9 @@ void bind_number_judge(nb::module_& m) {
              nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
              "Takes over what state() of a judge of as many experts returned.")
         .def("review", &M::review,
-             "Decides whether all but the first experts rest; to be called every PERIOD steps.")
-        .def_prop_ro("is_resting", &M::is_resting, nb::sig("def is_resting(self, /) -> bool"),
-                     "Whether all but the first experts rest.");
+             "Decides which experts are active; to be called every PERIOD steps.")
+        .def_prop_ro("active", &M::active, nb::sig("def active(self, /) -> list[int]"),
+                     "The experts that are active.");
 }
 
 template <class Outcome>
@@ -158,12 +196,19 @@ void bind_pool(nb::module_& m, const char* name, const char* doc) {
         pool.def("components", &M::components, nb::arg("X"), nb::arg("features").none(),
                  nb::sig("def components(self, X: NDArray[np.float64], features: Features | None) "
                          "-> NDArray[np.float64]"),
-                 "What forecasts are mixtures of (n, parts, 4): weight, mean, scale, thin.");
-    pool.def(nb::init<const nb::list&, const nb::object&, const nb::object&, long>(),
+                 "What forecasts are mixtures of (n, parts, 4): weight, mean, scale, thin.")
+            .def("interval", &M::interval, nb::arg("X"), nb::arg("features").none(),
+                 nb::arg("probability"),
+                 nb::sig("def interval(self, X: NDArray[np.float64], features: Features | None, "
+                         "probability: float) -> NDArray[np.float64]"),
+                 "The ends (n, 2) of the intervals that hold numbers with this probability.");
+    pool.def(nb::init<const nb::list&, const nb::object&, const nb::object&, long,
+                      const nb::object&, long>(),
              nb::arg("experts"), nb::arg("judge").none(), nb::arg("fallback").none(),
-             nb::arg("threads"),
+             nb::arg("threads"), nb::arg("categories").none() = nb::none(), nb::arg("room") = 0,
              nb::sig("def __init__(self, experts: list[PoolExpert], judge: Any, fallback: "
-                     "Fallback | None, threads: int) -> None"))
+                     "Fallback | None, threads: int, categories: Categories | None = None, room: "
+                     "int = 0) -> None"))
         .def("predict", &M::predict, nb::arg("X"), nb::arg("features").none(),
              nb::sig("def predict(self, X: NDArray[np.float64], features: Features | None) -> "
                      "NDArray[np.float64]"),
@@ -177,12 +222,14 @@ void bind_pool(nb::module_& m, const char* name, const char* doc) {
                               "y: float, weight: float, kept: NDArray[np.float64] | None) -> "
                               "None"),
              "Learns one record; with what was kept of its forecast, if that is given.")
-        .def("run", &M::run, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
-             nb::arg("weight").none(),
-             nb::sig("def run(self, X: NDArray[np.float64], features: Features | None, y: "
-                     "NDArray[Any], weight: NDArray[np.float64] | None) -> "
-                     "NDArray[np.float64]"),
-             "Predicts records and learns them.")
+        .def(
+            "run", &M::run, nb::arg("X"), nb::arg("features").none(), nb::arg("y"),
+            nb::arg("weight").none(),
+            nb::sig("def run(self, X: NDArray[np.float64], features: Features | None, y: "
+                    "NDArray[Any], weight: NDArray[np.float64] | None) -> "
+                    "tuple[NDArray[np.float64], int]"),
+            "Predicts records and learns them. Returns forecasts, and how many were learned: fewer "
+            "if more indicators were given than there is room for.")
         .def("follow", &M::follow, nb::arg("X"), nb::arg("features").none(), nb::arg("order"),
              nb::arg("y"), nb::arg("kept").none(),
              nb::sig("def follow(self, X: NDArray[np.float64], features: Features | None, order: "
@@ -209,6 +256,7 @@ void bind_pools(nb::module_& m) {
     bind_sparse(m);
     bind_judge(m);
     bind_fallback(m);
+    bind_categories(m);
     bind_sparse_ridge(m);
     bind_number_judge(m);
     bind_pool<double>(m, "NumberPool", "The protocol of numbers; see core/pool.hpp.");

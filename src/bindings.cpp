@@ -20,5 +20,6 @@ NB_MODULE(MIXABLE_MODULE, m) {
     bind_ensembles(m);
     bind_inputs(m);
     bind_pools(m);
+    bind_trees(m);
     bind_text(m);
 }

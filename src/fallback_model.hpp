@@ -16,10 +16,10 @@ class FallbackModel : public OneUser {
 
     long most_features() const { return core_->bets().most(); }
 
-    nb::object trust() {
+    nb::object expert_weights() {
         Use use(*this);
         nb::object out = new_array({Fallback::members});
-        core_->trust(data(out));
+        core_->expert_weights(data(out));
         return out;
     }
 

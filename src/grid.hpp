@@ -99,14 +99,14 @@ inline std::string why_no_number(const std::string& name, std::string_view text,
 /// See the stub: (X, columns, labels, ids, empty, begins, lines, rejects, next, count).
 nb::tuple read_grid(const nb::bytes& block, long begin, long end, long most,
                     const std::string& roles, const std::vector<std::string>& names,
-                    long longest_id) {
+                    long longest_id, char separator) {
     if (begin < 0 || end < begin || end > long(block.size()))
         throw nb::value_error("the block ends before that");
     if (names.size() != roles.size()) throw nb::value_error("roles and names do not go together");
     std::vector<GridColumn> columns;
     for (const char role : roles) columns.emplace_back(role);
     const char* text = block.c_str();
-    CsvLine parts(columns.size());
+    CsvLine parts(columns.size(), separator);
     const std::vector<std::string_view>& fields = parts.fields;
     std::vector<double> X, x;
     std::vector<std::int64_t> begins, lines;
@@ -236,8 +236,10 @@ void bind_grid(nb::module_& m) {
     m.def(
         "read_grid", &read_grid, nb::arg("block"), nb::arg("begin"), nb::arg("end"),
         nb::arg("most"), nb::arg("roles"), nb::arg("names"), nb::arg("longest_id"),
+        nb::arg("separator") = ',',
         nb::sig("def read_grid(block: bytes, begin: int, end: int, most: int, roles: str, names: "
-                "list[str], longest_id: int) -> tuple[NDArray[np.float64], list[Any], "
+                "list[str], longest_id: int, separator: str = ',') -> tuple[NDArray[np.float64], "
+                "list[Any], "
                 "list[str | None] | None, list[str | None] | None, NDArray[np.bool_], "
                 "NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, str]], int, int]"),
         "At most `most` lines of CSV that are not blank, column by column. Roles, a character for "

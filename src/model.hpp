@@ -1,5 +1,5 @@
-// A forecaster as a Python object: conversions, the GIL, states, and the guard against two threads
-// at once. A step of plain arguments costs little more than its arithmetic.
+// A forecaster as a Python object: conversions, the GIL, states, and the fallback against two
+// threads at once. A step of plain arguments costs little more than its arithmetic.
 #pragma once
 
 #include <cstdio>

@@ -20,14 +20,18 @@ class NumberJudgeModel : public OneUser {
         Use use(*this, Job::predict);
         return each(X, 4 * core_.parts(), [&](long, double* out) { core_.components(out); });
     }
+    nb::object interval(nb::handle X, double probability) {
+        Use use(*this, Job::predict);
+        return each(X, 2, [&](long, double* out) { core_.interval(probability, out); });
+    }
     nb::object weights(nb::handle X) {
         Use use(*this, Job::predict);
         return each(X, core_.N, [&](long, double* out) { core_.weights(out); });
     }
-    nb::object trust() {
+    nb::object expert_weights() {
         Use use(*this);
         nb::object out = new_array({core_.N});
-        core_.trust(data(out));
+        core_.expert_weights(data(out));
         return out;
     }
     nb::object run(nb::handle X, nb::handle y_, nb::handle weight_) {
@@ -42,10 +46,10 @@ class NumberJudgeModel : public OneUser {
         });
     }
     long steps() const { return core_.steps(); }
-    bool is_resting() const { return core_.rest().is_resting(); }
+    const std::vector<long>& active() const { return core_.activity().active(); }
     void review() {
         Use use(*this);
-        core_.rest().review();
+        core_.review();
     }
     nb::dict state() {
         Use use(*this);

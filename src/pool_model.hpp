@@ -1,11 +1,15 @@
 // A pool with its inputs as a Python object: it works on the parts that Python owns and saves.
 #pragma once
 
+#include "categories_model.hpp"
+#include "core/naive_bayes.hpp"
 #include "core/pool.hpp"
+#include "core/trees/expert.hpp"
 #include "fallback_model.hpp"
 #include "model.hpp"
 #include "number_judge_model.hpp"
 #include "sparse_model.hpp"
+#include "trees_model.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -13,9 +17,9 @@ namespace MIXABLE_ISA {
 class JudgeModel : public ModelOf<Judge> {
    public:
     using ModelOf<Judge>::ModelOf;
-    nb::object trust() {
+    nb::object expert_weights() {
         Use use(*this);
-        return filled({core().judged()}, [&](double* out) { core().trust(out); });
+        return filled({core().judged()}, [&](double* out) { core().expert_weights(out); });
     }
 };
 
@@ -107,28 +111,37 @@ class PoolModel {
     using Core = Pool<Outcome, typename JudgeOf<Outcome>::Core>;
     using Member = Expert<Outcome>;
 
-    /// `judge` and `fallback` may be None. `threads` may share tables; 0: as many as are usual.
+    /// `judge`, `fallback` and `categories` may be None; there is room for so many indicators.
+    /// `threads` may share tables; 0: as many as are usual.
     PoolModel(const nb::list& experts, const nb::object& judge, const nb::object& fallback,
-              long threads)
-        : owners_(nb::make_tuple(experts, judge, fallback)), threads_(threads) {
+              long threads, const nb::object& categories, long room)
+        : owners_(nb::make_tuple(experts, judge, fallback, categories)), threads_(threads) {
+        Categories* made = nullptr;
+        if (!categories.is_none()) made = &used<CategoriesModel>(categories).core();
         std::vector<std::unique_ptr<Member>> members;
         long d = -1;
         for (nb::handle item : experts) {
-            members.push_back(expert_of(item));
-            const long own = members.back()->scaler().d;
-            if (d >= 0 && own != d) throw nb::value_error("experts see rows of different lengths");
-            d = own;
+            const std::vector<long> picks = picks_of(item);
+            members.push_back(expert_of(item, picks));
+            const long own = members.back()->numbers();
+            if (d < 0) d = own;
+            const long columns = stage_ ? stage_->all_columns() : d;
+            bool fits = picks.empty() || stage_ ? own == d : own == long(picks.size());
+            for (long i : picks)
+                fits = fits && (i < 0 ? made && -1 - i < made->width() : i < columns);
+            if (!fits) throw nb::value_error("experts see rows of different lengths");
         }
         if (members.empty()) throw nb::value_error("a pool needs an expert");
         typename JudgeOf<Outcome>::Core* judge_core = nullptr;
         if (!judge.is_none()) judge_core = &used<typename JudgeOf<Outcome>::Model>(judge).core();
         Fallback* beside = nullptr;
         if (!fallback.is_none()) beside = &used<FallbackModel>(fallback).core();
-        pool_ = std::make_unique<Core>(d, std::move(members), judge_core, beside);
+        pool_ = std::make_unique<Core>(d, std::move(members), judge_core, beside, made, room);
     }
 
     /// The forecasts (n, K) of records: numbers X (n, d), sparse features, their crosses and
-    /// what is shown of the numbers (a byte each, those at the end may lack), or None.
+    /// what is shown of the numbers (a byte each, those at the end may lack), and the keys of their
+    /// categories (n, columns of categories), or None.
     nb::object predict(nb::handle X, const nb::object& features) {
         const Records records(*this, X, features);
         const Uses uses(*this, Job::predict);
@@ -162,14 +175,19 @@ class PoolModel {
     /// What the forecasts of numbers are mixtures of (n, parts, 4), as the judge says.
     nb::object components(nb::handle X, const nb::object& features) {
         const Records records(*this, X, features);
-        const Uses uses(*this, Job::predict);
         const long parts = pool_->judge()->parts();
         nb::object out = new_array({records.n, parts, 4L});
-        double p[2];
-        for (long t = 0; t < records.n; ++t) {
-            pool_->predict(records[t], p);
-            pool_->judge()->components(data(out) + t * parts * 4);
-        }
+        ask_judge(records,
+                  [&](const auto& judge, long t) { judge.components(data(out) + t * parts * 4); });
+        return out;
+    }
+    /// The ends (n, 2) of the intervals that hold the numbers with this probability.
+    nb::object interval(nb::handle X, const nb::object& features, double probability) {
+        const Records records(*this, X, features);
+        nb::object out = new_array({records.n, 2L});
+        ask_judge(records, [&](const auto& judge, long t) {
+            judge.interval(probability, data(out) + 2 * t);
+        });
         return out;
     }
 
@@ -203,8 +221,8 @@ class PoolModel {
     /// predicted, and learned if it has an outcome (a label y >= 0, a number that is not NaN). If
     /// order[t] is negative, the outcome of record -1 - order[t] has come: it is learned with what
     /// was kept of its forecast, which `kept` has; that is written for records without an outcome.
-    /// Stops before the first step that is refused, and says why. The bits do not depend on how
-    /// steps are spread over calls.
+    /// Stops before the first step that is refused, and says why; or once the pool is to grow. The
+    /// bits do not depend on how steps are spread over calls.
     nb::tuple follow(nb::handle X, const nb::object& features, nb::handle order_, nb::handle y_,
                      nb::handle kept_) {
         const Records records(*this, X, features);
@@ -222,7 +240,7 @@ class PoolModel {
         std::string reason;
         const auto some = [&](long end) {
             try {
-                for (; done < end; ++done) {
+                for (; done < end && !pool_->is_to_grow(); ++done) {
                     const long t = done;
                     Record record = records[order.row(t)];
                     double* own = kept ? kept + order.row(t) * pool_->kept() : nullptr;
@@ -244,7 +262,7 @@ class PoolModel {
             }
         };
         if (n == 1) some(1);
-        while (done < n && reason.empty()) {
+        while (done < n && reason.empty() && !pool_->is_to_grow()) {
             {
                 WithoutGil without_gil;
                 some(std::min(done + slice, n));
@@ -256,8 +274,8 @@ class PoolModel {
     }
 
     /// The forecasts of records, each made before its outcome is learned; faster. Numbers must be
-    /// known not to be too large.
-    nb::object run(nb::handle X, const nb::object& features, nb::handle y_, nb::handle weight_) {
+    /// known not to be too large. Returns how many were done, too: fewer if the pool is to grow.
+    nb::tuple run(nb::handle X, const nb::object& features, nb::handle y_, nb::handle weight_) {
         const Records records(*this, X, features);
         const long n = records.n, K = pool_->outputs();
         const Outcome* y = outcomes(y_, n, 0);
@@ -271,23 +289,30 @@ class PoolModel {
         const Uses uses(*this, Job::other);
         nb::object out = new_array({n, K});
         double* p = data(out);
-        in_chunks(records, [&](const Record* next, long t, long most) {
+        const long done = in_chunks(records, [&](const Record* next, long t, long most) {
             return pool_->run(next, y + t, weight ? weight + t : nullptr, most, p + t * K);
         });
-        check(p, n);
-        return out;
+        check(p, done);
+        return nb::make_tuple(out, done);
     }
 
    private:
-    /// The kinds of experts: (Scaler, maps, amplitude, beside, linear, forecaster, stage), where
-    /// maps and what follows are as in `Views`, and the stage is None or (Scaler, SparseRidge,
-    /// Shapes), the same for all; or (Scaler, Shapes, Sparse).
-    std::unique_ptr<Member> expert_of(nb::handle item) {
+    /// The kinds of experts: (Scaler, maps, amplitude, beside, linear, forecaster, stage, picks),
+    /// where maps and what follows are as in `Views`, the stage is None or (Scaler, SparseRidge,
+    /// Shapes), the same for all, and picks are as in `DenseExpert`, or None; or (Scaler, Shapes,
+    /// Sparse, Memory or None); or (Trees,).
+    std::unique_ptr<Member> expert_of(nb::handle item, const std::vector<long>& picks) {
+        if constexpr (of_labels)
+            if (nb::len(item) == 1 && nb::isinstance<Model<long>>(item[0]))
+                return std::make_unique<RawExpert>(used<Model<long>>(item[0]).forecaster());
+        if (nb::len(item) == 1)
+            return std::make_unique<TreeExpert<Outcome>>(used<TreesModel>(item[0]).trees());
         Scaler& scaler = nb::cast<Scaler&>(item[0]);
         if constexpr (of_labels)
-            if (nb::len(item) == 3)
-                return std::make_unique<SparseExpert>(scaler, used<SparseModel>(item[2]).core(),
-                                                      nb::cast<Shapes&>(item[1]));
+            if (nb::len(item) == 4)
+                return std::make_unique<SparseExpert>(
+                    scaler, used<SparseModel>(item[2]).core(), nb::cast<Shapes&>(item[1]),
+                    nb::object(item[3]).is_none() ? nullptr : &nb::cast<Memory&>(item[3]));
         Views views{
             {}, nb::cast<double>(item[2]), nb::cast<bool>(item[3]), nb::cast<bool>(item[4])};
         for (nb::handle map : item[1]) views.maps.push_back(&nb::cast<FeatureMap&>(map));
@@ -299,10 +324,14 @@ class PoolModel {
                     stage_ = std::make_unique<SparseStage>(
                         own, used<SparseRidgeModel>(parts[1]).core(), nb::cast<Shapes&>(parts[2]));
                 return std::make_unique<DenseExpert<Outcome>>(
-                    own, forecaster_of(item[5]), std::move(views), stage_.get(), leads);
+                    own, forecaster_of(item[5]), std::move(views), stage_.get(), leads, picks);
             }
         return std::make_unique<DenseExpert<Outcome>>(scaler, forecaster_of(item[5]),
-                                                      std::move(views));
+                                                      std::move(views), nullptr, true, picks);
+    }
+    static std::vector<long> picks_of(nb::handle item) {
+        if (nb::len(item) < 8 || nb::object(item[7]).is_none()) return {};
+        return nb::cast<std::vector<long>>(item[7]);
     }
     AnyForecaster<Outcome>& forecaster_of(nb::handle forecaster) {
         if constexpr (of_labels)
@@ -366,6 +395,11 @@ class PoolModel {
                 if (sparse[i]->n != n)
                     throw nb::value_error("numbers and features do not go together");
             }
+            const nb::object keys = features[3];
+            if (!is_plain(keys, NPY_ULONG, 2) || length(keys) != n)
+                throw nb::type_error("expected the keys of categories of each record");
+            categories = data<std::uint64_t>(keys);
+            n_categories = length(keys, 1);
             const nb::bytes given = nb::cast<nb::bytes>(features[2]);
             if (!given.size()) return;
             shown.assign(std::size_t(d), shown_all);
@@ -375,13 +409,28 @@ class PoolModel {
             const auto row = [&](std::size_t i) {
                 return sparse[i] ? (*sparse[i])[t] : SparseRow{nullptr, nullptr, 0};
             };
-            return {x + t * d, row(0), row(1), shown.empty() ? nullptr : shown.data()};
+            Record out{x + t * d, row(0), row(1), shown.empty() ? nullptr : shown.data()};
+            out.categories = categories + t * n_categories;
+            out.n_categories = n_categories;
+            return out;
         }
         long n, d;
         const double* x;
         std::unique_ptr<SparseRows> sparse[2];
         std::vector<char> shown;  // empty: all
+        const std::uint64_t* categories = nullptr;
+        long n_categories = 0;
     };
+    /// Reads records one after the other; `ask(judge, t)` is for what the judge knows of each.
+    template <class Ask>
+    void ask_judge(const Records& records, Ask&& ask) {
+        const Uses uses(*this, Job::predict);
+        double p[2];
+        for (long t = 0; t < records.n; ++t) {
+            pool_->predict(records[t], p);
+            ask(*pool_->judge(), t);
+        }
+    }
 
     /// All models are in use, for one call.
     struct Uses {
@@ -393,14 +442,16 @@ class PoolModel {
     };
 
     /// f(records, first, n) for the next n of all records, without the GIL and by several threads;
-    /// it returns how many it did. Looks for Ctrl-C.
+    /// it returns how many it did. Looks for Ctrl-C. Stops once the pool is to grow; returns how
+    /// many were done.
     template <class F>
-    void in_chunks(const Records& records, F&& f) {
+    long in_chunks(const Records& records, F&& f) {
         const long n = records.n;
         std::vector<Record> next(std::size_t(std::min(n, pool_->most_rows())));
         const long threads = threads_ ? threads_ : BlasThreads::usual();
         const Crew crew(n >= Member::block ? threads : 1);
-        for (long t = 0; t < n;) {
+        long t = 0;
+        while (t < n && !pool_->is_to_grow()) {
             {
                 WithoutGil without_gil;
                 const long most = std::min(n - t, long(next.size()));
@@ -409,6 +460,7 @@ class PoolModel {
             }
             if (PyErr_CheckSignals()) throw nb::python_error();
         }
+        return t;
     }
 
     nb::tuple owners_;

@@ -67,10 +67,10 @@ class SparseModel : public SlotModel<Sparse> {
         return out;
     }
 
-    nb::object trust() {
+    nb::object expert_weights() {
         Use use(*this);
         nb::object out = new_array({core_->experts()});
-        core_->trust(data(out));
+        core_->expert_weights(data(out));
         return out;
     }
 

@@ -1,4 +1,4 @@
-// The guard of a model against two threads at once.
+// The fallback of a model against two threads at once.
 #pragma once
 
 #include <atomic>

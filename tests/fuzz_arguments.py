@@ -138,7 +138,7 @@ def structured_mixture(rng: Rng, d: int, K: int) -> Any:
     each = [structure(rng) for _ in range(n)] if rng.random() < 0.3 else structure(rng)
     if rng.random() < 0.3:
         settings["alphas"] = [parameter(rng, 1.0) for _ in range(rng.integers(1, 4))]
-    return mx.AutoGAF(d, K, **settings, structure=each, guard=pick(rng, "auto", 10.0, None))
+    return mx.AutoGAF(d, K, **settings, structure=each, fallback=pick(rng, "auto", 10.0, None))
 
 
 MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
@@ -169,9 +169,12 @@ MAKERS: dict[str, Callable[[Rng, int, int], Any]] = {
         moves=pick(rng, None, 1, 3, -1, 2**40),
     ),
     "AutoGAF": lambda rng, d, K: mx.AutoGAF(
-        d, K, **grid(rng, 3), integrator=integrator(rng), guard=pick(rng, 10.0, None, math.nan)
+        d, K, **grid(rng, 3), integrator=integrator(rng), fallback=pick(rng, 10.0, None, math.nan)
     ),
     "AutoRidge": lambda rng, d, K: mx.AutoRidge(d, **grid(rng, 2)),
+    "Trees": lambda rng, d, K: mx.Trees(
+        d, pick(rng, K, K, None, 1, "2"), categories=pick(rng, (), (), [0], [d], "a", [0.5])
+    ),
     "GenericGAF": lambda rng, d, K: mx.GenericGAF(
         loss(rng, K), d, **shared(rng, "lam", "beta", "alpha", "drift")
     ),

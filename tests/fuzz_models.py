@@ -14,8 +14,8 @@ from make_fixtures import FOLDER, MODELS, classifier, learned
 import mixable as mx
 from mixable import persistence
 
-# More states than the fixtures have: examples that are pending, sleepers, drift, every loss and
-# integrator, nothing learned yet.
+# More states than the fixtures have: examples that are pending, those that are inactive, drift,
+# every loss and integrator, nothing learned yet.
 RNG = np.random.default_rng(1)
 WIDE, LABELS = RNG.normal(size=(700, 3)), RNG.integers(0, 3, 700)
 STRUCTURED = [(0.1, 1.0, 0.0), (0.1, 1.0, 0.0), (0.1, 1.0, 1e-3), (1.0, 1.0, 0.0)]
@@ -39,12 +39,18 @@ FRESH: dict[str, Callable[[], Any]] = {
     **fuzz_pools.FRESH,
     **fuzz_sparse.FRESH,
     "GAF-new": lambda: mx.GAF(3, 2, integrator="ladder"),
-    "AutoGAF-asleep": lambda: learned(mx.AutoGAF(3, 3), WIDE, LABELS),
+    "AutoGAF-inactive": lambda: learned(mx.AutoGAF(3, 3), WIDE, LABELS),
     "AutoGAF-early": lambda: learned(mx.AutoGAF(3, 3, integrator="ladder"), WIDE[:9], LABELS[:9]),
-    "AutoRidge-asleep": lambda: learned(mx.AutoRidge(3), WIDE, WIDE[:, 0]),
+    "AutoRidge-inactive": lambda: learned(mx.AutoRidge(3), WIDE, WIDE[:, 0]),
     "AutoRidge-early": lambda: learned(
         mx.AutoRidge(3, grid=[(0.1, 0.0), (0.1, 0.01)], noises=[0.5, 1.0]), WIDE[:9], WIDE[:9, 0]
     ),
+    **{
+        f"Trees-{n}-{K}": lambda n=n, K=K: learned(
+            mx.Trees(3, K, categories=[2]), np.round(WIDE[:n]), LABELS[:n] if K else WIDE[:n, 0]
+        )
+        for n, K in ((25, 3), (47, None), (90, 7), (90, 3))
+    },
     "ONS-radius": lambda: learned(mx.ONS(3, 3, radius=1.0), WIDE[:30], LABELS[:30]),
     "VAW-drift": lambda: learned(mx.VAW(3, drift=0.1), WIDE[:30], WIDE[:30, 0]),
     "GenericGAF-Huber": lambda: learned(
@@ -81,7 +87,7 @@ FRESH: dict[str, Callable[[], Any]] = {
         WIDE[:43],
         LABELS[:43],
     ),
-    "AutoGAF-structures-asleep": lambda: learned(
+    "AutoGAF-structures-inactive": lambda: learned(
         mx.AutoGAF(3, 3, structure="shared"), WIDE, LABELS
     ),
     "AutoGAF-gradient": lambda: learned(mx.AutoGAF(3, 12), WIDE[:40], np.arange(40) % 12),

@@ -9,12 +9,13 @@ RNG = np.random.default_rng(2)
 WIDE, LABELS = RNG.normal(size=(40, 3)), RNG.integers(0, 3, 40)
 
 
-def resting() -> mx.GAFClassifier:
-    """A pool whose other experts rest."""
+def inactive() -> mx.GAFClassifier:
+    """A pool whose other experts are inactive."""
     model = mx.GAFClassifier(kernel=mx.kernels.Auto(3)).partial_fit(WIDE[:20], LABELS[:20])
     core = model.forecaster_._core
-    core.restore({**core.state(), "rest.idle": 2, "rest.left": 32})
-    assert model.forecaster_.is_resting
+    left = np.array([[0.0, *[32.0] * (len(model.forecaster_.experts) - 1)]])
+    core.restore({**core.state(), "activity.left": left, "activity.level": 1e9 * left})
+    assert model.forecaster_.active == [0]
     return model.partial_fit(WIDE[:5], LABELS[:5])
 
 
@@ -30,4 +31,4 @@ def of_records() -> mx.GAFClassifier:
     )
 
 
-FRESH = {"GAFClassifier-resting": resting, "GAFClassifier-records": of_records}
+FRESH = {"GAFClassifier-inactive": inactive, "GAFClassifier-records": of_records}

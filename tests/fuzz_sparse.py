@@ -29,7 +29,7 @@ def use(model: Any, attempt: Callable[[Callable[[], Any], str], Any]) -> None:
     attempt(lambda: model.predict({0: 1e50, 3: -1e9}), "predict_proba")
     for name in ("coef_of", "coef_std_of"):
         attempt(lambda name=name: getattr(model, name)([0, 3, 10**9]), name)
-    attempt(lambda: [*model.intercept, *model.trust], "intercept and trust")
+    attempt(lambda: [*model.intercept, *model.expert_weights], "intercept and weight")
     attempt(lambda: model.report() and None, "report")
     if K < 20:
         attempt(model.add_class, "add_class")

@@ -1,7 +1,9 @@
 """Ends `mixable serve` at random moments while clients predict, learn and bring late labels, and
-compares the model with one that learned exactly what was answered, in the same order.
+compares answers, log and model: each outcome that was answered is learned once, and forecasts are
+those of a model that was never disturbed.
 
-python tests/kill_serve.py [KILL|TERM|FULL|DISK] [times] [clients] [numbers|records|curved] [folder]
+python tests/kill_serve.py [KILL|TERM|FULL|DISK] [times] [clients] [numbers|records|nonlinear]
+[folder]
 
 FULL lets no file grow beyond a limit, so that labels are refused for a time, and then ends it by
 SIGKILL or SIGTERM. DISK does the same with a disk that is full. It needs a folder on a small file
@@ -20,13 +22,12 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
-from serve_command import Caller, Server, same_models, served_model
+from serve_command import Caller, Server, same_models, saved
 
-import mixable as mx
 from mixable._config import one_blas_thread
-from mixable.events.events import Event, ModelLimits
-from mixable.events.serve.model import Remembered
+from mixable.events import EventModel
+from mixable.events.applying import Applier
+from mixable.events.store import Store
 
 LIMIT = 300_000  # bytes of a file, for FULL
 
@@ -38,9 +39,9 @@ class Client:
         self.number, self.kind, self.sent, self.refused = number, kind, 0, 0
         self._random = random.Random(number)
         self._doubt = None  # path and body of a request without an answer
-        # By id: features, probabilities, and the step before, while the label is to come.
-        self.forecasts = {}
-        self.learned = {}  # by step: features, label, forecast and the step before it, or None
+        self.waiting = set()  # identifiers whose outcome is to come
+        self.answered = {}  # forecasts by identifier
+        self.steps = {}  # identifier and outcome of each step
 
     def work(self, port, until):
         """Go on until there is no answer, or until it is told."""
@@ -74,19 +75,19 @@ class Client:
             return "/predict", {"features": features}
         if chance < 0.5:
             return "/predict", {"id": key, "features": features}
-        if chance < 0.7 and self.forecasts:
-            return "/learn", {"id": draw.choice(sorted(self.forecasts)), "label": label}
+        if chance < 0.7 and self.waiting:
+            return "/learn", {"id": draw.choice(sorted(self.waiting)), "label": label}
         return "/learn", {"id": key, "features": features, "label": label}
 
     def _note(self, body, answer):
-        if "label" not in body:
-            if "id" in body:
-                before = max(self.learned, default=0)
-                self.forecasts[body["id"]] = body["features"], answer["probabilities"], before
-            return
-        features, *forecast = self.forecasts.pop(body["id"], None) or [body["features"]]
-        assert answer["step"] not in self.learned
-        self.learned[answer["step"]] = features, body["label"], forecast or None
+        if "id" in body and "probabilities" in answer:
+            self.answered[body["id"]] = {"probabilities": answer["probabilities"]}
+        if "label" in body:
+            self.waiting.discard(body["id"])
+            assert answer["step"] not in self.steps
+            self.steps[answer["step"]] = body["id"], body["label"]
+        elif "id" in body:
+            self.waiting.add(body["id"])
 
 
 def load(server, clients, seconds):
@@ -101,61 +102,36 @@ def load(server, clients, seconds):
     return threads
 
 
-def replayed(clients):
-    """A model that learned what was answered, in the order of the steps.
-
-    A label that came late is learned with the inputs of its forecast: those of the step at which
-    the model says what was answered then.
-    """
-    learned = {}
-    for client in clients:
-        assert not learned.keys() & client.learned.keys()
-        learned.update(client.learned)
-    assert sorted(learned) == list(range(1, len(learned) + 1)), "steps are missing"
-    model, limits = served_model(curved=clients[0].kind == "curved"), ModelLimits()
-    late = {step: (x, *forecast) for step, (x, _, forecast) in learned.items() if forecast}
-    waiting = {}
-    for step in sorted(learned):
-        for other, (features, said, before) in late.items():
-            if before < step <= other and other not in waiting and model.predict(features) == said:
-                p = np.array(list(said.values()), dtype=float)
-                text = json.dumps(features).encode()
-                inputs = model._inputs(features, limits)
-                waiting[other] = Remembered(text=text, p=p, rates=model.rates, inputs=inputs)
-        features, label, forecast = learned[step]
-        if forecast is None:
-            model.apply(Event(id=None, features=features, label=label), limits)
-        else:
-            assert step in waiting, "a forecast was not made by this model"
-            model.waiting["late"] = waiting[step]
-            model.waiting_bytes += waiting[step].bytes
-            model.apply(Event(id="late", features=None, label=label), limits)
-    return model
-
-
-def learned_part(model):
-    """What was learned, and the scores; not who is remembered.
-
-    Nor the loss of the class rates: clients do not know these at the time of a forecast.
-    """
-    progress = model.progress
-    progress._blocks = [[loss, 0.0] for loss, _ in progress._blocks]
-    progress._open[2] = 0.0
-    model.waiting.clear()
-    model.done.clear()
-    model.waiting_bytes, model.counts["remembered"], model.counts["forgotten"] = 0, 0, 0
-    return model
-
-
 def compare(folder, clients):
-    """The saved model and the clients' books; how many labels there were."""
-    model = mx.load(folder / "default.model")
-    waiting = {key for client in clients for key in client.forecasts}
-    assert set(model.waiting) == waiting, "what waits is not what was answered"
+    """The log, the saved model and the clients' books; how many outcomes there were."""
+    store = Store(folder, read_only=True)
+    key = store.models()["default"]
+    events, fresh = list(store.since(key)), EventModel(store.options("default"))
+    rows = store.rows("SELECT number, id, forecast FROM events ORDER BY number")
+    by_number = {number: json.loads(text) for number, _, text in rows}
+    by_id = {key: json.loads(text) for _, key, text in rows}  # the last, if it was sent again
+    store.close()
     with one_blas_thread():
-        twin = replayed(clients)
-        assert same_models(learned_part(model), learned_part(twin)), "the model differs"
-    return twin.counts["learned"]
+        applied = Applier(fresh).apply(events)
+    steps, answered = {}, {}
+    for client in clients:
+        assert not steps.keys() & client.steps.keys()
+        steps |= client.steps
+        answered |= client.answered
+    assert sorted(steps) == list(range(1, len(steps) + 1)), "steps are missing"
+    learned = [event for event in events if event.label is not None]
+    assert [(e.id, e.label) for e in learned] == [steps[s] for s in sorted(steps)], "other outcomes"
+    for key, said in answered.items():
+        assert by_id[key] == said, "the log has another forecast"
+    for event, each in zip(events, applied, strict=True):  # as if nothing had happened
+        if each.forecast is not None:
+            assert each.forecast == by_number[event.number], "it was disturbed"
+    model, rest = saved(folder)
+    assert not rest
+    assert same_models(model, fresh), "the model differs"
+    waiting = {key for client in clients for key in client.waiting}
+    assert set(model.waiting) == waiting, "what waits is not what was answered"
+    return len(steps)
 
 
 def fill(folder):
@@ -185,8 +161,8 @@ def run_full(folder, name, options, clients, rng):
 
 def run(folder, name, times, clients, rng):
     """End a service that many times under load, and compare."""
-    kind = "--curved" if clients[0].kind == "curved" else "--linear"
-    options = ("--seconds", 60 if name in ("FULL", "DISK") else 0.2, kind)
+    kind = () if clients[0].kind == "curved" else ("--linear",)
+    options = ("--seconds", 60 if name in ("FULL", "DISK") else 0.2, *kind)
     for _ in range(times):
         if name in ("FULL", "DISK"):
             run_full(folder, name, options, clients, rng)

@@ -16,9 +16,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import mixable as mx
-from mixable.events.events import Event, ModelLimits
-from mixable.events.model import StreamModel
-from mixable.events.serve import ServedModel
+from mixable.events.applying import Applier
+from mixable.events.events import Event
+from mixable.events.model import EventModel
+from mixable.events.saving import Waiting
 from mixable.learner import Design
 from mixable.losses import Logistic
 from mixable.records import Columns, Encoder
@@ -28,6 +29,8 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(13, 2))
 Y = RNG.integers(0, 2, 13)
 X3, Y3 = RNG.normal(size=(9, 2)), RNG.integers(0, 3, 9)
+LONG = np.random.default_rng(1).normal(size=(30, 2))
+LONG_Y = np.digitize(LONG[:, 0], [-0.5, 0.5])
 
 
 def learned(model, X=X, y=Y):
@@ -84,11 +87,12 @@ def encoded():
 def streamed():
     """A model of `mixable stream` with events that wait for their label."""
     model = dictionaries(
-        StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})),
+        EventModel(design=Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})),
         ["yes" if y else "no" for y in Y],
     )
     model.counts["learned"] = len(Y)
-    model.waiting["7"] = (model.learner.kept(np.array([1.0, np.nan])), np.array([0.25, 0.75]))
+    kept = model.learner.kept(np.array([1.0, np.nan]))
+    model.waiting["7"] = Waiting(kept, np.array([0.25, 0.75]), (2.0, 1.0))
     model.place = {
         "input": {"position": 7, "line": 2, "torn": None, "prints": ["", ""]},
         "out": [3, ""],
@@ -100,16 +104,31 @@ def streamed():
 
 def served():
     """A model of `mixable serve` with forecasts that wait for their label."""
-    model, limits = (
-        ServedModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0})),
-        ModelLimits(),
-    )
+    model = EventModel(design=Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}))
+    applier = Applier(model)
     for t, (x, y) in enumerate(zip(X, Y, strict=True)):
         features = {"one": float(x[0]), "two": float(x[1])}
-        model.apply(Event(id=str(t), features=features, label="yes" if y else "no"), limits)
-    model.apply(Event(id="late", features={"one": 1.0, "two": None}, label=None), limits)
-    model.journal, model.place = "0123456789abcdef", 14
+        applier.one(Event(id=str(t), features=features, label="yes" if y else "no"))
+    applier.one(Event(id="late", features={"one": 1.0, "two": None}, label=None))
     return model
+
+
+def served_numbers():
+    """The same of numbers, with words."""
+    model = EventModel(regression=True, linear=True)
+    applier = Applier(model)
+    for t, (x, y) in enumerate(zip(X, Y, strict=True)):
+        features = {"one": float(x[0]), "two": "ab"[int(y)]}
+        applier.one(Event(id=str(t), features=features, label=str(x[1])))
+    applier.one(Event(id="late", features={"one": 1.0, "two": None}, label=None))
+    return model
+
+
+def measured():
+    scores = mx.metrics.NumberScores(0.8)
+    for x in X.tolist():
+        scores.update(x[0], 1.5, x[1])
+    return scores
 
 
 MODELS = {
@@ -143,6 +162,9 @@ MODELS = {
     "AutoRidge": lambda: learned(
         mx.AutoRidge(2, grid=[(0.1, 0.0)], noises=[0.01, 1.0]), X, X[:, 0]
     ),
+    # In the middle of a build: the files have trees, and one that grows
+    "Trees": lambda: learned(mx.Trees(2, 3, categories=[1]), np.round(LONG), LONG_Y),
+    "Trees-numbers": lambda: learned(mx.Trees(2), LONG, LONG[:, 0]),
     "Mixture": lambda: learned(mx.Mixture([mx.GAF(2, 2), mx.OGD(2, 2)], share=0.01, history=True)),
     "Pool": lambda: learned(mx.Pool([mx.GAF(2, 2), mx.OGD(2, 2)])),
     "GAFClassifier": lambda: classifier(kernel=None),
@@ -154,6 +176,12 @@ MODELS = {
     ),
     "GAFRegressor": lambda: mx.GAFRegressor(lam=0.1).fit(X, X[:, 0]),
     "GAFRegressor-sparse": lambda: mx.GAFRegressor().fit(csr_array(X), X[:, 0]),
+    # Since November 2026 there are trees, naive Bayes, columns of categories and memory
+    "GAFClassifier-experts": lambda: classifier(kernel=mx.kernels.Auto(2)),
+    "GAFRegressor-experts": lambda: mx.GAFRegressor(kernel=mx.kernels.Auto(2)).fit(X, X[:, 0]),
+    "river.GAFClassifier-experts": lambda: records(
+        mx.river.GAFClassifier(kernel=mx.kernels.Auto(2)), [bool(y) for y in Y]
+    ),
     "Encoder": encoded,
     "Encoder-formats": formatted,
     "Scores": counted,
@@ -161,6 +189,9 @@ MODELS = {
     "StreamModel": streamed,
     "StreamModel-kept": streamed,
     "ServedModel": served,
+    "EventModel": served,
+    "EventModel-numbers": served_numbers,
+    "NumberScores": measured,
     "river.GAFClassifier": lambda: dictionaries(
         mx.river.GAFClassifier(lam=0.1), [bool(y) for y in Y]
     ),
@@ -183,6 +214,11 @@ def forecast(model):
         row = model.encode(record)
         keys = np.concatenate([row.keys, row.cross_keys]).tolist()
         return [*row.dense.tolist(), *row.values.tolist(), *(key / 2**64 for key in keys)]
+    if isinstance(model, mx.metrics.NumberScores):
+        return [model.rmse, model.mae, model.crps, model.coverage]
+    if isinstance(model, EventModel) and model.options.regression:
+        answer = model.forecast({"one": 0.3, "two": "a"})
+        return [answer["mean"], answer["std"], *answer["interval"]]
     if hasattr(model, "learn_one"):
         out = (
             model.predict_proba_one({"one": 0.3, "two": -0.2})

@@ -28,7 +28,8 @@ from mixable.integrals import Rung
 
 SparseRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]
 Features = tuple[SparseRows, SparseRows, bytes]
-PoolExpert = tuple[Scaler, Landmarks | None, float, bool, AutoGAF] | tuple[Scaler, Shapes, Sparse]
+SparseExpert = tuple[Scaler, Shapes, Sparse, Memory | None]
+PoolExpert = tuple[Scaler, Landmarks | None, float, bool, AutoGAF] | SparseExpert
 
 ALL_BUILDS: str
 

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
-KEEP, TIE, NOISE_TIE, SHARE, RATE = 0.998, 50.0, 5.0, 1e-3, 0.005
+TIE, KEEP = 50.0, 0.998
+NOISE_TIE, NOISE_KEEP = 1.0, 0.995
+SHARE, RATE = 1e-3, 0.005
 KINDS = (stats.t(3), stats.t(8), stats.norm)
 THIN = (1 / 3, 1 / 8, 0.0)
 MULTIPLES = np.exp(0.25 * np.arange(7) - 0.5)
 TO_SCALE = 0.4508
 EARLY, UNBOUNDED, LARGEST = 5, 10, 20
+NOMINAL = -np.log(1 - np.array([0.5, 0.8, 0.9, 0.95, 0.99]))
 
 
 class TwoWeights:
@@ -44,16 +47,16 @@ class TwoWeights:
 class Ridge:
     """Vovk, Azoury and Warmuth's regression, with forgetting."""
 
-    def __init__(self, n: int, tie: float) -> None:
-        self.A, self.b, self.tie = np.zeros((n, n)), np.zeros(n), tie
+    def __init__(self, n: int, tie: float, keep: float) -> None:
+        self.A, self.b, self.tie, self.keep = np.zeros((n, n)), np.zeros(n), tie, keep
 
     def weights(self, x: Any, unit: float) -> Any:
         prior = self.tie * unit**2 * np.eye(len(x))
         return np.linalg.solve(self.A + np.outer(x, x) + prior, self.b)
 
     def learn(self, x: Any, y: float, weight: float) -> None:
-        kept = KEEP**weight
-        times = (1 - kept) / (1 - KEEP)
+        kept = self.keep**weight
+        times = (1 - kept) / (1 - self.keep)
         self.A = kept * self.A + times * np.outer(x, x)
         self.b = kept * self.b + times * x * y
 
@@ -95,9 +98,10 @@ class ReferenceJudge:
     centre: Any = field(default_factory=lambda: np.zeros(3))
 
     def __post_init__(self) -> None:
-        self.ridge, self.noise = Ridge(self.n, TIE), Ridge(3, NOISE_TIE)
+        self.ridge, self.noise = Ridge(self.n, TIE, KEEP), Ridge(3, NOISE_TIE, NOISE_KEEP)
         self.sizes = [Size() for _ in range(self.n)]
         self.size = Size()
+        self.reach, self.reached = np.column_stack([NOMINAL, np.zeros(5)]), 0.0
         self.experts, self.parts = TwoWeights(self.n), TwoWeights(42 + self.n)
 
     @property
@@ -128,12 +132,16 @@ class ReferenceJudge:
         self.input = np.array([z, z * z / 2, disagreement])
         self.centred = np.clip(self.input - self.centre, -4, 4)
         ratio = np.clip(self.centred @ self.noise.weights(self.centred, 1.0), -3, 3)
-        self.usual, self.scale = self.size.scale, self.size.scale * math.exp(ratio)
+        self.usual, self.ratio = self.size.scale, float(ratio)
+        self.scale = self.usual * math.exp(ratio)
+        self.z = min(max(z, -2.0), 2.0)
+        here = np.clip(self.reach[:, 0] + self.z * self.reach[:, 1], 0.05 * NOMINAL, 30)
+        self.reach_here = np.maximum.accumulate(here)
 
     def components(self) -> list[tuple[float, float, float, Any]]:
         """(weight, mean, scale, distribution) of those with a weight."""
-        awake = np.concatenate([np.arange(42), 42 + self.active])
-        weight = self.parts.of(awake)[awake]
+        active = np.concatenate([np.arange(42), 42 + self.active])
+        weight = self.parts.of(active)[active]
         ours = [
             (self.mean, scale * multiple, kind)
             for scale in (self.scale, self.usual)
@@ -172,13 +180,39 @@ class ReferenceJudge:
         self.target += before * weight / self.count
         self.square += weight * before * (y - self.target)
 
+    def interval(self, level: float) -> tuple[float, float]:
+        """The ends of the interval that has held the share `level` of targets."""
+        said, held = np.append(0.0, NOMINAL), np.append(0.0, self.reach_here)
+        outside = math.exp(-np.interp(-math.log(1 - level), said, held)) / 2
+        parts = self.components()
+        ends = []
+        for share in (outside, 1 - outside):
+            each = [m + s * d.ppf(share) for _, m, s, d in parts]
+
+            def excess(x: float, share: float = share) -> float:
+                return float(sum(w * d.cdf((x - m) / s) for w, m, s, d in parts) - share)
+
+            ends.append(float(optimize.brentq(excess, min(each), max(each), xtol=1e-12)))
+        return ends[0], ends[1]
+
+    def _reach(self, y: float, weight: float) -> None:
+        above = sum(w * d.sf((y - m) / s) for w, m, s, d in self.components())
+        surprise = -math.log(max(2 * min(above, 1 - above), 1e-14))
+        step = 1 - (1 - max(0.005, 1 / (self.reached + 50))) ** weight
+        by = step * (np.exp(NOMINAL) * (surprise > self.reach_here) - 1)
+        by[-1] *= 0.2
+        self.reach = np.clip(self.reach + np.outer(by, [1.0, self.z]), -30, 30)
+        self.reached += weight
+
     def _weigh(self, y: float, weight: float) -> None:
+        self._reach(y, weight)
         density = np.array([d.pdf((y - m) / s) / s for _, m, s, d in self.components()])
         self.parts.learn(np.concatenate([np.arange(42), 42 + self.active]), density**weight)
         if len(self.active) > 1:
             self.experts.learn(self.active, density[42:] ** (weight / 2))
-        log_ratio = np.clip(math.log(abs(y - self.mean)) - self.size.log, -2.5, 2.5)
-        self.noise.learn(self.centred, log_ratio, weight)
+        log_ratio = math.log(abs(y - self.mean)) - self.size.log
+        counts_as = self.ratio + np.clip(log_ratio - self.ratio, -2.5, 2.5)
+        self.noise.learn(self.centred, counts_as, weight)
         before = self.size.seen - EARLY
         kept = min(before / (before + weight), (1 - RATE) ** weight)
         self.centre = self.input + kept * (self.centre - self.input)

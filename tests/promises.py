@@ -1,6 +1,7 @@
 """The cases of the promises' tests, at least one for each forecaster of the table, and data."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 from streams import logistic_stream
@@ -24,6 +25,7 @@ from mixable import (
     Pool,
     ScaleFree,
     SparseGAF,
+    Trees,
 )
 from mixable.forecasters.table import BY_NAME
 from mixable.integrals import Ladder, MonteCarlo
@@ -79,6 +81,7 @@ SPARSE = {
     "SparseGAF, shared weights": lambda: SparseGAF(K, max_features=3),
     "SparseGAF, one expert": lambda: SparseGAF(K, grid=[(0.1, 0.3)], alphas=[np.inf], share=0.0),
 }
+TREES = {"Trees": lambda: Trees(D, K), "Trees of numbers": lambda: Trees(D)}  # test_trees.py
 NUMBERS = {
     "VAW": lambda: VAW(D, lam=0.5),
     "VAW drifting": lambda: VAW(D, lam=0.5, drift=1e-2),
@@ -112,3 +115,83 @@ def changed(array, where, value):
     )
     out[where] = value
     return out
+
+
+BAD_ROWS = [
+    (np.array([1.0, np.nan, 0, 0, 0]), ValueError, r"x\[1\] is nan"),
+    (np.array([0, 0, 0, 0, -np.inf]), ValueError, r"x\[4\] is -inf"),
+    (np.zeros(D + 1), ValueError, r"x must have shape \(5,\)"),
+    (np.zeros((1, 1, D)), ValueError, "x must have shape"),
+    (np.float64(3.0), ValueError, "x must have shape"),
+    (["a"] * D, TypeError, "x must be numeric"),
+    (np.array([1, 2, None, 4, 5], dtype=object), ValueError, r"x\[2\] is nan"),
+    (np.array([1, 2, 3, "four", 5], dtype=object), TypeError, r"x\[3\] is not made of numbers"),
+    (np.zeros(D, dtype=complex), TypeError, "x must be real"),
+    (None, TypeError, "x"),
+    ([[1.0] * D, [1.0]], ValueError, "x is ragged"),
+    ([10**400, 1, 2, 3, 4], ValueError, r"x\[0\] holds a number too large"),
+    (
+        np.array(["1", "2", "3", "4", "5"], dtype=object),
+        TypeError,
+        r"x\[0\] is not made of numbers",
+    ),
+    (np.ma.masked_array(np.zeros(D), mask=[0, 1, 0, 0, 0]), ValueError, "x has masked entries"),
+]
+
+
+BAD_LABELS = [
+    (-1, ValueError, "y is -1; labels are 0 to"),
+    (K, ValueError, "y is 3"),
+    (2**70, ValueError, "y is"),
+    (1.0, TypeError, "y must be an integer label, got float"),
+    ("1", TypeError, "y must be an integer label, got str"),
+    (None, TypeError, "y must be an integer label"),
+]
+
+
+BAD_WEIGHTS = [
+    *((weight, ValueError) for weight in (-0.5, np.nan, np.inf, 10**400)),
+    *((weight, TypeError) for weight in ("2", None, 1j)),
+]
+
+
+BAD_RUNS = [
+    ((changed(X, (7, 2), np.nan), Y), ValueError, r"X\[7, 2\] is nan"),
+    ((changed(X, (59, 0), np.inf), Y), ValueError, r"X\[59, 0\] is inf"),
+    ((X[:, :4], Y), ValueError, r"X must have shape \(n, 5\), got \(60, 4\)"),
+    ((X[0], Y[:1]), ValueError, "X must have shape"),
+    ((X[:0], Y[:0]), ValueError, "X is empty"),
+    ((X, Y[:-1]), ValueError, "y must have"),
+    ((X, changed(Y, 5, K)), ValueError, r"(y\[5\]|row 5: y) is 3"),
+    ((X, changed(Y, 50, -1)), ValueError, r"(y\[50\]|row 50: y) is -1"),
+    ((X, Y.astype(float)), TypeError, "y must be (an )?integer label"),
+    ((X, Y, np.full(N, -1.0)), ValueError, r"weight\[0\] is -1"),
+    ((X, Y, changed(np.ones(N), 33, np.nan)), ValueError, r"weight\[33\] is nan"),
+    ((X, Y, np.ones(N - 1)), ValueError, r"weight must have shape \(60,\)"),
+    (([[1.0, 2, 3, 4, 5], [1.0]], [0, 1]), ValueError, "X is ragged"),
+    ((np.array([["a"] * D]), [0]), TypeError, "X must be numeric"),
+]
+
+
+FEW = 12  # rows, where it matters what an argument is, and not how much was learned
+
+
+def layouts(a):
+    """The same numbers as every kind of array that people have."""
+    read_only = a.copy()
+    read_only.setflags(write=False)
+    wide = np.zeros((*a.shape[:-1], 2 * a.shape[-1]))
+    wide[..., ::2] = a
+    yield "list", a.tolist()
+    yield "object", a.astype(object)
+    yield "fractions", np.vectorize(Fraction, otypes=[object])(a)
+    yield "Fortran", np.asfortranarray(a)
+    yield "strided", wide[..., ::2]
+    yield "reversed", a[..., ::-1].copy()[..., ::-1]
+    yield "read-only", read_only
+    yield "big-endian", a.astype(">f8")
+    yield "long double", a.astype(np.longdouble)
+    yield (
+        "unaligned",
+        np.frombuffer(b"." + a.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(a.shape),
+    )

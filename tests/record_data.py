@@ -7,6 +7,7 @@ import numpy as np
 
 from mixable.persistence import to_bytes
 from mixable.records import Columns
+from mixable.records.rows import categories_at
 
 DECLARED = Columns(
     number=["price"],
@@ -54,6 +55,8 @@ def assert_same_rows(rows, singles):
         pairs = slice(rows.cross_indptr[t], rows.cross_indptr[t + 1])
         assert rows.cross_keys[pairs].tolist() == one.cross_keys.tolist()
         assert rows.cross_values[pairs].tolist() == one.cross_values.tolist()
+        categories = categories_at(one.categories, rows.categories.shape[1])
+        assert rows.categories[t].tolist() == categories.tolist()
 
 
 def assert_same_encoder(a, b):

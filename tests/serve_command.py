@@ -18,28 +18,48 @@ import pytest
 from command_line import MIXABLE
 
 from mixable import persistence
-from mixable.events.serve import ServedModel
-from mixable.learner import design_of_classes
+from mixable.events import EventModel, ModelOptions
+from mixable.events.applying import Applier
+from mixable.events.serve import bodies
+from mixable.events.store import Store, load
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/")
 
 
-def served_model(columns=None, *, curved=False, **options):
-    """What the command makes; with curves by default."""
-    fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
-    design = design_of_classes(
-        None, fixed, kernel="auto" if curved else None, features=(200, None, "fourier")
-    )
-    return ServedModel(design, columns=columns, **options)
+def served_model(**options):
+    """What the tests serve; the command makes nonlinear models by default."""
+    return EventModel(**{"linear": True, **options})
+
+
+def read(text):
+    """An event of a request."""
+    return bodies.read(text, bodies.EVENT)
+
+
+def apply(model, event):
+    """The answer of a model to an event."""
+    return Applier(model).one(event)
+
+
+def apply_many(model, events):
+    """The answers of a model to events."""
+    return [each.answer for each in Applier(model).apply(events)]
+
+
+def saved(folder, name="default"):
+    """A model as it is on the disk: its last checkpoint, and how much the log has since."""
+    store = Store(folder, read_only=True)
+    model, _, rest = load(store, store.models()[name])
+    rest = list(rest)
+    store.close()
+    return model, rest
 
 
 def contents(model):
-    """All that a model would save, but for its place in the journal."""
+    """All that a model would save."""
     from safetensors.numpy import load
 
-    before, (model.journal, model.place) = (model.journal, model.place), ("", 0)
     data = persistence.to_bytes(model)
-    model.journal, model.place = before
     size = int.from_bytes(data[:8], "little")
     return json.loads(data[8 : 8 + size])["__metadata__"]["model"], load(data)
 
@@ -138,7 +158,7 @@ def serving(folder, *options, **more):
 
 
 @contextlib.contextmanager
-def in_thread(folder, token=None, *, send_buffer=None, **options):
+def in_thread(folder, token=None, *, send_buffer=None, log=None, **options):
     """A service in a thread of this process, with a caller.
 
     With a small `send_buffer` (bytes), answers that nobody reads soon stop the service.
@@ -150,8 +170,9 @@ def in_thread(folder, token=None, *, send_buffer=None, **options):
     from mixable.events.serve.app import make_app
     from mixable.events.serve.service import Service
 
-    service = Service(folder, served_model, say=lambda _: None, **options)
-    app = make_app(service, token)
+    options.setdefault("options", ModelOptions(linear=True))
+    service = Service(folder, say=lambda _: None, **options)
+    app = make_app(service, token, log)
     server = uvicorn.Server(server_config(app, service))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()

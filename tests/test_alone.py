@@ -16,7 +16,7 @@ from sklearn.base import clone
 import mixable as mx
 from mixable import _alone, river
 from mixable._alone import alone, call_alone
-from mixable.events.model import StreamModel
+from mixable.events.model import EventModel
 from mixable.learner import design_of_classes
 
 rng = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def test_dictionaries_with_new_features_from_four_threads_make_a_model_that_can_
 
 
 def test_a_model_of_a_stream_is_shared_too():
-    model = StreamModel(design_of_classes(None, {}, kernel=None))
+    model = EventModel(design=design_of_classes(None, {}, kernel=None))
     together(*(lambda: [model.learn_one({"x": t % 3}, t % 2) for t in range(10)],) * 3)
     assert mx.loads(mx.dumps(model))._steps == 30
 

@@ -34,7 +34,16 @@ LAYERS = {
     # What knows nothing of the library: arguments, files, the machine.
     "tools": [
         ("_sparse",),
-        ("_validate", "_files", "_config", "_mergeable", "_spelling", "_alone", "_moved"),
+        (
+            "_validate",
+            "_files",
+            "_config",
+            "_mergeable",
+            "_spelling",
+            "_alone",
+            "_moved",
+            "_renamed",
+        ),
         ("_types",),
     ],
     "core": [("_core",)],

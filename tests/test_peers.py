@@ -102,7 +102,7 @@ def test_files_of_records_are_read(tmp_path):
 
 
 def test_a_run_measures_time_and_memory():
-    task = run.Task("numbers", Source(name="vehicle", rows=150), "class rates", ())
+    task = run.Task("numbers", Source(name="vehicle", rows=150), "class frequencies", ())
     _, result = run.perform(task)
     assert result["microseconds"] > 0
     assert 0 <= result["megabytes"] < 50

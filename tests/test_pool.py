@@ -106,7 +106,7 @@ def test_it_beats_experts_that_see_different_columns():
     assert loss < 0.9 * min(alone)
     assert loss < 0.9 * mixed
     assert "Pool of 2 experts after 3000 examples" in pool.report()
-    assert pool.trust.sum() == pytest.approx(1)
+    assert pool.expert_weights.sum() == pytest.approx(1)
 
 
 def test_one_of_two_that_say_the_same_is_not_counted_twice():
@@ -172,7 +172,7 @@ def test_growth_keeps_the_weights():
     pool.add_class()
     pool.add_features(2)
     np.testing.assert_array_equal(pool.weights, before.weights)
-    np.testing.assert_array_equal(pool.trust, before.trust)
+    np.testing.assert_array_equal(pool.expert_weights, before.expert_weights)
     assert (pool.n_classes, pool.n_features, pool.steps) == (4, 5, 200)
     assert pool.predict(np.zeros(5)).shape == (4,)
 

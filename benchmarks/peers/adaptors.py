@@ -132,7 +132,7 @@ def vowpal_wabbit(
 def refitted(name: str, package: str, make: Make, grid: Grid = ()) -> Contestant:
     """A batch model, fitted anew to all rows so far after 100, 200, 400, ... of them.
 
-    Before the first time it says the rates of the classes.
+    Before the first time it says the frequencies of the classes.
     """
 
     def start(inputs: None, stream: Stream, setting: Setting) -> Play:

@@ -83,7 +83,7 @@ def scores(p: NDArray[np.float64], stream: Stream) -> dict[str, float]:
     }
 
 
-def _class_rates(inputs: Any, stream: Stream, setting: Setting) -> Play:
+def _class_frequencies(inputs: Any, stream: Stream, setting: Setting) -> Play:
     counts = np.ones(stream.K)
 
     def step(label: int) -> NDArray[np.float64]:
@@ -120,5 +120,5 @@ def _labels(stream: Stream) -> list[int]:
 
 BASELINES = [
     Contestant(name=name, kind=BASELINE, package="numpy", inputs=_labels, start=start)
-    for name, start in (("class rates", _class_rates), ("last label", _last_label))
+    for name, start in (("class frequencies", _class_frequencies), ("last label", _last_label))
 ]

@@ -1,4 +1,4 @@
-"""The table *curves*: peers with curved boundaries on the six streams of numbers."""
+"""The table *curves*: peers with nonlinear boundaries on the six streams of numbers."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def draw(spots: list[Point], path: Path, *, title: str, unit: str) -> None:
     figure, axes = plt.subplots(figsize=SIZE, dpi=DPI)
     figure.patch.set_facecolor("white")
     shown = [point for point in spots if point.kind != BASELINE]
-    rates = [point.best[1] for point in spots if point.name == "class rates"]
+    rates = [point.best[1] for point in spots if point.name == "class frequencies"]
     top = 1.15 * min(HIGHEST, max([*rates, *(point.best[1] for point in shown)]))
 
     def cut(spot: tuple[float, float]) -> tuple[float, float]:
@@ -170,7 +170,7 @@ def draw(spots: list[Point], path: Path, *, title: str, unit: str) -> None:
     if rates and rates[0] < top:
         axes.axhline(rates[0], color="#777777", linewidth=0.8, linestyle=":")
         axes.annotate(
-            "class rates", (0.99, rates[0]), (0, 2), textcoords="offset points", fontsize=7,
+            "class frequencies", (0.99, rates[0]), (0, 2), textcoords="offset points", fontsize=7,
             color="#555555", ha="right", xycoords=("axes fraction", "data"),
         )  # fmt: skip
     low = min(loss for _, loss in all_spots)
@@ -214,7 +214,7 @@ def draw_all(results: Results, folder: Path) -> None:
     """The figures of the documents: one for each table, one for the README."""
     what = {
         "numbers": "Linear models, six streams of numbers",
-        "curves": "Curved models, six streams of numbers",
+        "curves": "Nonlinear models, six streams of numbers",
         "records": "Records with words, text and times",
     }
     for table in results.tables():

@@ -11,7 +11,7 @@ from benchmarks.peers import mine
 from benchmarks.peers.adaptors import river, scikit_learn, vowpal_wabbit, with_constant
 from benchmarks.peers.contest import BASELINES, Contestant, Setting
 
-RATES = tuple(
+FREQUENCIES = tuple(
     {"optimiser": name, "rate": rate}
     for name, rates in (
         ("SGD", (0.003, 0.03, 0.1, 0.3)),
@@ -52,8 +52,8 @@ def one_vs_rest(setting: Setting) -> Any:
 
 CONTESTANTS: list[Contestant] = [
     *mine.LINEAR,
-    river("Softmax", softmax, RATES, inputs=with_constant),
-    river("OneVsRest", one_vs_rest, RATES),
+    river("Softmax", softmax, FREQUENCIES, inputs=with_constant),
+    river("OneVsRest", one_vs_rest, FREQUENCIES),
     river("GaussianNB", lambda _: naive_bayes.GaussianNB()),
     scikit_learn("SGDClassifier", sgd_classifier, SGD),
     vowpal_wabbit("", tuple({"learning_rate": rate} for rate in (0.1, 2, 5, 10, 20, 50))),

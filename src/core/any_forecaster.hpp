@@ -90,11 +90,11 @@ template <class Outcome>
 class AnyMixture : public AnyForecaster<Outcome> {
    public:
     virtual long experts() const = 0;
-    /// The trust in each expert (all together 1), and whether it is awake.
-    virtual void weights(double* weight, double* awake) const = 0;
+    /// The weight of each expert (all together 1), and whether it is active.
+    virtual void weights(double* weight, double* active) const = 0;
     /// Numbers in the reading of an expert.
     virtual long reading_width() const = 0;
-    /// The readings of x by the experts that are awake, each `reading_width` numbers, after its
+    /// The readings of x by the experts that are active, each `reading_width` numbers, after its
     /// weight; returns how many.
     virtual long components(const double* x, double* out) = 0;
     /// The mean square that inputs are measured by, at present.
@@ -102,7 +102,7 @@ class AnyMixture : public AnyForecaster<Outcome> {
     /// The log of the likelihood (of a density, without 2 pi) that the forecast gave to the outcome
     /// learned last; 0 if that was too early to say.
     virtual double score() const = 0;
-    /// About how long a step takes with everyone awake.
+    /// About how long a step takes with everyone active.
     virtual double seconds() const = 0;
 };
 

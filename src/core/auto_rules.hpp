@@ -10,8 +10,8 @@
 
 namespace MIXABLE_ISA {
 
-/// A posterior with the rule of GAF, read at several hedge widths alpha, over `wider`; or a guard
-/// with the rule of another, which has one reading.
+/// A posterior with the rule of GAF, read at several hedge widths alpha, over `wider`; or a
+/// fallback with the rule of another, which has one reading.
 template <class Rule>
 class RuleReadings : public Readings<long> {
    public:
@@ -241,7 +241,7 @@ class NormalFamily {
    public:
     using Outcome = double;
     static constexpr bool experts_may_rest = false, scores = true;
-    // Or a noise of a million, trusted to one in a million, would make up the variance.
+    // Or a noise of a million, weighted to one in a million, would make up the variance.
     static constexpr bool trims = true;
     static constexpr long width() { return 4; }
     static constexpr long outputs() { return 2; }

@@ -33,14 +33,14 @@ class Bank {
     /// Some of a bank cost as much as all of it.
     void sleep_if_all_are_drowsy() const {
         const auto stays = [](const Member<Outcome>* member) {
-            return member->awake && !member->drowsy;
+            return member->active && !member->is_leaving;
         };
         if (std::any_of(members_.begin(), members_.end(), stays)) return;
-        for (Member<Outcome>* member : members_) member->awake = 0;
+        for (Member<Outcome>* member : members_) member->active = 0;
     }
-    bool is_awake() const {
+    bool is_active() const {
         return std::any_of(members_.begin(), members_.end(),
-                           [](const Member<Outcome>* member) { return member->awake != 0; });
+                           [](const Member<Outcome>* member) { return member->active != 0; });
     }
 
     /// Reads an input; `deliver(expert, numbers, stride)` has the forecast of each expert.
@@ -58,7 +58,7 @@ class Bank {
             for (std::size_t j = 0; j < settings_.alphas.size(); ++j) {
                 rule.predict(settings_.alphas[j], reading_);
                 for (std::size_t lane = 0; lane < members_.size(); ++lane)
-                    if (members_[lane]->awake)
+                    if (members_[lane]->active)
                         deliver(members_[lane]->first + long(j), reading_ + long(lane), long(W));
             }
         };

@@ -146,7 +146,7 @@ class Bettor {
 
    private:
     static constexpr long most_bytes = 1L << 24;  // that slots may take
-    static constexpr double least = 1e-290;       // so that what was never met is no 0 / 0
+    static constexpr double least = 1e-290;       // so that what was never observed is no 0 / 0
     static constexpr double most_wealth = 1e100;
 
     static vec fraction(vec gain, vec square, vec largest) {

@@ -13,45 +13,27 @@
 
 namespace MIXABLE_ISA {
 
-class Blocks final : public State {
+class Blocks final : public Delayed {
    public:
     Blocks(const PosteriorShape& shape, const Blas& blas)
-        : State(shape.k, shape.d, 0),
-          shape_(shape),
+        : Delayed(shape, block_of(shape), shape.block_refresh_period()),
           blas_(blas),
           s(shape.matrices()),
-          dp(pad_to(shape.d, 8)),
           by_blas_(shape.d >= least_for_blas),
-          r(shape.block > 0 ? shape.block : usual_block()),
-          regulariser_(shape.drift == 0 ? shape.lam : 0.0),
           S(s * d * dp),
-          A(is_kept() ? s * d * dp : 0),
-          V(k * dp),
-          X(r * dp),
+          A(keeps_precision() ? s * d * dp : 0),
           P(r * s * dp),
           roots_(r * s + 8),
           along_(pad_to(r, 8)),
-          scaled_(is_kept() ? r * dp : 0) {
+          scaled_(keeps_precision() ? r * dp : 0) {
         for (long c = 0; c < s; ++c) start(c);
     }
 
-    double largest_square() const override { return shape_.largest_square(); }
-    double cost() const override { return shape_.cost(); }
-    double bytes() const override { return shape_.bytes(); }
-    long steps() const override { return steps_; }
-    long room() const override { return r - n_; }
-
     void prepare(const Rows& rows, bool in_turn = true) override {
-        for (long t = 0; t < rows.count; ++t) rows.copy(t, d, X + (n_ + t) * dp);
+        keep(rows, in_turn);
         for (long c = 0; c < s; ++c) project(c, rows.count);
-        prepared_ = n_ + (in_turn ? rows.count : 0);
         read_ = -1;
     }
-    bool is_prepared(const double* x) const override {
-        return has_prepared() && one_row(x).begins_with(X + n_ * dp, d);
-    }
-    bool has_prepared() const override { return prepared_ > n_; }
-    void forget_prepared() override { prepared_ = n_; }
 
     void read(long after = 0) override {
         const long t = n_ + after;
@@ -74,7 +56,7 @@ class Blocks final : public State {
             gain = std::max(gain, f[c] * G[c]);
             most = std::max(most, f[c]);
         }
-        if (!(check == 0 && gain <= (is_kept() ? 1e300 : 1e14))) refuse_example();
+        if (!(check == 0 && gain <= (keeps_precision() ? 1e300 : 1e14))) refuse_example();
         const double* x = X + n_ * dp;
         // Beyond, nothing is left of the other directions of A.
         if (!(most * squared_norm(x, d) <= 1e15 * shape_.lam && most <= most_curvature))
@@ -94,13 +76,10 @@ class Blocks final : public State {
         ++steps_;
         read_ = -1;
         const bool half_lost = gain > 1e8;  // of the digits of S: refresh at once
-        if (half_lost) since_refresh_ = period();
-        if (n_ == r || (half_lost && is_kept())) flush();
+        if (half_lost) since_refresh_ = period_;
+        if (n_ == r || (half_lost && keeps_precision())) flush();
     }
 
-    void mean(double* out) const override {
-        for (long c = 0; c < k; ++c) copy(V + c * dp, d, out + c * d);
-    }
     std::pair<long, long> covariance_size() const override { return {s * d, d}; }
     void covariance(double* out) const override {
         for (long c = 0; c < s; ++c)
@@ -114,14 +93,6 @@ class Blocks final : public State {
                     }
                     out[(c * d + i) * d + j] = entry;
                 }
-    }
-    void feature_covariances(double* out) const override {
-        Buffer all(s * d * d);
-        covariance(all);
-        set_to_zero(out, d * k * k);
-        for (long l = 0; l < d; ++l)
-            for (long c = 0; c < k; ++c)
-                out[(l * k + c) * k + c] = all[((s == 1 ? 0 : c) * d + l) * d + l];
     }
 
     /// The other may be shared where this has blocks and the other way round, or full. A new
@@ -140,12 +111,12 @@ class Blocks final : public State {
         for (long c = 0; c < s && (s == 1 || c < k0); ++c) {
             const double* first = all + (averaged ? 0 : std::min(c, s0 - 1)) * d0 * d0;
             copy(first, d0 * d0, one);
-            if (changed || is_kept()) mean_inverse(first, averaged ? s0 : 1, d0, precision);
+            if (changed || keeps_precision()) mean_inverse(first, averaged ? s0 : 1, d0, precision);
             for (long i = 0; i < d0; ++i) precision[i * d0 + i] += change;
             if (changed) mean_inverse(precision, 1, d0, one);
             start(c);
             place(one, d0, S + c * d * dp);
-            if (is_kept()) place(precision, d0, A + c * d * dp);
+            if (keeps_precision()) place(precision, d0, A + c * d * dp);
         }
         V.clear();
         for (long c = 0; c < k0; ++c) {
@@ -154,33 +125,24 @@ class Blocks final : public State {
                 V[c * dp + i] =
                     mean[i] - (change == 0 ? 0.0 : change * times(block + i * dp, mean, d0));
         }
-        for (long c = k0; c < k; ++c)
-            for (long i = 0; i < d0; ++i) {
-                double sum = 0;
-                for (long b = 0; b < k0; ++b) sum += V[b * dp + i];
-                V[c * dp + i] = sum / double(k0);
-            }
-        if (!exchange) regulariser_ = is_kept() ? regulariser : 0.0;
+        fill_means(k0, d0);
+        if (!exchange) regulariser_ = keeps_precision() ? regulariser : 0.0;
         steps_ = state.steps();
         since_refresh_ = n_ = prepared_ = 0;
         read_ = -1;
     }
 
-    Counters counters() const { return {steps_, n_, 0, since_refresh_, regulariser_}; }
     /// Replaces all; A is for one without drift.
     void set(const Counters& counters, const double* covariance, const double* precision,
              const double* mean) {
-        steps_ = counters.steps;
-        n_ = counters.pending;
-        since_refresh_ = counters.since_refresh;
-        regulariser_ = counters.regulariser;
+        Delayed::set(counters);
         for (long i = 0; i < s * d; ++i) copy(covariance + i * d, d, S + i * dp);
-        for (long i = 0; i < s * d && is_kept(); ++i) copy(precision + i * d, d, A + i * dp);
+        for (long i = 0; i < s * d && keeps_precision(); ++i)
+            copy(precision + i * d, d, A + i * dp);
         for (long c = 0; c < k; ++c) copy(mean + c * d, d, V + c * dp);
     }
     /// Whether there are steps whose updates are delayed, and not only their number.
     bool has_pending_steps() const { return roots_.is_filled(); }
-    bool keeps_precision() const { return is_kept(); }
     /// The matrices A_c, one below the other.
     void precision(double* out) const {
         for (long c = 0; c < s; ++c) precision_of(c, out + c * d * d);
@@ -205,15 +167,11 @@ class Blocks final : public State {
         visitor("X", X, n, d, dp);
         visitor("P", P, n * s, d, dp);
         visitor("roots", roots_, n, s, s);
-        if (is_kept()) visitor("A", A, s * d, d, dp);
+        if (keeps_precision()) visitor("A", A, s * d, d, dp);
     }
     void clear() override {
-        prepared_ = n_;
+        forget_prepared();
         read_ = -1;
-    }
-    [[gnu::cold]] bool counters_are_valid() const override {
-        return n_ >= 0 && n_ < r && steps_ >= n_ && steps_ <= most_steps && since_refresh_ >= 0 &&
-               since_refresh_ <= steps_ + period() + r && shape_.may_have_regulariser(regulariser_);
     }
     [[gnu::cold]] bool contents_are_valid(double limit) const override {
         const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
@@ -227,21 +185,21 @@ class Blocks final : public State {
             for (long l = 0; l < d; ++l)
                 if (!(reach * std::fabs(P[i * dp + l]) <= std::sqrt(limit))) return false;
         }
-        Buffer now(s * d * d), one(d * d), precision(is_kept() ? d * d : 0);
+        Buffer now(s * d * d), one(d * d), precision(keeps_precision() ? d * d : 0);
         covariance(now);
         for (long c = 0; c < s; ++c) {
             if (!is_symmetric(S + c * d * dp, d, dp, by_blas_)) return false;
             for (long i = 0; i < d; ++i)
                 if (!(std::fabs(S[(c * d + i) * dp + i]) * square <= limit)) return false;
             copy(now + c * d * d, d * d, one);
-            if (is_kept()) {
+            if (keeps_precision()) {
                 precision_of(c, precision);
                 if (!can_be_inverse(d, precision, one)) return false;
                 for (long i = 0; i < d; ++i)  // A is that multiple of I and more
                     if (!(regulariser_ <= 1.000001 * precision[i * d + i])) return false;
                 if (!is_definite(blas_, d, precision, 1e308)) return false;
             }
-            if (!is_definite(blas_, d, one, limit / square, !is_kept())) return false;
+            if (!is_definite(blas_, d, one, limit / square, !keeps_precision())) return false;
         }
         return true;
     }
@@ -252,18 +210,19 @@ class Blocks final : public State {
     static constexpr long least_for_blas = 256;
     static constexpr long panel = 256;  // rows of A that BLAS updates together
 
-    long usual_block() const { return by_blas_ ? 32 : 8; }
-    bool is_kept() const { return shape_.drift == 0; }
+    static long block_of(const PosteriorShape& shape) {
+        if (shape.block > 0) return shape.block;
+        return shape.d >= least_for_blas ? 32 : 8;
+    }
     /// Whether only the lower triangles of S are kept up to date: less memory to go through.
     bool has_triangles() const { return d <= 48; }
     double added_drift() const { return double(n_) * shape_.drift; }
-    long period() const { return shape_.block_refresh_period(); }
 
     void start(long c) {
         double* block = S + c * d * dp;
         set_to_zero(block, d * dp);
         for (long i = 0; i < d; ++i) block[i * dp + i] = 1.0 / shape_.lam;
-        if (!is_kept()) return;
+        if (!keeps_precision()) return;
         block = A + c * d * dp;
         set_to_zero(block, d * dp);
         for (long i = 0; i < d; ++i) block[i * dp + i] = shape_.lam;
@@ -314,9 +273,9 @@ class Blocks final : public State {
     /// Folds what is pending into S and A.
     void flush() {
         since_refresh_ += n_;
-        const bool due = is_kept() && since_refresh_ >= period();
+        const bool due = keeps_precision() && since_refresh_ >= period_;
         for (long c = 0; c < s; ++c) {
-            if (is_kept()) accumulate(c);
+            if (keeps_precision()) accumulate(c);
             if (due) {
                 refresh(c);
                 continue;
@@ -361,9 +320,7 @@ class Blocks final : public State {
         set_to_zero(out, n * n);
         for (long b = 0; b < count; ++b) {
             copy(matrices + b * n * n, n * n, one);
-            if (!blas_.invert_spd(n, one, n))
-                throw std::domain_error("the posterior is singular in double precision");
-            mirror(one, n, 0, n);
+            invert(blas_, n, one);
             for (long i = 0; i < n * n; ++i) out[i] += one[i] / double(count);
         }
     }
@@ -383,17 +340,14 @@ class Blocks final : public State {
             }
     }
 
-    PosteriorShape shape_;
     Blas blas_;
-    const long s, dp;  // matrices, row stride
+    const long s;  // matrices
     const bool by_blas_;
-    const long r;  // steps in a block
-    long n_ = 0, prepared_ = 0, read_ = -1, steps_ = 0, since_refresh_ = 0;
-    double regulariser_;  // the multiple of I that A has besides what was learned; 0 if not known
-    Buffer S, A, V;
-    // r inputs. For each of them S_c x (row t s + c), less what is pending; once it is learned,
+    long read_ = -1;
+    Buffer S, A;
+    // For each input S_c x (row t s + c), less what is pending; once it is learned,
     // sqrt(w_c) times that.
-    Buffer X, P;
+    Buffer P;
     Buffer roots_;  // sqrt(f_c) of the pending steps
     Buffer along_, scaled_;
 };

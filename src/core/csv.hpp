@@ -54,7 +54,8 @@ inline bool plain_number(std::string_view text, double& value) {
 /// line.
 class CsvLine {
    public:
-    explicit CsvLine(std::size_t n_fields) : fields(n_fields) {}
+    explicit CsvLine(std::size_t n_fields, char separator = ',')
+        : fields(n_fields), separator_(separator) {}
 
     std::vector<std::string_view> fields;  // of the latest line: views of it, or of `unquoted_`
     std::string reason;                    // why the latest line was refused
@@ -74,7 +75,7 @@ class CsvLine {
     bool field(std::string_view& rest, std::string_view& text, bool& more) {
         std::size_t end = 0;
         if (rest.empty() || rest.front() != '"') {
-            end = std::min(rest.find(','), rest.size());
+            end = std::min(rest.find(separator_), rest.size());
             text = rest.substr(0, end);
             if (text.find('"') != text.npos)
                 return refuse("a quote inside a field that does not begin with one");
@@ -88,7 +89,7 @@ class CsvLine {
                 whole.push_back('"');
             }
             text = whole;
-            if (++end < rest.size() && rest[end] != ',')
+            if (++end < rest.size() && rest[end] != separator_)
                 return refuse("text after a closing quote");
         }
         more = end < rest.size();
@@ -101,6 +102,7 @@ class CsvLine {
         return false;
     }
 
+    char separator_;
     std::deque<std::string> unquoted_;  // fields of all lines that had quotes
 };
 

@@ -94,8 +94,8 @@ inline void combine_row(long N, long K, const double* a, const double* B, long l
 
 /// C += sign U^T U for the blocks (a, b), b <= a, of a matrix of n x n made of d x d blocks; U has
 /// K rows. Parts of blocks above may be written too.
-inline void add_gram(long n, long d, long K, double sign, const double* U, long ldu, double* C,
-                     long ldc) {
+[[gnu::flatten]] inline void add_gram(long n, long d, long K, double sign, const double* U,
+                                      long ldu, double* C, long ldc) {
     constexpr long panel = tile_vectors * W, most = 128;
     alignas(64) double packed[most * panel];
     long j = 0;
@@ -191,6 +191,23 @@ inline void cholesky(long k, double* G, long ld, double floor) {
                 put(below, l, at<Number>(below, l) - a * at<Number>(row, l));
         }
     }
+}
+
+/// C upper triangular (r x r) with C^T C = I + F^T G F for F (k x r); returns tr(F^T G F). GF (k x
+/// r) is room for work. Rows are ld Numbers apart, those of G ldg.
+template <class Number = double>
+inline Number factor_gain(long k, long r, const double* G, long ldg, const double* F, long ld,
+                          double* GF, double* C) {
+    multiply_numbers<Number>(k, r, k, {G, ldg, 1}, F, ld, GF, ld);
+    multiply_numbers<Number>(r, r, k, {F, 1, ld}, GF, ld, C, ld);
+    Number trace{};
+    for (long i = 0; i < r; ++i) {
+        const Number entry = at<Number>(C, i * ld + i);
+        trace += entry;
+        put(C, i * ld + i, entry + 1.0);
+    }
+    cholesky<Number>(r, C, ld, 1.0);
+    return trace;
 }
 
 /// Solves C^T z = b in place, C upper triangular.

@@ -11,36 +11,20 @@ namespace MIXABLE_ISA {
 
 class Diagonal final : public State {
    public:
-    explicit Diagonal(const PosteriorShape& shape)
-        : State(shape.k, shape.d, 0),
-          shape_(shape),
-          dp(pad_to(shape.d, 8)),
-          V(k * dp),
-          S(k * dp),
-          X(r * dp) {
+    explicit Diagonal(const PosteriorShape& shape) : State(shape, r), S(k * dp) {
         for (long c = 0; c < k; ++c)
             for (long l = 0; l < d; ++l) S[c * dp + l] = 1.0 / shape.lam;
     }
 
-    double largest_square() const override { return shape_.largest_square(); }
-    double cost() const override { return shape_.cost(); }
-    double bytes() const override { return shape_.bytes(); }
-    long steps() const override { return steps_; }
     long room() const override { return r; }
 
     void prepare(const Rows& rows, bool in_turn = true) override {
-        for (long t = 0; t < rows.count; ++t) rows.copy(t, d, X + t * dp);
-        next_ = 0;
-        prepared_ = in_turn ? rows.count : 0;
+        n_ = 0;
+        keep(rows, in_turn);
     }
-    bool is_prepared(const double* x) const override {
-        return has_prepared() && one_row(x).begins_with(X + next_ * dp, d);
-    }
-    bool has_prepared() const override { return next_ < prepared_; }
-    void forget_prepared() override { prepared_ = next_; }
 
     void read(long after = 0) override {
-        const double* x = X + (next_ + after) * dp;
+        const double* x = X + (n_ + after) * dp;
         for (long c = 0; c < k; ++c) {
             vec mean{}, width{};
             for (long l = c * dp, j = 0; j < d; l += W, j += W) {
@@ -54,7 +38,7 @@ class Diagonal final : public State {
     }
 
     void push(const double* v, const double* f) override {
-        const double* x = X + next_ * dp;
+        const double* x = X + n_ * dp;
         double check = 0, gain = 0, most = 0;
         for (long c = 0; c < k; ++c) {
             check += 0 * v[c] + 0 * f[c];
@@ -73,20 +57,12 @@ class Diagonal final : public State {
                 store(S + l, variance);
             }
         ++steps_;
-        if (++next_ == prepared_) next_ = prepared_ = 0;
+        ++n_;
     }
 
-    void mean(double* out) const override {
-        for (long c = 0; c < k; ++c) copy(V + c * dp, d, out + c * d);
-    }
     std::pair<long, long> covariance_size() const override { return {k, d}; }
     void covariance(double* out) const override {
         for (long c = 0; c < k; ++c) copy(S + c * dp, d, out + c * d);
-    }
-    void feature_covariances(double* out) const override {
-        set_to_zero(out, d * k * k);
-        for (long l = 0; l < d; ++l)
-            for (long c = 0; c < k; ++c) out[(l * k + c) * k + c] = S[c * dp + l];
     }
 
     /// The other may have any structure. A new prediction has the mean of the others.
@@ -115,24 +91,15 @@ class Diagonal final : public State {
                 S[c * dp + l] = change == 0 ? before : now;
                 V[c * dp + l] = means[c * d0 + l] * (change == 0 ? 1.0 : now / before);
             }
-        for (long c = k0; c < k; ++c)
-            for (long l = 0; l < d0; ++l) {
-                double sum = 0;
-                for (long b = 0; b < k0; ++b) sum += V[b * dp + l];
-                V[c * dp + l] = sum / double(k0);
-            }
+        fill_means(k0, d0);
         steps_ = state.steps();
-        next_ = prepared_ = 0;
+        forget_prepared();
     }
 
     [[gnu::cold]] void visit(Visitor& visitor) override {
         visitor("steps", steps_);
         visitor("V", V, k, d, dp);
         visitor("S", S, k, d, dp);
-    }
-    void clear() override { next_ = prepared_ = 0; }
-    [[gnu::cold]] bool counters_are_valid() const override {
-        return steps_ >= 0 && steps_ <= most_steps;
     }
     [[gnu::cold]] bool contents_are_valid(double limit) const override {
         const double square = std::min(largest_square(), 1e280), reach = std::sqrt(square);
@@ -148,10 +115,7 @@ class Diagonal final : public State {
    private:
     static constexpr long r = PosteriorShape::diagonal_block;  // inputs that may be prepared
 
-    PosteriorShape shape_;
-    const long dp;
-    Buffer V, S, X;
-    long next_ = 0, prepared_ = 0, steps_ = 0;
+    Buffer S;
 };
 
 }  // namespace MIXABLE_ISA

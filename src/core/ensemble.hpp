@@ -1,5 +1,5 @@
 // A mixture in one compiled loop: many posteriors of one stream, each read by several experts, all
-// mixed by how well they have predicted. weights.hpp has the bound, roster.hpp says who is awake,
+// mixed by how well they have predicted. weights.hpp has the bound, roster.hpp says who is active,
 // unit.hpp what lam and drift are measured by.
 #pragma once
 
@@ -117,14 +117,14 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
         }
     }
 
-    /// The mean of the members' means, by trust, for inputs as they come.
+    /// The mean of the members' means, by weight, for inputs as they come.
     [[gnu::cold]] void mean(double* out) const override {
         const long D = predictions() * d;
         set_to_zero(out, D);
         Buffer one(D);
-        roster_.for_awake([&](const Member<Outcome>& member) {
+        roster_.for_active([&](const Member<Outcome>& member) {
             family_.mean(*member.known, one);
-            for (long i = 0; i < D; ++i) out[i] += roster_.trust(member) * one[i];
+            for (long i = 0; i < D; ++i) out[i] += roster_.expert_weights(member) * one[i];
         });
         for (long i = 0; i < D; ++i) out[i] *= unit_.factor();
     }
@@ -136,12 +136,13 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
         set_to_zero(out, D * K);
         Buffer centre(D), one(D), within(D * K);
         mean(centre);
-        roster_.for_awake([&](const Member<Outcome>& member) {
+        roster_.for_active([&](const Member<Outcome>& member) {
             double width = 0;
             roster_.for_experts(member, [&](long r) {
-                width += roster_.weights.trust(r) * member.readings->width(r - member.first);
+                width +=
+                    roster_.weights.expert_weights(r) * member.readings->width(r - member.first);
             });
-            const double trust = roster_.trust(member);
+            const double expert_weights = roster_.expert_weights(member);
             family_.mean(*member.known, one);
             family_.feature_covariances(*member.known, within);
             const auto off = [&](long c, long l) {
@@ -151,16 +152,17 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
                 for (long i = 0; i < K; ++i)
                     for (long j = 0; j < K; ++j) {
                         const long at = (l * K + i) * K + j;
-                        out[at] += unit * unit * width * within[at] + trust * off(i, l) * off(j, l);
+                        out[at] += unit * unit * width * within[at] +
+                                   expert_weights * off(i, l) * off(j, l);
                     }
         });
     }
 
     long experts() const override { return roster_.weights.size(); }
-    [[gnu::cold]] void weights(double* weight, double* awake) const override {
+    [[gnu::cold]] void weights(double* weight, double* active) const override {
         roster_.weights.all(weight);
-        set_to_zero(awake, experts());
-        roster_.for_experts([&](long r) { awake[r] = 1.0; });
+        set_to_zero(active, experts());
+        roster_.for_experts([&](long r) { active[r] = 1.0; });
     }
     long reading_width() const override { return family_.width(); }
     double scale() const override { return unit_.mean_square(); }
@@ -171,7 +173,7 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
         const long width = family_.width();
         roster_.for_experts([&](long r) {
             double* component = out + n++ * (width + 1);
-            component[0] = roster_.weights.trust(r);
+            component[0] = roster_.weights.expert_weights(r);
             copy(reading(r, 0), width, component + 1);
         });
         return n;
@@ -212,12 +214,12 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
         forget_reading();
     }
     void clear() override {
-        roster_.for_awake([](Member<Outcome>& member) { member.known->clear(); });
+        roster_.for_active([](Member<Outcome>& member) { member.known->clear(); });
     }
     bool may_be_restored() const override { return steps_ == 0; }
 
     void forget_reading() override {
-        roster_.for_awake([](Member<Outcome>& member) {
+        roster_.for_active([](Member<Outcome>& member) {
             if (member.state) member.state->forget_prepared();
         });
         fresh_ = false;
@@ -342,7 +344,7 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
 
     /// The largest |z|^2 that a member learns.
     double most_square(const Member<Outcome>& member) const {
-        const bool everything = !unit_.follows() || member.is_guard();
+        const bool everything = !unit_.follows() || member.is_fallback();
         return everything ? HUGE_VAL : foreign * member.unit * double(d);
     }
     void learn(Member<Outcome>& member, const double* z, Outcome y, double weight) {
@@ -356,31 +358,33 @@ class Ensemble final : public AnyMixture<typename Family::Outcome> {
         const Weights& weights = roster_.weights;
         family_.begin_mix(p);
         roster_.for_experts([&](long r) {
-            family_.add(Family::trims ? weights.earned(r) : weights.trust(r), reading(r, row), p);
+            family_.add(Family::trims ? weights.earned(r) : weights.expert_weights(r),
+                        reading(r, row), p);
         });
         family_.end_mix(p);
     }
 
     void reweigh(long row, Outcome y, double weight) {
-        const std::vector<long>& awake = roster_.weights.awake();
+        const std::vector<long>& active = roster_.weights.active();
         double top = -std::numeric_limits<double>::infinity(), mixture = 0;
-        family_.log_likelihoods(awake, [&](long r) { return reading(r, row); }, y, likelihood_);
-        for (const long r : awake) top = std::max(top, likelihood_[r]);
-        for (long r = 0; r < experts(); r += W)  // those asleep have some number, unused
+        family_.log_likelihoods(active, [&](long r) { return reading(r, row); }, y, likelihood_);
+        for (const long r : active) top = std::max(top, likelihood_[r]);
+        for (long r = 0; r < experts(); r += W)  // those inactive have some number, unused
             store(likelihood_ + r, exp(weight * (load(likelihood_ + r) - top)));
         own_.assign(roster_.members.size(), 0.0);
         for (std::size_t i = 0; i < own_.size(); ++i) {
             roster_.for_experts(roster_.members[i], [&](long r) {
-                own_[i] += roster_.weights.trust(r) * likelihood_[r];
+                own_[i] += roster_.weights.expert_weights(r) * likelihood_[r];
             });
             mixture += own_[i];
         }
         score_ = top + std::log(mixture) / weight;
         for (std::size_t i = 0; i < own_.size(); ++i) {
             Member<Outcome>& member = roster_.members[i];
-            if (!member.awake || !member.tires) continue;
-            // NaN if a forged file leaves it no trust at all
-            const double better = std::max(1e-300, own_[i] / roster_.trust(member) / mixture);
+            if (!member.active || !member.tires) continue;
+            // NaN if a forged file leaves it no weight at all
+            const double better =
+                std::max(1e-300, own_[i] / roster_.expert_weights(member) / mixture);
             member.gain = (1 - 1.0 / memory) * member.gain + std::log(better);
         }
         roster_.weights.learn(likelihood_);

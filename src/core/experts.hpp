@@ -1,5 +1,5 @@
-// The experts of a pool: each makes its own inputs of a record. A kind of expert is one class, and
-// one row in `expert_of` (../pool_model.hpp).
+// The dense experts of a pool: each makes its own inputs of a record. A kind of expert is one
+// class, and one row in `expert_of` (../pool_model.hpp).
 #pragma once
 
 #include <cstdio>
@@ -7,208 +7,9 @@
 
 #include "any_forecaster.hpp"
 #include "feature_map.hpp"
-#include "scaled_block.hpp"
-#include "shapes.hpp"
-#include "sparse.hpp"
-#include "sparse_ridge.hpp"
+#include "sparse_experts.hpp"
 
 namespace MIXABLE_ISA {
-
-/// What is known of one example: numbers (NaN for what is missing), and sparse features. What is
-/// `shown` of each number to those who take sparse features is a Shown; null: all. Of an example
-/// whose outcome comes late, `scaled` has the numbers as they were scaled for its forecast, and
-/// then what the judge heard; see `Pool::kept`.
-struct Record {
-    const double* x;
-    SparseRow features, crosses;
-    const char* shown = nullptr;
-    const double* scaled = nullptr;
-};
-
-/// The views z of a record: as it is scaled now, or was for its forecast.
-inline void transform(const Scaler& scaler, const Record& record, double* z) {
-    if (record.scaled)
-        scaler.spread(record.scaled, z);
-    else
-        scaler.transform(record.x, z);
-}
-
-/// Lets a buffer have room for n numbers; those in it stay.
-inline void make_room(long n, Buffer& buffer) {
-    if (n <= buffer.size()) return;
-    Buffer larger(n);
-    copy(buffer, buffer.size(), larger);
-    buffer = std::move(larger);
-}
-
-/// An expert of a pool with its inputs. A record is read first, then predicted, then learned. Of a
-/// record it says `outputs` numbers: probabilities, or a mean and a standard deviation.
-template <class Outcome>
-class Expert {
-   public:
-    virtual ~Expert() = default;
-    virtual long outputs() const = 0;
-    virtual long steps() const = 0;
-    /// Multiplications of a step, roughly.
-    virtual double cost() const = 0;
-    /// Makes its inputs of a record; refuses numbers that are too large.
-    virtual void read(const Record& record) = 0;
-    virtual void predict(double* p) = 0;
-    /// Learns the record that was read, and so do its inputs if the weight is above 0.
-    virtual void learn(const Record& record, Outcome y, double weight) = 0;
-    /// Predicts up to `block` records, for less than one after the other; p (n x outputs).
-    virtual void predict_many(const Record* records, long n, double* p) = 0;
-    /// Predicts and learns many records, for less. First they are scaled in blocks, from the record
-    /// `first` on: those that `scaled` has begun with. Inputs learn them. Outcomes and weights
-    /// (null: all are 1) are those of all records.
-    virtual void take(const Record* records, long first, long n, const Outcome* y,
-                      const double* weight, ScaledBlock& scaled) = 0;
-    /// Then each block is predicted and learned; p (n x outputs). Experts may do so at the same
-    /// time.
-    virtual void run(const Record* records, long first, long n, const Outcome* y,
-                     const double* weight, double* p) = 0;
-
-    /// What its forecaster sees of the record that was read: where the forecast begins, then the
-    /// row. Nothing where the row is sparse.
-    virtual std::vector<double> row() const { return {}; }
-
-    /// Whether `run` has the bits of `read`, `predict` and `learn`.
-    virtual bool runs_as_one_by_one() const { return false; }
-    virtual const Scaler& scaler() const = 0;
-
-    static constexpr long block = 64;
-};
-
-/// The sparse row of a record: its features, if wanted, and shapes of its scaled numbers.
-class SparseInputs {
-   public:
-    SparseInputs(Scaler& scaler, const Shapes& shapes)
-        : scaler(scaler), shapes_(shapes), scaled_(scaler.views * scaler.width) {}
-
-    Scaler& scaler;
-
-    void read(const Record& record) {
-        transform(scaler, record, scaled_);
-        read(record, last_scaling());
-    }
-    /// The same if its numbers, scaled, are z.
-    void read(const Record& record, const double* z) {
-        keys_.clear();
-        values_.clear();
-        if (shapes_.takes_features) take(record.features);
-        if (shapes_.takes_crosses) take(record.crosses);
-        const char* shown = shapes_.takes_features ? record.shown : nullptr;
-        shapes_.add(record.x, z, scaler.d, shown, keys_, values_);
-    }
-    void learn(const Record& record) { scaler.learn(record.x, scaled_); }
-
-    const double* last_scaling() const { return scaled_ + (scaled_.size() - scaler.d); }
-    /// Shapes make each key once.
-    SparseRow row() const {
-        const bool is_distinct = !shapes_.takes_features && !shapes_.takes_crosses;
-        return {keys_.data(), values_.data(), long(keys_.size()), is_distinct};
-    }
-
-   private:
-    void take(const SparseRow& given) {
-        keys_.insert(keys_.end(), given.keys, given.keys + given.nnz);
-        values_.insert(values_.end(), given.values, given.values + given.nnz);
-    }
-
-    Shapes shapes_;
-    Buffer scaled_;
-    std::vector<std::uint64_t> keys_;
-    std::vector<double> values_;
-};
-
-/// Sparse softmax regression on the sparse row of a record.
-class SparseExpert final : public Expert<long> {
-   public:
-    SparseExpert(Scaler& scaler, Sparse& forecaster, const Shapes& shapes)
-        : inputs_(scaler, shapes), forecaster_(forecaster) {}
-
-    long outputs() const override { return forecaster_.K; }
-    long steps() const override { return forecaster_.steps(); }
-    double cost() const override { return 1e3; }
-
-    void read(const Record& record) override { inputs_.read(record); }
-    void predict(double* p) override { forecaster_.predict(inputs_.row(), p); }
-    void predict_many(const Record* records, long n, double* p) override {
-        for (long t = 0; t < n; ++t) {
-            read(records[t]);
-            predict(p + t * forecaster_.K);
-        }
-    }
-    void learn(const Record& record, long y, double weight) override {
-        forecaster_.learn(inputs_.row(), y, weight);
-        if (weight > 0) inputs_.learn(record);
-    }
-    void take(const Record* records, long first, long n, const long*, const double*,
-              ScaledBlock& scaled) override {
-        const long d = inputs_.scaler.d;
-        scaled.scale(inputs_.scaler, [&](long t) { return records[first + t].x; });
-        make_room((first + n) * d, taken_);
-        for (long t = 0; t < n; ++t) copy(scaled.view(t, -1), d, taken_ + (first + t) * d);
-    }
-    void run(const Record* records, long first, long n, const long* y, const double* weight,
-             double* p) override {
-        for (long t = 0; t < n; ++t) {
-            inputs_.read(records[first + t], taken_ + (first + t) * inputs_.scaler.d);
-            forecaster_.step(inputs_.row(), y[t], weight ? weight[t] : 1.0, p + t * forecaster_.K);
-        }
-    }
-    bool runs_as_one_by_one() const override { return true; }
-    const Scaler& scaler() const override { return inputs_.scaler; }
-
-   private:
-    SparseInputs inputs_;
-    Sparse& forecaster_;
-    Buffer taken_;
-};
-
-/// What dense experts of numbers see of records: regressions on the sparse row. The mean of what
-/// these say is where the experts begin, what each of them says are their columns, then the scaled
-/// numbers. Forecasts of the stage are made before an outcome is learned, as all others: so experts
-/// learn how good they are on records that are new.
-class SparseStage {
-   public:
-    SparseStage(Scaler& scaler, SparseRidge& ridge, const Shapes& shapes)
-        : inputs_(scaler, shapes), ridge_(ridge), said_(width()) {}
-
-    /// Columns without the numbers, and with them.
-    long columns() const { return ridge_.S + 1; }
-    long all_columns() const { return columns() + inputs_.scaler.d; }
-    Scaler& scaler() { return inputs_.scaler; }
-
-    void read(const Record& record) {
-        inputs_.read(record);
-        ridge_.predict(inputs_.row(), said_);
-        copy(inputs_.last_scaling(), inputs_.scaler.d, said_ + 1 + columns());
-    }
-    void learn(const Record& record, double y, double weight) {
-        ridge_.learn(inputs_.row(), y, weight);
-        if (weight > 0) inputs_.learn(record);
-    }
-    /// Both, for many records one after the other.
-    void take(const Record* records, long first, long n, const double* y, const double* weight) {
-        make_room((first + n) * width(), taken_);
-        for (long t = first; t < first + n; ++t) {
-            read(records[t]);
-            copy(said_, width(), taken_ + t * width());
-            learn(records[t], y[t], weight ? weight[t] : 1.0);
-        }
-    }
-    /// Where experts begin, and the columns, of the record that was read or of one that was taken.
-    const double* said() const { return said_; }
-    const double* taken(long t) const { return taken_ + t * width(); }
-
-   private:
-    long width() const { return 1 + all_columns(); }
-
-    SparseInputs inputs_;
-    SparseRidge& ridge_;
-    Buffer said_, taken_;
-};
 
 /// What a dense expert sees beside its columns: for each map a view with the intercept, the map's
 /// features times `amplitude`, and the columns in their last scaling, or zeros if these are not to
@@ -231,17 +32,22 @@ class DenseExpert final : public Expert<Outcome> {
    public:
     using Expert<Outcome>::block;
 
-    /// With a stage, the first expert of the pool `leads` it.
+    /// With a stage, the first expert of the pool `leads` it. `picks` says what the expert sees of
+    /// a record, if not all its numbers: number i (with a stage, column i of that), or the column i
+    /// that is made of categories, as -1 - i.
     DenseExpert(Scaler& scaler, AnyForecaster<Outcome>& forecaster, Views views,
-                SparseStage* stage = nullptr, bool leads = true)
+                SparseStage* stage = nullptr, bool leads = true, std::vector<long> picks = {})
         : scaler_(scaler),
           stage_(stage),
           leads_(leads),
           forecaster_(forecaster),
           views_(std::move(views)),
-          d_(!stage       ? scaler.d
-             : has_maps() ? stage->all_columns()
-                          : stage->columns()),
+          picks_(std::move(picks)),
+          wide_(long(picks_.size())),
+          d_(!stage            ? scaler.d
+             : !picks_.empty() ? long(picks_.size())
+             : has_maps()      ? stage->all_columns()
+                               : stage->columns()),
           width_(stage ? d_ + 1 : scaler.width),
           scaled_((stage ? 1 : scaler.views) * width_),
           length_(views_.count(stage ? 1 : scaler.views) * (width_ + m())),
@@ -313,7 +119,7 @@ class DenseExpert final : public Expert<Outcome> {
         make_room((first + n) * taken_width(), taken_);
         if constexpr (!of_labels)
             if (stage_) return take_from_stage(records, first, n, y, weight);
-        scaled.scale(scaler_, [&](long t) { return records[first + t].x; });
+        scaled.scale(scaler_, [&](long t) { return numbers(records[first + t]); }, picks_);
         for (long t = 0; t < n; ++t) {
             double* row = taken_ + (first + t) * taken_width();
             if (has_maps()) {
@@ -371,16 +177,34 @@ class DenseExpert final : public Expert<Outcome> {
             if (may_learn_[std::size_t(v)]) map(v).add(last_scaling(), features_ + v * m());
             may_learn_[std::size_t(v)] = false;
         }
-        if (!stage_) scaler_.learn(record.x, scaled_);
+        if (!stage_) scaler_.learn(picks_.empty() ? record.x : wide_, scaled_);
     }
 
     /// Sets the columns of a record, and where a forecast begins.
     void see(const Record& record, bool reads) {
-        if (!stage_) return transform(scaler_, record, scaled_);
+        if (!stage_ && picks_.empty()) return transform(scaler_, record, scaled_);
+        if (!stage_) return see_picked(record);
         if (reads) stage_->read(record);
         offset_ = stage_->said()[0];
         scaled_[0] = 1.0;
-        copy(stage_->said() + 1, d_, scaled_ + 1);
+        copy(picked(stage_->said() + 1, record), d_, scaled_ + 1);
+    }
+    void see_picked(const Record& record) {
+        scaler_.transform(numbers(record), scaled_);
+        if (!record.scaled) return;
+        Buffer then(d_);
+        scaler_.scale(wide_, then);
+        for (std::size_t j = 0; j < picks_.size(); ++j)
+            if (picks_[j] >= 0) then[long(j)] = record.scaled[picks_[j]];
+        scaler_.spread(then, wide_, scaled_);
+    }
+    /// What the expert sees of a record, as it is.
+    const double* numbers(const Record& record) { return picked(record.x, record); }
+    const double* picked(const double* x, const Record& record) {
+        if (picks_.empty()) return x;
+        for (std::size_t j = 0; j < picks_.size(); ++j)
+            wide_[long(j)] = picks_[j] >= 0 ? x[picks_[j]] : record.made[-1 - picks_[j]];
+        return wide_;
     }
     void take_from_stage(const Record* records, long first, long n, const double* y,
                          const double* weight) {
@@ -391,7 +215,7 @@ class DenseExpert final : public Expert<Outcome> {
             double* row = taken_ + t * taken_width();
             offsets_[t] = said[0];
             if (!has_maps()) *row++ = 1.0;
-            copy(said + 1, d_, row);
+            copy(picked(said + 1, records[t]), d_, row);
         }
     }
 
@@ -456,6 +280,8 @@ class DenseExpert final : public Expert<Outcome> {
     bool leads_;
     AnyForecaster<Outcome>& forecaster_;
     Views views_;
+    std::vector<long> picks_;
+    Buffer wide_;     // what was picked
     long d_, width_;  // columns; and the intercept
     Buffer scaled_;
     long length_;  // of a row

@@ -2,6 +2,7 @@
 #include "auto_rules.hpp"
 #include "forecaster.hpp"
 #include "making.hpp"
+#include "naive_bayes.hpp"
 #include "ons.hpp"
 #include "scalar_rules.hpp"
 
@@ -55,19 +56,19 @@ Plan<long> plan_of(const GafMember& member, long d, long K, const GafReading& re
         readings = std::make_unique<RuleReadings<ClassGafRule<double>>>(
             ClassGafRule<double>(K, member.beta, 1.0, reading.mu, shape.is_shared()),
             reading.alphas);
-    return {shape, std::move(readings), member.always_awake, member.view, member.awake};
+    return {shape, std::move(readings), member.always_active, member.view, member.active};
 }
 
-Plan<long> plan_of(const Guard& guard, long d, long K) {
+Plan<long> plan_of(const Guard& fallback, long d, long K) {
     PosteriorShape shape = shape_for(K, d, 1.0, 0.0, Structure::full);
     std::unique_ptr<Readings<long>> readings;
-    if (guard.is_gradient) {
+    if (fallback.is_gradient) {
         shape.structure = Structure::gradient;
-        shape.radius = guard.first;
-        readings = std::make_unique<RuleReadings<OgdRule>>(OgdRule(K, guard.second, false));
+        shape.radius = fallback.first;
+        readings = std::make_unique<RuleReadings<OgdRule>>(OgdRule(K, fallback.second, false));
     } else {
-        shape.lam = guard.first;
-        readings = std::make_unique<RuleReadings<FolkloreRule>>(FolkloreRule(K, guard.second));
+        shape.lam = fallback.first;
+        readings = std::make_unique<RuleReadings<FolkloreRule>>(FolkloreRule(K, fallback.second));
     }
     return {shape, std::move(readings), true};
 }
@@ -120,21 +121,24 @@ OfTargets make_vaw(const PosteriorShape& shape, const Blas& blas) {
     return std::make_unique<Vaw>(full(shape, blas));
 }
 OfLabels make_ogd(long d, long K, double rate, bool fixed, double radius) {
-    return std::make_unique<Ogd>(std::make_unique<GradientState>(K - 1, d, radius), K, rate, fixed);
+    PosteriorShape shape{K - 1, d, 1, 1.0, 0.0, 0, 0, Structure::gradient, radius};
+    return std::make_unique<Ogd>(std::make_unique<GradientState>(shape), K, rate, fixed);
 }
 
+OfLabels make_naive_bayes(long d, long K) { return std::make_unique<NaiveBayes>(d, K); }
+
 OfLabels make_auto_gaf(long d, long K, const Blas& blas, const std::vector<GafMember>& members,
-                       const GafReading& reading, const std::optional<Guard>& guard, double scale,
-                       double share, std::optional<bool> sleep, long threads, long views,
-                       bool rates) {
+                       const GafReading& reading, const std::optional<Guard>& fallback,
+                       double scale, double share, std::optional<bool> sleep, long threads,
+                       long views, bool frequencies) {
     std::vector<Plan<long>> plans;
     for (const GafMember& member : members) plans.push_back(plan_of(member, d, K, reading));
     say_who_tires(plans, sleep);
-    if (rates)
-        plans.push_back({{K, d, 0, 1.0, 0.0, 0, 0, Structure::rates},
+    if (frequencies)
+        plans.push_back({{K, d, 0, 1.0, 0.0, 0, 0, Structure::frequencies},
                          std::make_unique<RatesReadings>(K),
                          true});
-    if (guard) plans.push_back(plan_of(*guard, d, K));
+    if (fallback) plans.push_back(plan_of(*fallback, d, K));
     const AutoGaf::Options options{scale, share, sleep.value_or(true), threads};
     return std::make_unique<AutoGaf>(d, blas, options, ClassFamily(K), std::move(plans), views);
 }
@@ -146,7 +150,7 @@ OfTargets make_auto_ridge(long d, const Blas& blas, const std::vector<RidgeMembe
     for (const RidgeMember& member : members)
         plans.push_back({PosteriorShape{1, d, 1, member.lam, member.drift},
                          std::make_unique<RidgeReadings>(noises, tails, member.robust),
-                         member.always_awake, member.view, member.awake});
+                         member.always_active, member.view, member.active});
     return std::make_unique<AutoRidge>(d, blas, options, NormalFamily(), std::move(plans), views);
 }
 

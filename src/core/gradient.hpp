@@ -11,29 +11,15 @@ namespace MIXABLE_ISA {
 /// (0: none). There is no width: G stays 0.
 class GradientState final : public State {
    public:
-    GradientState(long predictions, long features, double radius)
-        : State(predictions, features, 1), dp(pad_to(d, 8)), radius_(radius), V(k * dp), x(dp) {}
-
-    long steps() const override { return steps_; }
-    double largest_square() const override { return 1e280; }
-    double cost() const override { return 2.0 * double(k) * double(d); }
-    double bytes() const override { return double(sizeof(double)) * double((k + 1) * dp); }
+    explicit GradientState(const PosteriorShape& shape) : State(shape, 1), radius_(shape.radius) {}
 
     long room() const override { return 1; }
-    void prepare(const Rows& rows, bool = true) override {
-        rows.copy(0, d, x);
-        prepared_ = true;
-    }
-    bool is_prepared(const double* input) const override {
-        return prepared_ && one_row(input).begins_with(x, d);
-    }
-    bool has_prepared() const override { return prepared_; }
-    void forget_prepared() override { prepared_ = false; }
-    void read(long = 0) override { dots(d, 1, x, dp, k, V, dp, m, k); }
+    void prepare(const Rows& rows, bool in_turn = true) override { keep(rows, in_turn); }
+    void read(long = 0) override { dots(d, 1, X, dp, k, V, dp, m, k); }
 
     void push(const double* v, const double*) override {
         const auto moved = [&](long j, long l) {
-            return load(V + j * dp + l) - v[j] * load(x + l);
+            return load(V + j * dp + l) - v[j] * load(X + l);
         };
         double square = 0;
         for (long j = 0; j < k; ++j) {
@@ -47,12 +33,9 @@ class GradientState final : public State {
         if (radius_ > 0 && square > radius_ * radius_)
             for (long i = 0; i < k * dp; ++i) V[i] *= radius_ / std::sqrt(square);
         ++steps_;
-        prepared_ = false;
+        forget_prepared();
     }
 
-    void mean(double* out) const override {
-        for (long j = 0; j < k; ++j) copy(V + j * dp, d, out + j * d);
-    }
     void covariance(double* out) const override { set_to_zero(out, k * d * k * d); }
     void feature_covariances(double* out) const override { set_to_zero(out, d * k * k); }
     /// The other may be any state in the same coordinates.
@@ -67,10 +50,6 @@ class GradientState final : public State {
         visitor("steps", steps_);
         visitor("V", V, k, d, dp);
     }
-    void clear() override { prepared_ = false; }
-    [[gnu::cold]] bool counters_are_valid() const override {
-        return steps_ >= 0 && steps_ <= most_steps;
-    }
     [[gnu::cold]] bool contents_are_valid(double) const override {
         return squared_norm(V, k * dp) <= largest_weights;
     }
@@ -78,11 +57,7 @@ class GradientState final : public State {
    private:
     static constexpr double largest_weights = 1e300;  // |V|^2, so that V x stays finite
 
-    long dp;
     double radius_;
-    Buffer V, x;
-    bool prepared_ = false;
-    long steps_ = 0;
 };
 
 /// v = step_t Q^T (p - e_y), step_t = rate / sqrt(t), or `rate` itself if it is fixed.

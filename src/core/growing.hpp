@@ -20,8 +20,7 @@ namespace MIXABLE_ISA {
 class Growing final : public State {
    public:
     Growing(const PosteriorShape& shape, const Blas& blas)
-        : State(shape.k, shape.d, shape.rank),
-          shape_(shape),
+        : State(shape, 0),
           blas_(blas),
           regulariser_(shape.lam),
           has_place_(std::size_t(shape.d), 0),
@@ -29,10 +28,6 @@ class Growing final : public State {
         reserve(64);
     }
 
-    double largest_square() const override { return shape_.largest_square(); }
-    double cost() const override { return shape_.cost(); }
-    double bytes() const override { return shape_.bytes(); }
-    long steps() const override { return steps_; }
     long room() const override { return r - pending_; }
 
     void prepare(const Rows& rows, bool in_turn = true) override {
@@ -46,13 +41,13 @@ class Growing final : public State {
             set_to_zero(x + n, pad(n) - n);
         }
         project(rows.count, n);
-        next_ = 0;
+        n_ = 0;
         prepared_ = in_turn ? rows.count : 0;
         read_ = -1;
     }
     bool is_prepared(const double* x) const override {
         if (!has_prepared()) return false;
-        const double* own = X + next_ * stride_;
+        const double* own = X + n_ * stride_;
         long met = 0;
         for (std::size_t i = 0; i < places_.size(); ++i) {
             if (own[i] != x[places_[i]]) return false;
@@ -61,11 +56,9 @@ class Growing final : public State {
         for (long l = 0; l < d; ++l) met -= x[l] != 0;
         return met == 0;
     }
-    bool has_prepared() const override { return prepared_ > next_; }
-    void forget_prepared() override { prepared_ = next_; }
 
     void read(long after = 0) override {
-        const long t = next_ + after, n = long(places_.size());
+        const long t = n_ + after, n = long(places_.size());
         if (read_ == t) return;
         const double *x = X + t * stride_, *p = P + t * stride_;
         double g = long_dot(x, p, n);
@@ -85,8 +78,8 @@ class Growing final : public State {
         const double f = shape_.rank > 0 ? F[0] * F[0] : F[0], gain = f * G[0];
         double check = 0 * f;
         for (long c = 0; c < k; ++c) check += 0 * v[c];
-        const double* x = X + next_ * stride_;
-        double* p = P + next_ * stride_;
+        const double* x = X + n_ * stride_;
+        double* p = P + n_ * stride_;
         const long n = long(places_.size());
         // Beyond, nothing is left of the other directions of A.
         if (!(check == 0 && gain <= 1e14 && f * plain_dot(x, x, n) <= 1e15 * shape_.lam))
@@ -108,7 +101,7 @@ class Growing final : public State {
             for (long l = 0; l < n; l += W) store(q + l, root * load(p + l));
             set_to_zero(q + n, stride_ - n);
         }
-        ++next_;
+        ++n_;
         ++steps_;
         read_ = -1;
         if (pending_ == r || (pending_ >= r / 2 && !has_prepared())) flush();
@@ -129,13 +122,6 @@ class Growing final : public State {
             for (long j = 0; j < learned_; ++j)
                 out[place(i) * d + place(j)] = now[i * learned_ + j];
     }
-    void feature_covariances(double* out) const override {
-        Buffer all(d * d);
-        covariance(all);
-        set_to_zero(out, d * k * k);
-        for (long l = 0; l < d; ++l)
-            for (long c = 0; c < k; ++c) out[(l * k + c) * k + c] = all[l * d + l];
-    }
 
     /// A new prediction has the mean of the others.
     void adopt(const Knowledge& state, bool exchange = false) override {
@@ -149,9 +135,7 @@ class Growing final : public State {
         const double change = exchange ? shape_.lam - other.regulariser_ : 0.0;
         if (change != 0) {  // A' = A + change I
             for (int twice = 0; twice < 2; ++twice) {
-                if (!blas_.invert_spd(n, now, n))
-                    throw std::domain_error("the posterior is singular in double precision");
-                mirror(now, n, 0, n);
+                invert(blas_, n, now);
                 for (long i = 0; i < n && twice == 0; ++i) now[i * n + i] += change;
             }
         }
@@ -204,11 +188,11 @@ class Growing final : public State {
                 V[c * stride_ + i] = mean[c * d + place(i)];
     }
     void clear() override {
-        prepared_ = next_ = 0;
+        prepared_ = n_ = 0;
         read_ = -1;
     }
     [[gnu::cold]] bool counters_are_valid() const override {
-        return pending_ >= 0 && pending_ < r && steps_ >= pending_ && steps_ <= most_steps &&
+        return State::counters_are_valid() && pending_ >= 0 && pending_ < r && steps_ >= pending_ &&
                learned_ >= 0 && learned_ <= d && regulariser_ > 0 &&
                regulariser_ <= 1.000001 * shape_.lam && owed_ >= 0 && owed_ < little;
     }
@@ -245,7 +229,7 @@ class Growing final : public State {
     }
 
     void start_over() {
-        steps_ = pending_ = learned_ = next_ = prepared_ = 0;
+        steps_ = pending_ = learned_ = n_ = prepared_ = 0;
         read_ = -1;
         drop_unlearned();
         V.clear();
@@ -332,7 +316,7 @@ class Growing final : public State {
             add_gram(n, n, pending_, -1.0, Q, stride_, S, stride_);
         }
         pending_ = 0;
-        prepared_ = next_;
+        forget_prepared();
     }
     /// Copies rows [first, first + height) of S, left of their square, to above it.
     void mirror_panel(long first, long height) {
@@ -354,16 +338,15 @@ class Growing final : public State {
             }
     }
 
-    PosteriorShape shape_;
     Blas blas_;
     double regulariser_;           // the multiple of I that A has besides what was learned
     double owed_ = 0;              // gains since the last that was taken for more than its own
     std::vector<long> places_;     // the features that have places; the first `learned_` for good
     std::vector<char> has_place_;  // of all d
     long stride_ = 0;              // of rows of S, V, X, P and Q
-    long steps_ = 0, pending_ = 0, learned_ = 0, next_ = 0, prepared_ = 0, read_ = -1;
-    Buffer S, V;     // n x n and k x n
-    Buffer X, P, Q;  // inputs, S x of each, and what is pending: sqrt(w) P
+    long pending_ = 0, learned_ = 0, read_ = -1;
+    Buffer S;     // n x n; V is k x n
+    Buffer P, Q;  // S x of each input, and what is pending: sqrt(w) P
     Buffer along_;
 };
 

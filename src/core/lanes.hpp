@@ -126,7 +126,8 @@ class Lanes {
     template <class Whole>
     friend class Lane;
 
-    static constexpr long delay = 16;     // steps before they are added to A
+    static constexpr long delay = 16;     // steps before they are added to A,
+    static constexpr int together = 8;    // as many at a time as there are registers for
     static constexpr long most_rank = 6;  // columns of U whose entries of two rows are in registers
 
     bool is_kept(long lane) const { return shape_[std::size_t(lane)].drift == 0; }
@@ -219,15 +220,7 @@ class Lanes {
         }
         const double *G = g + q * c * c * W, *F = F_ + q * c * c * W;
         double* L = L_ + q * c * c * W;
-        multiply_numbers<vec>(c, c, c, {G, c, 1}, F, c, gF_, c);
-        multiply_numbers<vec>(c, c, c, {F, 1, c}, gF_, c, C_, c);
-        vec gain{};
-        for (long i = 0; i < c; ++i) {
-            double* entry = C_ + i * (c + 1) * W;
-            gain += load(entry);
-            store(entry, load(entry) + 1.0);
-        }
-        cholesky<vec>(c, C_, c, 1.0);
+        const vec gain = factor_gain<vec>(c, c, G, c, F, c, gF_, C_);
         copy(F, c * c * W, L);
         for (long i = 0; i < c; ++i) solve_transposed<vec>(c, C_, c, L + i * c * W);
         return gain;
@@ -292,21 +285,20 @@ class Lanes {
                 below[a] = weight * load(u + ((i + 1) * R + a) * W);
             }
             double *top = row(q, i), *next = row(q, i + 1);
-            const double* other = u;
-            for (long j = 0; j <= i; ++j, top += W, next += W, other += R * W) {
-                vec one = load(top), two = load(next);
+            for (long j = 0; j <= i * W; j += W) {
+                vec one = load(top + j), two = load(next + j);
                 for (int a = 0; a < R; ++a) {
-                    const vec entry = load(other + a * W);
+                    const vec entry = load(u + j * R + a * W);
                     one -= above[a] * entry;
                     two -= below[a] * entry;
                 }
-                store(top, one);
-                store(next, two);
+                store(top + j, one);
+                store(next + j, two);
             }
-            vec last = load(next) + drift;
-            for (int a = 0; a < R; ++a) last -= below[a] * load(other + a * W);
-            store(next, last);
-            store(top - W, load(top - W) + drift);
+            vec last = load(next + (i + 1) * W) + drift;
+            for (int a = 0; a < R; ++a) last -= below[a] * load(u + ((i + 1) * R + a) * W);
+            store(next + (i + 1) * W, last);
+            store(top + i * W, load(top + i * W) + drift);
         }
         for (; i < n; ++i) {
             double* entry = row(q, i);
@@ -322,7 +314,8 @@ class Lanes {
 
     /// Remembers the step x, F for A.
     void keep() {
-        copy(x, d * W, kept_x_ + kept_ * d * W);
+        double* xs = kept_x_ + (kept_ / together * d * together + kept_ % together) * W;
+        for (long i = 0; i < d; ++i) store(xs + i * together * W, load(x + i * W));
         if (!is_full) copy(F_, s * W, kept_c_ + kept_ * s * W);
         for (long q = 0; q < s && is_full; ++q) {
             const double* F = F_ + q * c * c * W;
@@ -341,29 +334,31 @@ class Lanes {
     /// bits.
     void settle() {
         long t = 0;
-        for (; t + 8 <= kept_; t += 8) accumulate<8>(t);
+        for (; t + together <= kept_; t += together) accumulate<together>(t);
         for (; t < kept_; ++t) accumulate<1>(t);
         kept_ = 0;
     }
     template <int T>
     void accumulate(long first) {
-        const double* xs = kept_x_ + first * d * W;
+        const double* xs = kept_x_ + (first / together * d * together + first % together) * W;
         double* to = A_;
         for (long q = 0; q < s; ++q)
             for (long a = 0; a < c; ++a)
                 for (long i = 0; i < d; ++i)
                     for (long b = 0; b <= a; ++b) {
                         const double* curvature = kept_c_ + ((q * c + a) * c + b) * W;
+                        const long columns = b < a ? d : i + 1;
                         vec left[T];
                         for (int t = 0; t < T; ++t)
                             left[t] = load(curvature + (first + t) * s * c * c * W) *
-                                      load(xs + (t * d + i) * W);
-                        const long columns = (b < a ? d : i + 1) * W;
-                        for (long j = 0; j < columns; j += W, to += W) {
-                            vec sum = load(to);
-                            for (int t = 0; t < T; ++t) sum += left[t] * load(xs + t * d * W + j);
-                            store(to, sum);
+                                      load(xs + (i * together + t) * W);
+                        for (long j = 0; j < columns; ++j) {
+                            vec sum = load(to + j * W);
+                            for (int t = 0; t < T; ++t)
+                                sum += left[t] * load(xs + (j * together + t) * W);
+                            store(to + j * W, sum);
                         }
+                        to += columns * W;
                     }
     }
 
@@ -390,7 +385,7 @@ class Lanes {
     Buffer S_, A_;  // for each matrix the lower triangle by rows, each entry in all lanes
     Buffer V_, P_;  // k x d; for each matrix c vectors of n
     Buffer U_, F_, L_, gF_, C_;  // U_: some columns of P L
-    Buffer kept_x_, kept_c_;     // steps that are not in A yet: x, and F F^T
+    Buffer kept_x_, kept_c_;     // steps that are not in A yet: x, side by side, and F F^T
     long kept_ = 0;
 };
 
@@ -399,15 +394,12 @@ template <class Whole>
 class Lane final : public Knowledge {
    public:
     Lane(std::shared_ptr<Lanes> lanes, long lane, const PosteriorShape& shape)
-        : Knowledge(shape.k, shape.d), lanes_(std::move(lanes)), lane_(lane) {
+        : Knowledge(shape), lanes_(std::move(lanes)), lane_(lane) {
         lanes_->start(lane, shape);
         counters_.regulariser = shape.drift == 0 ? shape.lam : 0.0;
     }
 
     long steps() const override { return lanes_->steps_[at()]; }
-    double largest_square() const override { return shape().largest_square(); }
-    double cost() const override { return shape().cost(); }
-    double bytes() const override { return shape().bytes(); }
     void mean(double* out) const override {
         for (long i = 0; i < k * d; ++i) out[i] = lanes_->V_[i * W + lane_];
     }
@@ -415,7 +407,6 @@ class Lane final : public Knowledge {
         return {lanes_->s * lanes_->n, lanes_->n};
     }
     void covariance(double* out) const override { whole().covariance(out); }
-    void feature_covariances(double* out) const override { whole().feature_covariances(out); }
     std::unique_ptr<Knowledge> apart() const override { return std::make_unique<Whole>(whole()); }
     void adopt(const Knowledge& other, bool exchange = false) override {
         Whole own = whole();
@@ -435,11 +426,10 @@ class Lane final : public Knowledge {
 
    private:
     std::size_t at() const { return std::size_t(lane_); }
-    const PosteriorShape& shape() const { return lanes_->shape_[at()]; }
     long numbers() const { return lanes_->s * lanes_->n * lanes_->n; }
 
     [[gnu::cold]] Whole whole() const {
-        Whole out(shape(), lanes_->blas_);
+        Whole out(shape_, lanes_->blas_);
         Counters counters = counters_;
         counters.steps = steps();
         counters.since_refresh = lanes_->since_refresh_[at()];

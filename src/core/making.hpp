@@ -38,12 +38,13 @@ OfLabels make_aioli(const PosteriorShape& shape, const Blas& blas, double scale,
                     double virtual_weight);
 OfTargets make_vaw(const PosteriorShape& shape, const Blas& blas);
 OfLabels make_ogd(long d, long K, double rate, bool fixed, double radius);
+OfLabels make_naive_bayes(long d, long K);
 
 /// A posterior of AutoGAF, and of AutoRidge.
 struct GafMember {
     double lam, beta, drift;
     long view;
-    bool always_awake, awake;
+    bool always_active, active;
     Structure structure;
     bool averaged;  // whether a full posterior has the surrogate of averaged.hpp
 };
@@ -51,7 +52,7 @@ struct RidgeMember {
     double lam, drift;
     bool robust;
     long view;
-    bool always_awake, awake;
+    bool always_active, active;
 };
 /// Of AutoGAF: gradient descent of a radius and a rate, or Folklore of lam and beta.
 struct Guard {
@@ -66,9 +67,9 @@ struct GafReading {
 };
 
 OfLabels make_auto_gaf(long d, long K, const Blas& blas, const std::vector<GafMember>& members,
-                       const GafReading& reading, const std::optional<Guard>& guard, double scale,
-                       double share, std::optional<bool> sleep, long threads, long views,
-                       bool rates);
+                       const GafReading& reading, const std::optional<Guard>& fallback,
+                       double scale, double share, std::optional<bool> sleep, long threads,
+                       long views, bool frequencies);
 OfTargets make_auto_ridge(long d, const Blas& blas, const std::vector<RidgeMember>& members,
                           const std::vector<double>& noises, const std::vector<double>& tails,
                           const MixtureOptions& options, long views);

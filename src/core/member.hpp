@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "diagonal.hpp"
+#include "frequencies.hpp"
 #include "gradient.hpp"
 #include "growing.hpp"
 #include "lanes.hpp"
-#include "rates.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -70,9 +70,9 @@ inline std::unique_ptr<State> make_state(const PosteriorShape& shape, const Blas
         case Structure::growing:
             return std::make_unique<Growing>(shape, blas);
         case Structure::gradient:
-            return std::make_unique<GradientState>(shape.k, shape.d, shape.radius);
-        case Structure::rates:
-            return std::make_unique<RatesState>(shape.k, shape.d);
+            return std::make_unique<GradientState>(shape);
+        case Structure::frequencies:
+            return std::make_unique<FrequencyState>(shape);
         default:
             return std::make_unique<Blocks>(shape, blas);
     }
@@ -83,12 +83,12 @@ template <class Outcome>
 struct Plan {
     PosteriorShape shape;
     std::unique_ptr<Readings<Outcome>> readings;
-    bool always_awake;
+    bool always_active;
     long view = 0;        // which part of the input it sees
-    bool awake = true;    // at the start; not so only where a state in which it sleeps is restored
+    bool active = true;   // at the start; not so only where a state in which it sleeps is restored
     bool tires = true;    // whether it may be put to sleep
     bool joins = true;    // whether it may be in a bank, and then sleeps when all of that do
-    bool returns = true;  // whether it is tried again now and then, once asleep
+    bool returns = true;  // whether it is tried again now and then, once inactive
 };
 
 template <class Outcome>
@@ -96,8 +96,8 @@ struct Member {
     Member(Plan<Outcome>&& plan, long first_expert)
         : shape(plan.shape),
           readings(std::move(plan.readings)),
-          always_awake(plan.always_awake),
-          awake_at_first(plan.awake),
+          always_active(plan.always_active),
+          active_at_first(plan.active),
           tires(plan.tires),
           joins(plan.joins),
           returns(plan.returns),
@@ -107,23 +107,23 @@ struct Member {
 
     PosteriorShape shape;  // for inputs of unit 1
     std::unique_ptr<Readings<Outcome>> readings;
-    bool always_awake, awake_at_first, tires, joins, returns;
+    bool always_active, active_at_first, tires, joins, returns;
     long offset;        // of its view in an input
     long first, count;  // its experts among all
-    long awake = 1;
-    bool drowsy = false;                 // whether it is to sleep, by the last review
+    long active = 1;
+    bool is_leaving = false;             // whether it is to sleep, by the last review
     long until = 0;                      // the step before which it is not put to sleep
     long led = 0;                        // the last review at which it was the leader or the anchor
     double gain = 0;                     // nats by which it has lately been better than the mixture
     double unit = 1;                     // lam and drift are for inputs of this mean square
-    std::unique_ptr<Knowledge> known{};  // of those awake
+    std::unique_ptr<Knowledge> known{};  // of those active
     State* state = nullptr;              // the same, unless it is in a bank
     std::shared_ptr<Lanes> lanes{};      // of its bank, if it has one
     long lane = 0;                       // of those
     Buffer v{}, F{};
 
-    /// The guard stands for a bound: it learns everything, and never starts afresh.
-    bool is_guard() const { return always_awake && shape.drift == 0; }
+    /// The fallback stands for a bound: it learns everything, and never starts afresh.
+    bool is_fallback() const { return always_active && shape.drift == 0; }
 
     PosteriorShape shape_in_unit() const {
         PosteriorShape out = shape;
@@ -189,7 +189,7 @@ struct Member {
     }
 
     [[gnu::cold]] void visit_counters(Visitor& visitor) {
-        visitor("awake", awake);
+        visitor("awake", active);
         visitor("until", until);
         visitor("led", led);
         visitor("gain", gain);

@@ -9,141 +9,15 @@
 // The density is a mixture of t3, t8 and normal ones at several multiples of the noise's size, and
 // of each expert by itself as the fallback: over n examples its log loss is at most
 // ln(2 (readings + N)) above that of the best of them that is always active (weights.hpp).
+// Intervals are those of the density at levels that have held what they say (noise.hpp).
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <limits>
-#include <vector>
 
-#include "dense.hpp"
-#include "rest.hpp"
-#include "sparse_row.hpp"
-#include "state.hpp"
-#include "weights.hpp"
+#include "activity.hpp"
+#include "noise.hpp"
 
 namespace MIXABLE_ISA {
-
-/// Ridge regression that counts the input which it forecasts as seen, and forgets.
-class ForgettingRidge {
-   public:
-    static constexpr double keep = 0.998;  // what an example keeps of its weight at each step
-
-    ForgettingRidge(long features, double tie)
-        : n(features), tie_(tie), A_(n * n), b_(n), factor_(n * n), w_(n) {}
-
-    const long n;
-
-    /// x . (A + x x^T + tie unit^2 I)^-1 b
-    double predict(const double* x, double unit) {
-        for (long i = 0; i < n; ++i) {
-            const double by = x[i] / unit;
-            for (long j = i; j < n; ++j)
-                factor_[i * n + j] = A_[i * n + j] / unit / unit + by * (x[j] / unit);
-            factor_[i * n + i] += tie_;
-            w_[i] = b_[i] / unit / unit;
-        }
-        cholesky(n, factor_, n, tie_);
-        solve_transposed(n, factor_, n, w_);
-        solve(n, factor_, n, w_);
-        double sum = 0;
-        for (long i = 0; i < n; ++i) sum += x[i] * w_[i];
-        return std::isfinite(sum) ? sum : 0.0;
-    }
-    void learn(const double* x, double y, double weight) {
-        const double kept = std::pow(keep, weight), times = (1 - kept) / (1 - keep);
-        for (long i = 0; i < n; ++i) {
-            b_[i] = kept * b_[i] + times * x[i] * y;
-            for (long j = i; j < n; ++j) A_[i * n + j] = kept * A_[i * n + j] + times * x[i] * x[j];
-        }
-    }
-    /// The weights of the last forecast.
-    const double* weights() const { return w_; }
-
-    void visit(Visitor& visitor) {
-        visitor("A", A_, n, n, n);
-        visitor("b", b_, 1, n, n);
-    }
-    /// Whether the numbers can be sums of products.
-    bool is_valid() const {
-        constexpr double most = 1e290;
-        for (long i = 0; i < n; ++i)
-            for (long j = i; j < n; ++j) {
-                const double both = std::sqrt(A_[i * n + i]) * std::sqrt(A_[j * n + j]);
-                if (!(std::fabs(A_[i * n + j]) <= (1 + 1e-6) * both) || !(both <= most))
-                    return false;
-            }
-        return std::all_of(b_ + 0, b_ + n, [](double b) { return std::fabs(b) <= most; });
-    }
-    void start_over() { A_.clear(), b_.clear(); }
-
-   private:
-    double tie_;
-    Buffer A_, b_, factor_, w_;  // of A and the factor the upper triangle
-};
-
-/// The mean of the first experts: that of their mixture, and a regression on how far from it each
-/// of them is.
-class MeanPool {
-   public:
-    explicit MeanPool(long experts) : n(experts), mixed_(n), ridge_(n, 50.0), apart_(n) {}
-
-    const long n;
-
-    /// Reads the means of those of the `active` experts that are among its own. They are at most
-    /// `most` from the mixture.
-    void read(const double* means, const std::vector<long>& active, const Weights& weights,
-              double unit, double most) {
-        double total = 0;
-        count = 0;
-        mixed_.clear();
-        for (const long e : active)
-            if (e < n) total += mixed_[e] = weights.earned(e), ++count;
-        if (count == 0) return;
-        middle = disagreement = 0;
-        for (const long e : active)
-            if (e < n) {
-                mixed_[e] = total > 0 ? mixed_[e] / total : 1.0 / double(count);
-                middle += mixed_[e] * means[e];
-            }
-        apart_.clear();
-        for (const long e : active)
-            if (e < n) {
-                apart_[e] = bounded(means[e] - middle, most);
-                const double ratio = unit > 0 ? apart_[e] / unit : 0.0;
-                disagreement += mixed_[e] * ratio * ratio;
-            }
-        mean = middle;
-        disagreement = std::sqrt(disagreement);
-        if (count > 1 && unit > 0) mean += ridge_.predict(apart_, unit);
-    }
-    /// Learns the target of the example read last; it counts as at most `most` from the mixture.
-    void learn(double y, double most, double weight) {
-        if (count > 1) ridge_.learn(apart_, bounded(y - middle, most), weight);
-    }
-
-    /// The weights of the experts in the mean of the example read last: they sum to 1.
-    void weights(const std::vector<long>& active, bool has_unit, double* out) const {
-        const double *w = ridge_.weights(), by = count > 1 && has_unit ? 1.0 : 0.0;
-        double sum = 0;
-        copy(mixed_, n, out);
-        for (const long e : active) sum += by * w[e];
-        for (const long e : active) out[e] = by * w[e] + mixed_[e] * (1 - sum);
-    }
-    ForgettingRidge& ridge() { return ridge_; }
-    const ForgettingRidge& ridge() const { return ridge_; }
-
-    // Of the example read last: how many experts, the mixture's mean, the pool's, and the mixture's
-    // standard deviation in units.
-    long count = 0;
-    double middle = 0, mean = 0, disagreement = 0;
-
-   private:
-    Buffer mixed_;  // the weights of the mixture, without what they owe to the share alone
-    ForgettingRidge ridge_;
-    Buffer apart_;
-};
 
 /// The judge over N experts of numbers. It asks for their means alone: it keeps the size of each
 /// one's residuals by itself. An expert that is yet to come is one that is not active.
@@ -151,21 +25,21 @@ class NumberJudge {
    public:
     static constexpr long kinds = 3, multiples = 7, readings = 2 * kinds * multiples;
 
-    /// The first of the experts never rest; what the others gain is what they gain over these.
+    /// The first of the experts are always active.
     NumberJudge(long experts, long first, double share = 1e-3, double least_gain = 0.005)
         : N(experts),
           pool_(N),
-          first_(first),
-          noise_(features, 5.0),
           experts_(N, share),
           densities_(readings + N, share),
-          rest_(least_gain),
-          level_(N + 2),
-          seen_(N + 2),
+          activity_(N, first, least_gain),
+          level_(sizes()),
+          seen_(sizes()),
           means_(N),
           said_(N),
           likelihood_(readings + N),
-          of_experts_(N) {}
+          of_experts_(N),
+          without_(N),
+          cost_(N) {}
 
     const long N;
 
@@ -179,17 +53,12 @@ class NumberJudge {
         note_active();
         const double deviation = target_deviation();
         pool_.middle = pool_.mean = target_;
-        for (MeanPool* pool : {&pool_, &first_}) {
-            const long row = row_of(*pool);
-            pool->read(means_, active_, experts_, size(row), bound(row, deviation));
-        }
+        pool_.read(means_, active_, experts_, size(N), bound(N, deviation));
         const double z = deviation > 0 ? bounded((mean() - target_) / deviation, 4) : 0.0,
                      apart = pool_.disagreement;
-        input_ = {z, z * z / 2, pool_.count > 1 && apart > 0 ? bounded(std::log(apart), 3) : 0.0};
-        for (std::size_t i = 0; i < features; ++i)
-            centred_[i] = bounded(input_[i] - centre_[long(i)], 4);
+        coverage_.read(z);
         usual_ = is_early() ? (has_missed() ? infinity : 0.0) : scale(N);
-        scale_ = usual_ * std::exp(bounded(noise_.predict(centred_.data(), 1.0), 3));
+        scale_ = usual_ * std::exp(noise_.read(z, pool_.count > 1 ? apart : 0.0));
     }
 
     // Of the example that was read last:
@@ -198,7 +67,7 @@ class NumberJudge {
     double deviation() const {
         if (is_early()) return usual_;
         double sum = 0, total = 0;
-        for (const long i : densities_.awake()) {
+        for (const long i : densities_.active()) {
             const Part part = this->part(i);
             const double weight = densities_.earned(i), apart = part.mean - mean();
             sum += weight * (part.scale * part.scale / (1 - 2 * part.thin) + apart * apart);
@@ -211,18 +80,24 @@ class NumberJudge {
     void components(double* out) const {
         for (long i = 0; i < parts(); ++i, out += 4) {
             const Part part = this->part(i);
-            out[0] = densities_.trust(i), out[1] = part.mean;
+            out[0] = densities_.expert_weights(i), out[1] = part.mean;
             out[2] = part.scale, out[3] = part.thin;
         }
     }
 
     void forecast(double* out) const { out[0] = mean(), out[1] = deviation(); }
+    /// The ends of the central interval that holds the target with this probability.
+    void interval(double probability, double* out) const {
+        const double outside = (1 - coverage_.level(probability)) / 2;
+        for (const double sign : {-1.0, 1.0})
+            *out++ =
+                std::isfinite(usual_) && usual_ > 0 ? end(outside, sign) : mean() + sign * usual_;
+    }
 
     // As a pool asks it: experts say mean and standard deviation (N x 2), of which the mean counts.
-    static constexpr bool pauses = false;  // it also judges the first experts alone
+    static constexpr bool pauses = false;  // it also judges the first expert alone
     static constexpr double unknown = 1e300;
     long outputs() const { return 2; }
-    long first() const { return first_.n; }
     void predict(const double* said, double* p) {
         for (long e = 0; e < N; ++e) said_[e] = said[2 * e];
         read(said_);
@@ -246,7 +121,7 @@ class NumberJudge {
         for (long e = 0; e < N; ++e) kept_[e] = speaks(said[2 * e]) ? said[2 * e] : unknown;
     }
     /// The weight of each expert in the mixture.
-    void trust(double* out) const { experts_.all(out); }
+    void expert_weights(double* out) const { experts_.all(out); }
 
     /// Learns the target of the example that was read last. If it comes late, read first what the
     /// experts said when it was forecast.
@@ -255,14 +130,18 @@ class NumberJudge {
         if (weight > 0) {
             score_ = 0;
             const double kept = std::pow(1 - rate, weight);
-            if (!is_early()) weigh(y, weight, kept);
+            const std::size_t n = is_regressed() ? activity_.order().size() : 0;
+            if (n > 0) pool_.without(activity_.order(), active_, without_);
+            if (!is_early()) {
+                note_costs(y, n);
+                weigh(y, weight, kept);
+            }
             for (long e = 0; e < N; ++e)
                 if (speaks(e)) note_size(e, y - means_[e], weight, kept);
-            for (MeanPool* pool : {&pool_, &first_}) {
-                const long row = row_of(*pool);
-                pool->learn(y, bound(row, 0.0), weight);
-                if (pool->count > 0) note_size(row, y - pool->mean, weight, kept);
-            }
+            for (std::size_t j = 0; j < n; ++j)
+                note_size(row_without(j), y - without_[long(j)], weight, kept);
+            pool_.learn(y, bound(N, 0.0), weight);
+            if (pool_.count > 0) note_size(N, y - pool_.mean, weight, kept);
             note_target(y, weight);
         }
         ++steps_;
@@ -275,8 +154,15 @@ class NumberJudge {
     /// The weights of the parts of the density.
     void weights_of_parts(double* out) const { densities_.all(out); }
 
-    const Rest& rest() const { return rest_; }
-    Rest& rest() { return rest_; }
+    const Activity& activity() const { return activity_; }
+    Activity& activity() { return activity_; }
+    /// Decides who is active; to be called every `Activity::period` steps.
+    void review() {
+        const auto rank = [&](const auto& experts) {
+            return is_regressed() ? pool_.ranked(experts, active_) : experts;
+        };
+        activity_.review(rank, [](long) {});  // the ridge forgets by itself
+    }
 
     [[gnu::cold]] void visit(Visitor& visitor) {
         visitor("steps", steps_);
@@ -287,10 +173,10 @@ class NumberJudge {
             Prefixed inner(visitor, prefix);
             part.visit(inner);
         };
-        prefixed("rest.", rest_);
+        prefixed("activity.", activity_);
         prefixed("pool.", pool_.ridge());
-        prefixed("first.", first_.ridge());
         prefixed("noise.", noise_);
+        prefixed("coverage.", coverage_);
         const auto weights = [&](const char* prefix, Weights& part) {
             Prefixed inner(visitor, prefix);
             part.visit_counters(inner);
@@ -298,9 +184,8 @@ class NumberJudge {
         };
         weights("experts.", experts_);
         weights("parts.", densities_);
-        visitor("centre", centre_, 1, features, features);
-        visitor("level", level_, 1, N + 2, N + 2);
-        visitor("seen", seen_, 1, N + 2, N + 2);
+        visitor("level", level_, 1, sizes(), sizes());
+        visitor("seen", seen_, 1, sizes(), sizes());
         is_read_ = false;
     }
     /// Whether what was read from a file makes sense.
@@ -310,30 +195,22 @@ class NumberJudge {
                                [=](double x) { return x >= least && x <= most; });
         };
         return steps_ >= 0 && steps_ <= most_steps && std::fabs(target_) <= 1e100 && square_ >= 0 &&
-               square_ <= 1e290 && count_ >= 0 && count_ <= 1e290 && rest_.sound(most_steps) &&
-               pool_.ridge().is_valid() && first_.ridge().is_valid() && noise_.is_valid() &&
-               experts_.sound() && densities_.sound() && within(centre_, -10, 10) &&
+               square_ <= 1e290 && count_ >= 0 && count_ <= 1e290 &&
+               activity_.is_valid(most_steps) && pool_.ridge().is_valid() && noise_.is_valid() &&
+               coverage_.is_valid() && experts_.sound() && densities_.sound() &&
                within(level_, -lowest, lowest) && within(seen_, 0, most_seen);
     }
     [[gnu::cold]] void start_over() {
         steps_ = 0, target_ = square_ = count_ = 0;
-        rest_.start_over();
-        for (auto* ridge : {&pool_.ridge(), &first_.ridge(), &noise_}) ridge->start_over();
+        activity_.start_over(), pool_.ridge().start_over();
+        noise_.start_over(), coverage_.start_over();
         for (Weights* weights : {&experts_, &densities_}) weights->start_over();
-        for (Buffer* numbers : {&centre_, &level_, &seen_}) numbers->clear();
+        for (Buffer* numbers : {&level_, &seen_}) numbers->clear();
         is_read_ = false;
     }
 
    private:
-    struct Part {
-        double mean, scale, thin, height;  // 1 / degrees of freedom; the density at 0
-    };
-    /// t3, t8 and normal.
-    static constexpr Part shapes[kinds] = {{0, 0, 1.0 / 3, 0.36755259694786137},
-                                           {0, 0, 1.0 / 8, 0.38669902096139263},
-                                           {0, 0, 0, 0.39894228040143268}};
-
-    static constexpr std::size_t features = 3;      // of the noise
+    static constexpr const Part* shapes = noise_shapes;
     static constexpr double early = 5;              // residuals before a size means something
     static constexpr double certain = 16;           // targets met exactly before they are believed
     static constexpr double unbounded = 10;         // residuals before a bound does
@@ -346,11 +223,15 @@ class NumberJudge {
     /// From the log of the geometric mean of |t3| to that of its scale: E log |t3| = -0.4508.
     static constexpr double to_scale = 0.4508;
 
-    /// Where the size of a pool's residuals stands.
-    long row_of(const MeanPool& pool) const { return &pool == &pool_ ? N : N + 1; }
+    /// Residuals have a size: those of each expert, of the pool, and of the pool without the first
+    /// j + 1 of the experts that it can do without.
+    long sizes() const { return 2 * N + 1; }
+    long row_without(std::size_t j) const { return N + 1 + long(j); }
     static bool speaks(double mean) { return std::fabs(mean) <= 1e100; }
     bool speaks(long e) const { return speaks(means_[e]); }
     bool is_early() const { return seen_[N] < early; }
+    /// Whether the mean is more than that of a mixture.
+    bool is_regressed() const { return seen_[N] > 0 && pool_.count > 1; }
     /// Or the forecasts have all been exact.
     bool has_missed() const { return seen_[N] > 0 || count_ <= certain; }
     /// The geometric mean of recent residuals of an expert, or of a pool; 0: not known.
@@ -373,11 +254,11 @@ class NumberJudge {
         if (next_.empty()) those(0);
         if (is_read_ && next_ == active_) return;
         active_ = next_, is_read_ = true;
-        experts_.set_awake(active_);
+        experts_.set_active(active_);
         std::vector<long> all(readings);
         for (std::size_t i = 0; i < all.size(); ++i) all[i] = long(i);
         for (const long e : active_) all.push_back(readings + e);
-        densities_.set_awake(std::move(all));
+        densities_.set_active(std::move(all));
     }
 
     Part part(long i) const {
@@ -387,7 +268,7 @@ class NumberJudge {
             return {speaks(e) ? means_[e] : mean(), is_known ? scale(e) : usual_, shapes[0].thin,
                     shapes[0].height};
         }
-        Part out = shapes[std::size_t(i / multiples % kinds)];
+        Part out = shapes[i / multiples % kinds];
         static const auto multiple = [] {
             std::array<double, multiples> each{};
             for (long j = 0; j < multiples; ++j) each[std::size_t(j)] = std::exp(0.25 * j - 0.5);
@@ -401,29 +282,52 @@ class NumberJudge {
 
     /// The density of a part at y times the noise's usual scale.
     double likelihood(const Part& part, double y) const {
-        const double q = bounded((y - part.mean) / part.scale, 1e60), s = q * q;
-        double at = 0;
-        if (part.thin == 0) {
-            at = std::exp(-s / 2);
-        } else {
-            const double square = (1 + s * part.thin) * (1 + s * part.thin);
-            at = part.thin > 0.2 ? 1 / square : 1 / (square * square * std::sqrt(1 + s / 8));
+        return part.density(y) * (usual_ / part.scale);
+    }
+
+    /// Where the density has this probability beyond, on one side: Newton's method in a bracket.
+    double end(double outside, double sign) const {
+        const auto beyond = [&](double y) {
+            double sum = 0;
+            for (const long i : densities_.active())
+                sum += densities_.expert_weights(i) * part(i).beyond(y, sign);
+            return sum;
+        };
+        double width = usual_, near = mean();
+        while (beyond(near) < outside && width < 1e12 * usual_) near -= sign * (width *= 2);
+        width = usual_;
+        double far = near + sign * width;
+        while (beyond(far) > outside && width < 1e60 * usual_) far += sign * (width *= 2);
+        double y = far;
+        for (long t = 0; t < 100 && near != far; ++t) {
+            const double excess = beyond(y) - outside;
+            (excess > 0 ? near : far) = y;
+            double density = 0;
+            for (const long i : densities_.active())
+                density += densities_.expert_weights(i) * part(i).density(y) / part(i).scale;
+            const double next = y + sign * excess / density;
+            const bool is_within = sign * (next - near) > 0 && sign * (far - next) > 0;
+            const double before = y;
+            y = is_within ? next : near + (far - near) / 2;
+            if (std::fabs(y - before) <= 1e-14 * std::max(std::fabs(y), usual_)) break;
         }
-        return part.height * at * (usual_ / part.scale);
+        return y;
     }
 
     /// Learns how likely each part and each expert held the target to be, and the noise.
     void weigh(double y, double weight, double most_kept) {
         constexpr double least = 1e-280;
-        double sum = 0;
-        for (const long i : densities_.awake()) {
-            likelihood_[i] = std::max(likelihood(part(i), y), least);
-            sum += densities_.trust(i) * likelihood_[i];
+        double sum = 0, above = 0;
+        for (const long i : densities_.active()) {
+            const Part part = this->part(i);
+            likelihood_[i] = std::max(likelihood(part, y), least);
+            sum += densities_.expert_weights(i) * likelihood_[i];
+            above += densities_.expert_weights(i) * part.beyond(y, 1);
         }
+        coverage_.learn(2 * std::min(above, 1 - above), weight);
         score_ = std::log(sum) - std::log(usual_);
         for (const long e : active_) of_experts_[e] = likelihood_[readings + e];
-        note_gain(y);
-        power(likelihood_, densities_.awake(), weight);
+        power(likelihood_, densities_.active(), weight);
         densities_.learn(likelihood_);
         if (active_.size() > 1) {
             power(of_experts_, active_, rate_of_experts * weight);
@@ -431,22 +335,24 @@ class NumberJudge {
         }
         const double miss = std::fabs(y - mean());
         const double log_ratio = miss > 0 ? std::log(miss) - level_[N] : -infinity;
-        noise_.learn(centred_.data(), bounded(log_ratio, 2.5), weight);
-        const double before = seen_[N] - early,
-                     kept = std::min(before / (before + weight), most_kept);
-        for (std::size_t i = 0; i < features; ++i)
-            centre_[long(i)] = input_[i] + kept * (centre_[long(i)] - input_[i]);
+        const double before = seen_[N] - early;
+        noise_.learn(log_ratio, weight, std::min(before / (before + weight), most_kept));
     }
-    /// What the pool has gained over that of the first experts, both with a noise of constant size:
-    /// in nats, beside a loss of 1 (a density has no loss that is free of units).
-    void note_gain(double y) {
-        if (first_.count == 0 || seen_[N + 1] < early) return;
-        const auto of = [&](const MeanPool& pool) {
-            const Part part{pool.mean, scale(row_of(pool)), shapes[0].thin, shapes[0].height};
-            return std::max(likelihood(part, y), 1e-280);
+    /// What the pool would lose without the n least useful experts, all with a noise of constant
+    /// size: in nats, beside a loss of 1 (a density has no loss that is free of units).
+    void note_costs(double y, std::size_t n) {
+        const double level = std::fabs(y - mean());
+        if (n == 0) return activity_.note(level);
+        const auto log_density = [&](double mean, long row) {
+            const Part part{mean, scale(row), shapes[0].thin, shapes[0].height};
+            return std::log(std::max(likelihood(part, y), 1e-280));
         };
-        const double gain = std::log(of(pool_) / of(first_));
-        rest_.note(std::exp(-1.0), std::exp(bounded(gain, 600) - 1));
+        const double own = log_density(mean(), N);
+        for (std::size_t j = 0; j < n; ++j) {
+            const long row = row_without(j);
+            cost_[long(j)] = seen_[row] < early ? 0.0 : own - log_density(without_[long(j)], row);
+        }
+        activity_.note(cost_, 1, level);
     }
     /// Relative to the largest, to a power.
     static void power(Buffer& likelihood, const std::vector<long>& which, double weight) {
@@ -478,23 +384,22 @@ class NumberJudge {
         square_ += weight * before * (y - target_);
     }
 
-    MeanPool pool_, first_;  // of all experts, and of those that never rest
-    ForgettingRidge noise_;
+    MeanPool pool_;
+    Noise noise_;
+    Coverage coverage_;
     Weights experts_, densities_;
-    Rest rest_;
+    Activity activity_;
     Buffer level_, seen_;  // of the experts and of the pools: log size, residuals it is made of
-    Buffer centre_{long(features)};  // the mean input of the noise
     long steps_ = 0;
     double target_ = 0, square_ = 0, count_ = 0;  // mean, sum of squares and number of targets
     double score_ = 0;
 
     // The example that was read last.
     Buffer means_, said_;
-    double usual_ = 0, scale_ = 0;  // of the noise: at its recent level, and of this example
-    std::array<double, features> input_{}, centred_{};
+    double usual_ = 0, scale_ = 0;     // of the noise: at its recent level, and of this example
     std::vector<long> active_, next_;  // the experts in the mixture
     bool is_read_ = false;             // whether the weights know who is active
-    Buffer likelihood_, of_experts_;
+    Buffer likelihood_, of_experts_, without_, cost_;
 };
 
 }  // namespace MIXABLE_ISA

@@ -15,24 +15,18 @@
 
 namespace MIXABLE_ISA {
 
-class Posterior final : public State {
+class Posterior final : public Delayed {
    public:
     Posterior(const PosteriorShape& shape, const Blas& blas)
-        : State(shape.k, shape.d, shape.rank),
-          shape_(shape),
+        : Delayed(shape, shape.capacity(), shape.refresh_period()),
           blas_(blas),
           curvature_(shape, blas),
-          regulariser_(shape.drift == 0 ? shape.lam : 0.0),
           D(shape.D()),
           ld(shape.ld()),
-          dp(pad_to(shape.d, 8)),
           rank(shape.rank),
-          r(shape.capacity()),
           lt(pad_to(r * k, 8)),
           lb(pad_to(r * rank, 8)),
           Ainv(D * ld),
-          V(k * dp),
-          X(r * dp),
           P(r * k * ld),
           K(r * k * lt),
           m0(r * k),
@@ -42,17 +36,10 @@ class Posterior final : public State {
         for (long i = 0; i < D; ++i) Ainv[i * ld + i] = 1.0 / shape.lam;
     }
 
-    const PosteriorShape& shape() const { return shape_; }
-    double largest_square() const override { return shape_.largest_square(); }
-    double cost() const override { return shape_.cost(); }
-    double bytes() const override { return shape_.bytes(); }
-    long steps() const override { return steps_; }
-    long room() const override { return r - n_; }
-
     /// Their P, Gram rows and means before the block.
     [[gnu::noinline]] void prepare(const Rows& rows, bool in_turn = true) override {
         const long count = rows.count;
-        for (long t = 0; t < count; ++t) rows.copy(t, d, X + (n_ + t) * dp);
+        keep(rows, in_turn);
         project(count);
         if (shape_.drift > 0)
             for (long t = n_; t < n_ + count; ++t)
@@ -62,14 +49,7 @@ class Posterior final : public State {
                             shape_.drift * double(in_turn ? t : n_) * X[t * dp + l];
         dots(d, count, X + n_ * dp, dp, k, V, dp, m0 + n_ * k, k);
         gram(count);
-        prepared_ = n_ + (in_turn ? count : 0);
     }
-
-    bool is_prepared(const double* x) const override {
-        return has_prepared() && one_row(x).begins_with(X + n_ * dp, d);
-    }
-    bool has_prepared() const override { return prepared_ > n_; }
-    void forget_prepared() override { prepared_ = n_; }
 
     [[gnu::noinline]] void read(long after = 0) override {
         const long c = n_ * k, cu = n_ * rank, own = (n_ + after) * k;
@@ -93,12 +73,8 @@ class Posterior final : public State {
         double *L = workspace(k * lt + 2 * k * sr + rank * sr), *GF = L + k * sr, *C = GF + k * sr,
                *Z = C + rank * sr;
         // A^-1 <- A^-1 - P L L^T P^T with L = F C^-1, C^T C = I + F^T G F.
-        combine(k, rank, k, 1.0, {G, sk, 1}, F, sr, GF, sr, false);
-        combine(rank, rank, k, 1.0, {F, 1, sr}, GF, sr, C, sr, false);
-        // tr(G F F^T): A^-1 is about to lose this many times its size, hence digits.
-        double gain = 0;
-        for (long i = 0; i < rank; ++i) gain += C[i * sr + i], C[i * sr + i] += 1.0;
-        cholesky(rank, C, sr, 1.0);
+        // A^-1 is about to lose `gain` times its size, hence digits.
+        const double gain = factor_gain(k, rank, G, sk, F, sr, GF, C);
         copy(F, k * sr, L);
         double check = 0 * gain;
         for (long i = 0; i < k; ++i) {
@@ -126,8 +102,8 @@ class Posterior final : public State {
         ++n_;
         ++steps_;
         const bool half_lost = gain > 1e8 || gain < -1e-6;  // digits of A^-1: refresh at once
-        if (half_lost) since_refresh_ = shape_.refresh_period();
-        if (n_ == r || (half_lost && curvature_.is_kept())) flush();
+        if (half_lost) since_refresh_ = period_;
+        if (n_ == r || (half_lost && keeps_precision())) flush();
     }
 
     void mean(double* out) const override {
@@ -149,21 +125,16 @@ class Posterior final : public State {
         const long D0 = other.D;
         const double change = exchange ? shape_.lam - other.regulariser_ : 0.0;
         Buffer small(D0 * D0), mean(D0);
-        const auto invert = [&] {
-            if (!blas_.invert_spd(D0, small, D0))
-                throw std::domain_error("the posterior is singular in double precision");
-            mirror(small, D0, 0, D0);
-        };
         const auto precision = [&] {
-            if (other.curvature_.is_kept()) {
+            if (other.keeps_precision()) {
                 other.precision(small);
             } else {
                 other.covariance(small);
-                invert();
+                invert(blas_, D0, small);
             }
             for (long i = 0; i < D0; ++i) small[i * D0 + i] += change;
         };
-        if (curvature_.is_kept()) {
+        if (keeps_precision()) {
             precision();
             place(small, D0, other.d, curvature_.matrix());
         }
@@ -172,7 +143,7 @@ class Posterior final : public State {
             other.covariance(small);
         } else {
             precision();
-            invert();
+            invert(blas_, D0, small);
             for (long i = 0; i < D0; ++i) {
                 double s = 0;
                 for (long l = 0; l < D0; ++l) s += small[i * D0 + l] * mean[l];
@@ -181,21 +152,20 @@ class Posterior final : public State {
         }
         place(small, D0, other.d, Ainv);
         for (long i = 0; i < D0; ++i) V[i / other.d * dp + i % other.d] += mean[i];
-        if (!exchange) regulariser_ = curvature_.is_kept() ? other.regulariser_ : 0.0;
+        if (!exchange) regulariser_ = keeps_precision() ? other.regulariser_ : 0.0;
         steps_ = other.steps_;
         since_refresh_ = other.since_refresh_;
     }
 
     Counters counters() const {
-        return {steps_, n_, curvature_.pending(), since_refresh_, regulariser_};
+        Counters out = Delayed::counters();
+        out.curvature_pending = curvature_.pending();
+        return out;
     }
     /// Replaces all; A is for one without drift.
     void set(const Counters& counters, const double* covariance, const double* precision,
              const double* mean) {
-        steps_ = counters.steps;
-        n_ = counters.pending;
-        since_refresh_ = counters.since_refresh;
-        regulariser_ = counters.regulariser;
+        Delayed::set(counters);
         curvature_.set_pending(counters.curvature_pending);
         place(covariance, D, d, Ainv);
         if (keeps_precision()) place(precision, D, d, curvature_.matrix());
@@ -204,8 +174,6 @@ class Posterior final : public State {
     /// Whether there are steps whose updates are delayed, and not only their number.
     bool has_pending_steps() const { return X.is_filled() || curvature_.has_pending_steps(); }
 
-    bool keeps_precision() const { return curvature_.is_kept(); }
-    double regulariser() const { return regulariser_; }
     /// A (D x D), as accumulated, if it is kept.
     void precision(double* out) const { curvature_.precision(out); }
 
@@ -220,15 +188,6 @@ class Posterior final : public State {
             out[i * D + i] += double(n_) * shape_.drift;
         }
         mirror(out, D, 0, D);
-    }
-
-    void feature_covariances(double* out) const override {
-        Buffer whole(D * D);
-        covariance(whole);
-        for (long l = 0; l < d; ++l)
-            for (long i = 0; i < k; ++i)
-                for (long j = 0; j < k; ++j)
-                    out[(l * k + i) * k + j] = whole[(i * d + l) * D + j * d + l];
     }
 
     [[gnu::cold]] void visit(Visitor& visitor) override {
@@ -248,13 +207,10 @@ class Posterior final : public State {
     }
     void clear() override {
         for (Buffer* buffer : {&T, &B, &h}) buffer->clear();
-        prepared_ = n_;
+        forget_prepared();
     }
     [[gnu::cold]] bool counters_are_valid() const override {
-        return n_ >= 0 && n_ < r && curvature_.counters_are_valid() && steps_ >= n_ &&
-               steps_ <= most_steps && since_refresh_ >= 0 &&
-               since_refresh_ <= steps_ + shape_.refresh_period() + r &&
-               shape_.may_have_regulariser(regulariser_);
+        return Delayed::counters_are_valid() && curvature_.counters_are_valid();
     }
     /// A and A^-1 are positive definite (up to rounding) and can belong together.
     [[gnu::cold]] bool contents_are_valid(double limit) const override {
@@ -270,9 +226,9 @@ class Posterior final : public State {
             if (!is_symmetric(Ainv + first * (ld + 1), p.l1 - p.l0, ld, shape_.by_blas()))
                 return false;
         }
-        Buffer S(D * D), A(curvature_.is_kept() ? D * D : 0);
+        Buffer S(D * D), A(keeps_precision() ? D * D : 0);
         covariance(S);
-        if (curvature_.is_kept()) {
+        if (keeps_precision()) {
             precision(A);
             for (long i = 0; i < D; ++i)  // A is that multiple of I and more
                 if (!(regulariser_ <= 1.000001 * A[i * D + i])) return false;
@@ -381,20 +337,17 @@ class Posterior final : public State {
         since_refresh_ += n_;
         n_ = 0;
         clear();
-        if (!curvature_.is_kept() || since_refresh_ < shape_.refresh_period()) return;
+        if (!keeps_precision() || since_refresh_ < period_) return;
         since_refresh_ = 0;
         curvature_.invert(U, Ainv);
         if (!shape_.has_triangles()) mirror_blocks(shape_, Ainv);
     }
 
-    PosteriorShape shape_;
     Blas blas_;
     Curvature curvature_;
-    long n_ = 0, prepared_ = 0, steps_ = 0, since_refresh_ = 0;
-    double regulariser_;  // the multiple of I that A has besides what was learned; 0 if not known
-    // Row strides of D- and d-vectors; columns of F; steps in a block; row strides of T and B.
-    const long D, ld, dp, rank, r, lt, lb;
-    Buffer Ainv, V, X, P, K, m0, T, h, B;
+    // Row stride of D-vectors; columns of F; row strides of T and B.
+    const long D, ld, rank, lt, lb;
+    Buffer Ainv, P, K, m0, T, h, B;
 };
 
 }  // namespace MIXABLE_ISA

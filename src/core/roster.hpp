@@ -1,6 +1,6 @@
-// Who of a mixture is awake.
+// Who of a mixture is active.
 //
-// Members whose trust has become negligible are put to sleep at a review, every `period` steps.
+// Members whose weight has become negligible are put to sleep at a review, every `period` steps.
 // They are forgotten, and when they wake they start from what the leader has learned. When the
 // inputs have changed their size, members start afresh in the new unit, beside those that know the
 // old one.
@@ -42,7 +42,7 @@ class Roster {
     /// f on the experts of a member that do not rest; none if it sleeps.
     template <class F>
     void for_experts(const Member<Outcome>& member, F&& f) const {
-        if (member.awake)
+        if (member.active)
             for (long r = member.first; r < member.first + member.count; ++r)
                 if (active_[r] != 0) f(r);
     }
@@ -51,22 +51,22 @@ class Roster {
         for (const Member<Outcome>& member : members) for_experts(member, f);
     }
     template <class F>
-    void for_awake(F&& f) {
+    void for_active(F&& f) {
         for (Member<Outcome>& member : members)
-            if (member.awake) f(member);
+            if (member.active) f(member);
     }
     template <class F>
-    void for_awake(F&& f) const {
+    void for_active(F&& f) const {
         for (const Member<Outcome>& member : members)
-            if (member.awake) f(member);
+            if (member.active) f(member);
     }
 
-    /// f on those awake: on banks, and on the members that are in none.
+    /// f on those active: on banks, and on the members that are in none.
     template <class F>
     void for_teams(F&& f) {
         for (Bank<Outcome>& bank : banks)
-            if (bank.is_awake()) f(bank);
-        for_awake([&](Member<Outcome>& member) {
+            if (bank.is_active()) f(bank);
+        for_active([&](Member<Outcome>& member) {
             if (member.state) f(member);
         });
     }
@@ -86,21 +86,21 @@ class Roster {
 
     bool readings_are_settled() const {
         bool settled = true;
-        for_awake([&](const Member<Outcome>& member) {
+        for_active([&](const Member<Outcome>& member) {
             settled = settled && member.readings->settled();
         });
         return settled;
     }
-    /// A sum over all members, awake or asleep.
+    /// A sum over all members, active or inactive.
     double total(double (PosteriorShape::*of)() const) const {
         double sum = 0;
         for (const Member<Outcome>& member : members) sum += (member.shape.*of)();
         return sum;
     }
 
-    double trust(const Member<Outcome>& member) const {
+    double expert_weights(const Member<Outcome>& member) const {
         double s = 0;
-        for_experts(member, [&](long r) { s += weights.trust(r); });
+        for_experts(member, [&](long r) { s += weights.expert_weights(r); });
         return s;
     }
 
@@ -110,7 +110,7 @@ class Roster {
         for (long r = 0; r < active_.size(); ++r) active_[r] = 1.0;
         for (Member<Outcome>& member : members) {
             member.unit = 1;
-            member.awake = member.awake_at_first;
+            member.active = member.active_at_first;
             member.until = first_probation();
             member.led = 0;
             member.gain = 0;
@@ -118,7 +118,7 @@ class Roster {
         restart();
     }
 
-    /// Lets all that are awake know nothing.
+    /// Lets all that are active know nothing.
     void restart() {
         for (Member<Outcome>& member : members) {
             member.forget();
@@ -127,37 +127,37 @@ class Roster {
         build();
     }
 
-    /// Gives those awake a state in their unit if they have none, and takes it from those asleep.
-    /// To be called when any of that has changed.
+    /// Gives those active a state in their unit if they have none, and takes it from those
+    /// inactive. To be called when any of that has changed.
     void build() {
         for (Member<Outcome>& member : members) {
-            if (!member.awake) member.forget();
-            if (member.awake && !member.has_state()) member.make_state(blas_);
+            if (!member.active) member.forget();
+            if (member.active && !member.has_state()) member.make_state(blas_);
         }
-        std::vector<long> awake;
-        for_experts([&](long r) { awake.push_back(r); });
-        weights.set_awake(std::move(awake));
+        std::vector<long> active;
+        for_experts([&](long r) { active.push_back(r); });
+        weights.set_active(std::move(active));
     }
 
-    /// Decides who is awake after `step` steps. `jumped` says that the unit is new.
+    /// Decides who is active after `step` steps. `jumped` says that the unit is new.
     void review(long step, double unit, bool jumped) {
-        std::vector<Member<Outcome>*> awake;  // the most trusted first
-        for_awake([&](Member<Outcome>& member) { awake.push_back(&member); });
-        const auto more_trusted = [&](const Member<Outcome>* a, const Member<Outcome>* b) {
-            return trust(*a) > trust(*b);
+        std::vector<Member<Outcome>*> active;  // the heaviest first
+        for_active([&](Member<Outcome>& member) { active.push_back(&member); });
+        const auto heavier = [&](const Member<Outcome>* a, const Member<Outcome>* b) {
+            return expert_weights(*a) > expert_weights(*b);
         };
-        std::stable_sort(awake.begin(), awake.end(), more_trusted);
-        Member<Outcome>&leader = *awake[0], &leader_before = members[std::size_t(leader_)];
+        std::stable_sort(active.begin(), active.end(), heavier);
+        Member<Outcome>&leader = *active[0], &leader_before = members[std::size_t(leader_)];
         // The stream has begun to change if a member that drifts more takes the lead, at two
         // reviews in a row.
         const bool faster = leader.shape.drift > leader_before.shape.drift;
         const bool changes = faster && doubts_ != 0;
         doubts_ = faster && !changes ? 1 : 0;
         if (doubts_ == 0) leader_ = &leader - members.data();
-        put_to_sleep(awake, step);
+        deactivate(active, step);
         if (changes) {
             wake_all_ = std::max(wake_all_, probation);
-            forget_what_is_stale(awake, unit);
+            forget_what_is_stale(active, unit);
         }
         if (jumped) wake_all_ = first_probation();
         if (wake_all_ > 0) {
@@ -165,15 +165,15 @@ class Roster {
                 if (jumped && !stays(member, leader_before, unit)) {
                     start_afresh(member, unit);
                     member.copy_memory(leader_before);
-                } else if (!member.awake) {
-                    wake(member, awake, step, unit);
+                } else if (!member.active) {
+                    wake(member, active, step, unit);
                 }
                 wake_experts(member);
                 member.until = std::max(member.until, step + wake_all_);
             }
             wake_all_ = 0;
         } else if (step % trial_period == 0) {
-            try_a_sleeper(awake, step, unit);
+            try_an_inactive_one(active, step, unit);
         }
         build();
     }
@@ -189,7 +189,7 @@ class Roster {
         for (std::size_t i = 0; i < members.size(); ++i) {
             Member<Outcome>& mine = members[i];
             const Member<Outcome>& theirs = other.members[i];
-            mine.awake = theirs.awake;
+            mine.active = theirs.active;
             mine.until = theirs.until;
             mine.led = theirs.led;
             mine.gain = theirs.gain;
@@ -201,7 +201,7 @@ class Roster {
             // One that had averages (averaged.hpp) may have a smaller lam without them.
             Member<Outcome>& mine = members[i];
             const bool less = mine.shape.drift == 0 && mine.shape.lam < other.members[i].shape.lam;
-            if (mine.awake) mine.known->adopt(*other.members[i].known, less);
+            if (mine.active) mine.known->adopt(*other.members[i].known, less);
         }
         wake_all_ = first_probation();
     }
@@ -235,13 +235,13 @@ class Roster {
             valid = valid && index >= 0 && index < long(members.size());
         bool someone = false;
         for (const Member<Outcome>& member : members) {
-            valid = valid && (member.awake == 0 || member.awake == 1) && member.led >= 0 &&
+            valid = valid && (member.active == 0 || member.active == 1) && member.led >= 0 &&
                     member.led <= step && std::fabs(member.gain) <= 1e6;
             valid = valid && Unit::is_unit(member.unit) && member.until >= 0 &&
                     member.until <= step + probation + longest_probation;
             valid = valid && (!member.known || member.known->counters_are_valid()) &&
                     member.readings->memory_is_valid();
-            someone = someone || member.awake;
+            someone = someone || member.active;
         }
         return valid && someone;
     }
@@ -249,26 +249,26 @@ class Roster {
         bool valid = weights.sound();
         for (long r = 0; r < active_.size(); ++r)
             valid = valid && (active_[r] == 0 || active_[r] == 1);
-        for_awake([&](const Member<Outcome>& member) {
-            valid = valid && trust(member) > 0 && member.known->contents_are_valid(1e150);
+        for_active([&](const Member<Outcome>& member) {
+            valid = valid && expert_weights(member) > 0 && member.known->contents_are_valid(1e150);
         });
         return valid;
     }
 
    private:
-    static constexpr long probation = 512;  // steps that a member stays awake, once woken
+    static constexpr long probation = 512;  // steps that a member stays active, once woken
     static constexpr long longest_probation = 2048;
     static constexpr long patience = 256;  // the same for a leader that has lost the lead
-    // In the first `early` steps `most_early` members may be awake besides those that always are,
+    // In the first `early` steps `most_early` members may be active besides those that always are,
     // then `most_late`.
     static constexpr long early = 4096, most_early = 4, most_late = 1;
     // Steps between trials, in which one sleeper and the resting experts may show that they are
     // wanted again.
     static constexpr long trial_period = 1024;
-    static constexpr double negligible = 0.02;  // the trust below which a member is put to sleep
+    static constexpr double negligible = 0.02;  // the weight below which a member is put to sleep
     static constexpr double promising = 1;   // the gain of a member that is catching up: it stays
     static constexpr long most_experts = 2;  // of a member, that do not rest
-    // The trust, relative to the best expert of the member, below which one rests.
+    // The weight, relative to the best expert of the member, below which one rests.
     static constexpr double least_expert = 0.1;
 
     long first_probation() const {
@@ -276,65 +276,67 @@ class Roster {
         return std::min(std::max(16 * shape.D(), 512L), longest_probation);
     }
 
-    /// Of those awake, the most trusted first. The most trusted member that does not drift, the
-    /// anchor, stays awake: only it remembers everything.
-    void put_to_sleep(const std::vector<Member<Outcome>*>& awake, long step) {
+    /// Of those active, the heaviest first. The heaviest member that does not drift, the
+    /// anchor, stays active: only it remembers everything.
+    void deactivate(const std::vector<Member<Outcome>*>& active, long step) {
         const long most = step < early ? most_early : most_late;
         long kept = 0;
         bool anchored = false;
-        for (Member<Outcome>* member : awake) {
-            const bool anchor = !anchored && !member->always_awake && member->shape.drift == 0;
+        for (Member<Outcome>* member : active) {
+            const bool anchor = !anchored && !member->always_active && member->shape.drift == 0;
             anchored = anchored || anchor;
-            if (anchor || member == awake[0]) member->led = step;
-            member->drowsy = false;
+            if (anchor || member == active[0]) member->led = step;
+            member->is_leaving = false;
             if (!member->tires) continue;
-            const bool superfluous = trust(*member) < negligible || kept >= most;
+            const bool superfluous = expert_weights(*member) < negligible || kept >= most;
             const bool settled = step >= member->until;
-            member->drowsy = superfluous && settled && step - member->led >= patience &&
-                             !member->always_awake && member->gain < promising;
-            if (member->drowsy && !member->lanes) member->awake = 0;
-            if (member->drowsy) continue;
-            if (!member->always_awake) ++kept;
+            member->is_leaving = superfluous && settled && step - member->led >= patience &&
+                                 !member->always_active && member->gain < promising;
+            if (member->is_leaving && !member->lanes) member->active = 0;
+            if (member->is_leaving) continue;
+            if (!member->always_active) ++kept;
             if (experts_rest_ && settled && !member->lanes) rest_experts(*member);
             if (step % trial_period == 0) wake_experts(*member);
         }
         for (const Bank<Outcome>& bank : banks) bank.sleep_if_all_are_drowsy();
     }
 
-    /// When the stream has changed, members that never sleep and have lost all trust start again
+    /// When the stream has changed, members that never sleep and have lost all weight start again
     /// from what the leader has learned, as if they had slept. Those that know inputs of another
     /// size are kept.
-    void forget_what_is_stale(const std::vector<Member<Outcome>*>& awake, double unit) {
-        for (Member<Outcome>* member : awake)
-            if (!member->tires && !member->always_awake && trust(*member) < negligible &&
+    void forget_what_is_stale(const std::vector<Member<Outcome>*>& active, double unit) {
+        for (Member<Outcome>* member : active)
+            if (!member->tires && !member->always_active && expert_weights(*member) < negligible &&
                 Unit::is_near(unit, member->unit))
-                member->awake = 0;
+                member->active = 0;
     }
 
     void wake_experts(const Member<Outcome>& member) {
         for (long r = member.first; r < member.first + member.count; ++r) active_[r] = 1.0;
     }
 
-    /// Keeps the most trusted experts of a member, unless even they are far behind the first.
+    /// Keeps the heaviest experts of a member, unless even they are far behind the first.
     void rest_experts(const Member<Outcome>& member) {
         std::vector<long> order;
         for_experts(member, [&](long r) { order.push_back(r); });
-        std::stable_sort(order.begin(), order.end(),
-                         [&](long a, long b) { return weights.trust(a) > weights.trust(b); });
+        std::stable_sort(order.begin(), order.end(), [&](long a, long b) {
+            return weights.expert_weights(a) > weights.expert_weights(b);
+        });
         for (std::size_t i = 1; i < order.size(); ++i)
             if (long(i) >= most_experts ||
-                weights.trust(order[i]) < least_expert * weights.trust(order[0]))
+                weights.expert_weights(order[i]) < least_expert * weights.expert_weights(order[0]))
                 active_[order[i]] = 0.0;
     }
 
-    /// Wakes a member with what the most trusted one of its kind has learned, its own lam in place
-    /// of the other's; without such a teacher it sleeps on. `awake` has the most trusted first.
-    bool wake(Member<Outcome>& member, const std::vector<Member<Outcome>*>& awake, long step,
+    /// Wakes a member with what the heaviest one of its kind has learned, its own lam in place
+    /// of the other's; without such a teacher it sleeps on. `active` has the heaviest first.
+    bool wake(Member<Outcome>& member, const std::vector<Member<Outcome>*>& active, long step,
               double unit) {
-        const auto teacher = std::find_if(awake.begin(), awake.end(), [&](Member<Outcome>* other) {
-            return other->known && other != &member && member.can_learn_from(*other);
-        });
-        if (teacher == awake.end()) return false;
+        const auto teacher =
+            std::find_if(active.begin(), active.end(), [&](Member<Outcome>* other) {
+                return other->known && other != &member && member.can_learn_from(*other);
+            });
+        if (teacher == active.end()) return false;
         start_afresh(member, (*teacher)->unit);
         member.until = step + probation;
         member.make_state(blas_);
@@ -349,27 +351,27 @@ class Roster {
 
     /// Wakes a member that knows nothing; `build` gives it a state.
     void start_afresh(Member<Outcome>& member, double unit) {
-        member.awake = 1;
+        member.active = 1;
         wake_experts(member);
         member.gain = 0;
         member.unit = unit;
         member.forget();
     }
 
-    void try_a_sleeper(const std::vector<Member<Outcome>*>& awake, long step, double unit) {
+    void try_an_inactive_one(const std::vector<Member<Outcome>*>& active, long step, double unit) {
         for (std::size_t i = 0; i < members.size(); ++i) {
             Member<Outcome>& member = members[std::size_t(next_trial_)];
             next_trial_ = (next_trial_ + 1) % long(members.size());
-            if (!member.awake && member.returns && wake(member, awake, step, unit)) return;
+            if (!member.active && member.returns && wake(member, active, step, unit)) return;
         }
     }
 
-    /// Whether a member goes on after a change of the unit: the guard, one that knows inputs of
+    /// Whether a member goes on after a change of the unit: the fallback, one that knows inputs of
     /// this size, and the leader of before, for which they may still mean the same.
     bool stays(const Member<Outcome>& member, const Member<Outcome>& leader_before,
                double unit) const {
-        return member.is_guard() ||
-               (member.awake && (&member == &leader_before || Unit::is_near(unit, member.unit)));
+        return member.is_fallback() ||
+               (member.active && (&member == &leader_before || Unit::is_near(unit, member.unit)));
     }
 
     Blas blas_;

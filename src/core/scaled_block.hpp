@@ -16,41 +16,51 @@ class ScaledBlock {
     void begin(const bool* counts, long n) {
         counts_ = counts;
         n_ = n;
-        after_ = nullptr;
+        for (Scaled& each : kinds_) each.after = nullptr;
     }
 
-    /// Scales row t of the block, x(t) as it comes, for all t. The scaler learns them in turn.
+    /// Scales row t of the block, x(t) as it comes, for all t. The scaler learns them in turn. Rows
+    /// of the same `picks` are the same; see DenseExpert.
     template <class F>
-    void scale(Scaler& scaler, F&& x) {
-        if (after_ && before_->knows_the_same(scaler)) return scaler.adopt(*after_);
-        if (!before_ || !before_->is_like(scaler) || before_->width != scaler.width) {
-            before_.emplace(scaler.empty());
-            rows_ = Buffer(most_ * scaler.views * scaler.width);
+    void scale(Scaler& scaler, F&& x, const std::vector<long>& picks = {}) {
+        now_ = &kinds_[scaler.has_logarithms() ? 1 : 0];
+        auto& [before, after, own, rows] = *now_;
+        if (after && picks == own && before->knows_the_same(scaler)) return scaler.adopt(*after);
+        own = picks;
+        if (!before || !before->is_like(scaler) || before->width != scaler.width) {
+            before.emplace(scaler.empty());
+            rows = Buffer(most_ * scaler.views * scaler.width);
         }
-        before_->adopt(scaler);
-        after_ = &scaler;
+        before->adopt(scaler);
+        after = &scaler;
         const long length = scaler.views * scaler.width;
         for (long t = 0; t < n_; ++t) {
             if (counts_[t])
-                scaler.learn(x(t), rows_ + t * length);
+                scaler.learn(x(t), rows + t * length);
             else
-                scaler.transform(x(t), rows_ + t * length);
+                scaler.transform(x(t), rows + t * length);
         }
     }
 
     /// The d numbers of a row in one of its views, 0 or the last by -1.
     const double* view(long t, long v) const {
-        const Scaler& like = *before_;
-        return rows_ + (t * like.views + (v < 0 ? like.views - 1 : v)) * like.width + like.width -
-               like.d;
+        const Scaler& like = *now_->before;
+        return now_->rows + (t * like.views + (v < 0 ? like.views - 1 : v)) * like.width +
+               like.width - like.d;
     }
 
    private:
+    struct Scaled {
+        std::optional<Scaler> before;   // what the scaler that made the rows knew before
+        const Scaler* after = nullptr;  // that scaler; null before the first
+        std::vector<long> picks;
+        Buffer rows;
+    };
+
     long most_, n_ = 0;
     const bool* counts_ = nullptr;
-    std::optional<Scaler> before_;   // what the scaler that made the rows knew before
-    const Scaler* after_ = nullptr;  // that scaler; null before the first
-    Buffer rows_;
+    Scaled kinds_[2];  // experts with logarithms and without take turns
+    Scaled* now_ = nullptr;
 };
 
 }  // namespace MIXABLE_ISA

@@ -4,22 +4,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "heavy.hpp"
 #include "visitor.hpp"
 
 namespace MIXABLE_ISA {
 
 /// Turns a raw row of d numbers into `views` rows of a forecaster's inputs, one after the other:
 /// first the intercept (if wanted), then the features. The first view is linear, clipped to +-10
-/// standard deviations; the second is linear up to +-1 and grows as the logarithm beyond, for heavy
-/// tails. A missing entry (NaN) is taken to be the mean. No outlier spoils the statistics: an entry
-/// more than 10 standard deviations away counts as 10, where the first 16 entries, which are kept,
-/// are judged all together by their median, and later ones by those before them.
+/// standard deviations; the second is linear up to +-1 and grows as the logarithm beyond. In that,
+/// with `logarithms`, a feature whose tails are heavy is standardised by its logarithm (heavy.hpp);
+/// that is decided when it has 16, 32, 64, 128 or 256 entries. A missing entry (NaN) is taken to be
+/// the mean. No outlier spoils the statistics: an entry more than 10 standard deviations away
+/// counts as 10, where the first 16 entries, which are kept, are judged all together by their
+/// median, and later ones by those before them.
 ///
 /// The unit of a feature may change, for a time or for good: entries are larger or smaller than
 /// those before by a factor of 32 or more, unless these are spread as widely. Then its statistics
@@ -27,12 +29,13 @@ namespace MIXABLE_ISA {
 /// whatever the unit is, but for the first few rows after a change.
 class Scaler {
    public:
-    Scaler(long features, bool intercept, bool standardize, long views)
+    Scaler(long features, bool intercept, bool standardize, long views, bool logarithms)
         : d(features),
           width((intercept ? 1 : 0) + features),
           views(views),
           intercept_(intercept),
           standardize_(standardize),
+          logarithms_(logarithms && standardize && views > 1),
           count_(d),
           mean_(d),
           square_(d),
@@ -47,16 +50,16 @@ class Scaler {
     /// z (views x width) of the row x, as if it were the next to be learned.
     void transform(const double* x, double* z) const {
         put_intercept(z);
-        for (long i = 0; i < d; ++i) put(i, scaled(i, x[i]), z);
+        for (long i = 0; i < d; ++i) put(i, x[i], scaled(i, x[i]), z);
     }
-    /// The same in two steps: s (d) is the row scaled, z its views. So a row whose label comes late
-    /// is learned as it was scaled for its forecast.
+    /// The same in two steps: s (d) is the row x scaled, z its views. So a row whose label comes
+    /// late is learned as it was scaled for its forecast (in logarithms, as it is scaled now).
     void scale(const double* x, double* s) const {
         for (long i = 0; i < d; ++i) s[i] = scaled(i, x[i]);
     }
-    void spread(const double* s, double* z) const {
+    void spread(const double* s, const double* x, double* z) const {
         put_intercept(z);
-        for (long i = 0; i < d; ++i) put(i, s[i], z);
+        for (long i = 0; i < d; ++i) put(i, x[i], s[i], z);
     }
     /// The same, and x is learned.
     void learn(const double* x, double* z) {
@@ -65,11 +68,12 @@ class Scaler {
         for (long i = 0; i < d; ++i) {
             if (is_usual(i, x[i])) {
                 const Feature feature = with_usual(i, x[i]);
-                put(i, scaled(i, x[i], feature), z);
+                put(i, x[i], scaled(i, x[i], feature), z);
                 write(i, feature);
                 sizes_at(i).add(x[i]);
             } else
                 learn_unusual(i, x[i], z);
+            if (is_due(count_[i])) review(i);
         }
     }
 
@@ -88,6 +92,13 @@ class Scaler {
         moments(held, held + d);
         std::fill_n(held + 2 * d, d, 1.0);
         held_ = std::move(held);
+        for (long i = 0; i < heavy_.size() / 4; ++i) {
+            Heavy& heavy = heavy_at(i);
+            const Sizes& sizes = sizes_at(i);
+            if (!heavy.is_known() || sizes.count == 0) continue;
+            heavy.low *= std::exp2(sizes.mean() - heavy.size);
+            heavy.size = sizes.mean();
+        }
     }
     /// Rows are scaled by all statistics again. The scale that was held is known until the next row
     /// is learned: it is that of all rows since.
@@ -95,17 +106,19 @@ class Scaler {
     bool holds() const { return held_.size() > 0 && (d == 0 || held_[2 * d] != 0); }
 
     /// One like this that has learned nothing.
-    Scaler empty() const { return Scaler(d, intercept_, standardize_, views); }
+    Scaler empty() const { return Scaler(d, intercept_, standardize_, views, logarithms_); }
 
+    bool has_logarithms() const { return logarithms_; }
     /// Whether it makes the same of rows, apart from the intercept, if it knows the same.
     bool is_like(const Scaler& other) const {
-        return d == other.d && views == other.views && standardize_ == other.standardize_;
+        return d == other.d && views == other.views && standardize_ == other.standardize_ &&
+               logarithms_ == other.logarithms_;
     }
     /// Whether it makes the same of all rows to come.
     bool knows_the_same(const Scaler& other) const {
         return is_like(other) && count_ == other.count_ && mean_ == other.mean_ &&
                square_ == other.square_ && sizes_ == other.sizes_ && early_ == other.early_ &&
-               held_ == other.held_ && units_ == other.units_;
+               held_ == other.held_ && units_ == other.units_ && heavy_ == other.heavy_;
     }
 
     void adopt(const Scaler& other) {
@@ -118,6 +131,9 @@ class Scaler {
         units_ = Buffer();
         if (other.units_.size() > 0) expect_units();
         copy(other.units_, other.units_.size(), units_);
+        heavy_ = Buffer();
+        if (other.heavy_.size() > 0) expect_heavy();
+        copy(other.heavy_, other.heavy_.size(), heavy_);
         held_ = Buffer();
         if (other.held_.size() == 0) return;
         held_ = Buffer(3 * d);
@@ -129,6 +145,8 @@ class Scaler {
     void expect_held() { held_ = Buffer(3 * d); }
     /// The same for what is known of other units.
     void expect_units() { units_ = Buffer(d * in_units); }
+    /// The same for the scale of features with heavy tails.
+    void expect_heavy() { heavy_ = Buffer(d * 4); }
 
     void visit(Visitor& visitor) {
         visitor("count", count_, 1L, d, d);
@@ -138,12 +156,14 @@ class Scaler {
         visitor("early", early_, d, kept, kept);
         if (held_.size() > 0) visitor("held", held_, 3L, d, d);
         if (units_.size() > 0) visitor("units", units_, d, in_units, in_units);
+        if (heavy_.size() > 0) visitor("heavy", heavy_, d, 4L, 4L);
     }
 
     /// Whether the statistics can be some that `learn` made; after `visit` has written them.
     bool sound() const {
         for (long i = 0; i < d; ++i) {
             if (!known(i).sound() || !units_at(i).sound()) return false;
+            if (heavy_.size() > 0 && !(logarithms_ && heavy_at(i).sound())) return false;
             const double *begin = early_ + i * kept, *end = begin + std::min(long(count_[i]), kept);
             const long missing = std::count_if(begin, end, [](double x) { return std::isnan(x); });
             if (missing != 0 && missing != end - begin) return false;
@@ -186,36 +206,18 @@ class Scaler {
 
     static bool is_count(double n) { return n >= 0 && n < 1e15 && n == std::floor(n); }
 
-    /// Of the sizes of entries, as powers of 2: how many, their sum, their sum of squares. Zeros
-    /// have none: they are the same in each unit.
-    struct Sizes {
-        double count, sum, squares;
-
-        static double of(double x) {
-            std::uint64_t bits;
-            std::memcpy(&bits, &x, sizeof x);
-            return double(bits >> 52 & 0x7ff) - 1023;
-        }
-        void add(double x) {
-            if (x == 0) return;
-            const double size = of(x);
-            count += 1;
-            sum += size;
-            squares += size * size;
-        }
-        /// Whether x may be in another unit.
-        bool is_foreign(double x) const {
-            if (x == 0 || count < kept) return false;
-            const double step = std::fabs(of(x) * count - sum);  // times count, as is what follows
-            if (step <= least_foreign * count) return false;
-            const double spread = std::sqrt(std::max(squares * count - sum * sum, 0.0));
-            return step > std::min(3 * spread, most_foreign * count);
-        }
-        bool sound() const {
-            return is_count(count) && std::fabs(sum) <= 1100 * count && squares >= 0 &&
-                   squares <= 1100 * 1100 * count;
-        }
-    };
+    /// Whether x may be in another unit.
+    static bool is_foreign(double x, const Sizes& known) {
+        if (x == 0 || known.count < kept) return false;
+        // Times the count, as is what follows.
+        const double step = std::fabs(Sizes::of(x) * known.count - known.sum);
+        if (step <= least_foreign * known.count) return false;
+        return step > std::min(3 * known.spread(), most_foreign * known.count);
+    }
+    static bool are_sound(const Sizes& known) {
+        return is_count(known.count) && std::fabs(known.sum) <= 1100 * known.count &&
+               known.squares >= 0 && known.squares <= 1100 * 1100 * known.count;
+    }
 
     struct Known {
         Feature feature;
@@ -225,7 +227,7 @@ class Scaler {
             feature.add(x);
             sizes.add(x);
         }
-        bool sound() const { return feature.sound() && sizes.sound(); }
+        bool sound() const { return feature.sound() && are_sound(sizes); }
     };
 
     /// What is known of a feature whose unit may change, or has changed.
@@ -237,7 +239,7 @@ class Scaler {
         /// Takes x, where `now` is known, and `later` if the unit has not changed.
         void note(double x, const Known& now, Known& later) {
             const Known& judge = run > 0 ? before : now;
-            if (!judge.sizes.is_foreign(x)) {
+            if (!is_foreign(x, judge.sizes)) {
                 later.sizes.add(x);
                 if (run == 0) return;
                 strange.add(x);
@@ -247,7 +249,7 @@ class Scaler {
             if (run == 0) before = now, strange = Known{};
             strange.add(x);
             run += 1;
-            familiar = old.sizes.count > 0 && !old.sizes.is_foreign(x) ? familiar + 1 : 0;
+            familiar = old.sizes.count > 0 && !is_foreign(x, old.sizes) ? familiar + 1 : 0;
             if (familiar == few) {
                 later = old;
                 later.add(x);
@@ -273,6 +275,10 @@ class Scaler {
         return *reinterpret_cast<const Sizes*>(static_cast<const double*>(sizes_) + i * 3);
     }
     Sizes& sizes_at(long i) { return const_cast<Sizes&>(std::as_const(*this).sizes_at(i)); }
+    const Heavy& heavy_at(long i) const {
+        return *reinterpret_cast<const Heavy*>(static_cast<const double*>(heavy_) + i * 4);
+    }
+    Heavy& heavy_at(long i) { return const_cast<Heavy&>(std::as_const(*this).heavy_at(i)); }
     Known known(long i) const { return {{count_[i], mean_[i], square_[i]}, sizes_at(i)}; }
     void write(long i, const Feature& feature) {
         count_[i] = feature.count;
@@ -326,7 +332,7 @@ class Scaler {
     }
     [[gnu::noinline]] void learn_unusual(long i, double x, double* z) {
         const Next next = with(i, x);
-        put(i, scaled(i, x, next.scale), z);
+        put(i, x, scaled(i, x, next.scale), z);
         if (next.known.feature.count > count_[i] && are_kept(i))
             early_[i * kept + long(count_[i])] = within_squares(x);
         write(i, next.known.feature);
@@ -337,7 +343,7 @@ class Scaler {
     /// Whether x is there, is not one of the first few, and neither is nor was the unit in
     /// question.
     bool is_usual(long i, double x) const {
-        return !std::isnan(x) && !are_kept(i) && !sizes_at(i).is_foreign(x) &&
+        return !std::isnan(x) && !are_kept(i) && !is_foreign(x, sizes_at(i)) &&
                (units_.size() == 0 || units_[(i + 1) * in_units - 2] == 0);
     }
     /// The statistics with such an entry.
@@ -391,21 +397,47 @@ class Scaler {
         const double mean = held ? held_[i] : feature.mean, sd = held ? held_[d + i] : feature.sd();
         return sd > 0 && !missing ? (x - mean) / sd : 0.0;
     }
-    void put(long i, double scaled, double* z) const {
+    void put(long i, double x, double scaled, double* z) const {
         const long at = width - d + i;
         if (!standardize_) {
             z[at] = scaled;
             return;
         }
-        const double size = std::fabs(scaled);
         z[at] = std::min(std::max(scaled, -reach), reach);
-        if (views > 1)
-            z[width + at] =
-                size <= bend ? scaled : std::copysign(bend + std::log1p(size - bend), scaled);
+        if (views == 1) return;
+        if (heavy_.size() > 0 && heavy_at(i).is_known()) scaled = by_logarithm(i, x);
+        const double size = std::fabs(scaled);
+        z[width + at] =
+            size <= bend ? scaled : std::copysign(bend + std::log1p(size - bend), scaled);
+    }
+    [[gnu::noinline]] double by_logarithm(long i, double x) const {
+        if (std::isnan(x)) return 0.0;
+        Sizes sizes = holds() ? Sizes{} : sizes_at(i);
+        if (units_.size() > 0 && !holds())
+            if (const Next next = with(i, x); next.units && next.units->is_shown())
+                sizes = next.units->strange.sizes;
+        return heavy_at(i).scaled(x, sizes);
     }
 
-    bool intercept_, standardize_;
+    /// Whether it is decided after so many entries what a feature's tails are.
+    static bool is_due(double count) {
+        return count == 16 || count == 32 || count == 64 || count == 128 || count == 256;
+    }
+    [[gnu::noinline]] void review(long i) {
+        const double* early = early_ + i * kept;
+        if (!logarithms_ || holds() || std::isnan(early[kept - 1])) return;
+        if (heavy_.size() > 0 && heavy_at(i).is_known()) return;
+        const Feature known{count_[i], mean_[i], square_[i]};
+        const double rms = std::hypot(known.mean, known.sd());
+        const Heavy heavy = Heavy::of(early, kept, sizes_at(i), rms, known.sd());
+        if (!heavy.is_known()) return;
+        if (heavy_.size() == 0) expect_heavy();
+        heavy_at(i) = heavy;
+    }
+
+    bool intercept_, standardize_, logarithms_;
     Buffer count_, mean_, square_, sizes_, early_;
+    Buffer heavy_;  // of each feature a Heavy; nothing as long as no tails were
     Buffer units_;  // of each feature; nothing as long as no entry was foreign
     Buffer held_;   // mean and deviation that were held, and whether they still are; or nothing
 };

@@ -41,9 +41,9 @@ class Panels {
 };
 
 /// What is kept of A^-1: all of it; a d x d block for each prediction; one such block that serves
-/// them all; the same of the features met so far; its diagonal; nothing, since only the mean is
-/// followed, by gradient descent; nothing of the inputs, since the classes are counted.
-enum class Structure { full, blocks, shared, growing, diagonal, gradient, rates };
+/// them all; the same of the features observed so far; its diagonal; nothing, since only the mean
+/// is followed, by gradient descent; nothing of the inputs, since the classes are counted.
+enum class Structure { full, blocks, shared, growing, diagonal, gradient, frequencies };
 
 struct PosteriorShape {
     long k, d, rank;    // linear predictions, features, columns of F (0 with structure)
@@ -90,14 +90,14 @@ struct PosteriorShape {
     /// Multiplications of a step, roughly.
     double cost() const {
         const double n = double(d), K = double(k), small = K * (n + 100);
-        if (structure == Structure::rates) return K;
+        if (structure == Structure::frequencies) return K;
         if (structure == Structure::diagonal || structure == Structure::gradient) return 4 * small;
         if (structure != Structure::full) return 4 * (double(matrices()) * n * n + small);
         return double(D()) * double(D()) * double(k + 3);
     }
     double bytes() const {
         const double n = double(pad_to(d, 8)), K = double(k), s = double(matrices());
-        if (structure == Structure::rates) return double(sizeof(double)) * K;
+        if (structure == Structure::frequencies) return double(sizeof(double)) * K;
         if (structure == Structure::diagonal || structure == Structure::gradient)
             return double(sizeof(double)) * n * (2 * K + double(diagonal_block));
         if (structure != Structure::full) {
@@ -123,9 +123,12 @@ struct PosteriorShape {
     /// Inputs that a diagonal posterior keeps.
     static constexpr long diagonal_block = 16;
     /// The largest |x|^2 that can be learned from: beyond, A^-1 would lose all its digits.
-    double largest_square() const { return 1e15 * lam; }
+    double largest_square() const {
+        return structure == Structure::gradient || structure == Structure::frequencies ? 1e280
+                                                                                       : 1e15 * lam;
+    }
     /// Whether a saved state can have this multiple of I in A: lam, or less if it was smaller at
-    /// the start (a guard's lam grows with its features); none is kept with drift.
+    /// the start (a fallback's lam grows with its features); none is kept with drift.
     bool may_have_regulariser(double value) const {
         return drift == 0 ? value > 0 && value <= 1.000001 * lam : value == 0;
     }

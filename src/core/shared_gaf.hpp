@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "pairwise.hpp"
 #include "state.hpp"
@@ -39,7 +40,8 @@ class SharedGaf {
           lam_(lam),
           tie_(tie),
           beta_(beta),
-          drift_(drift) {
+          drift_(drift),
+          row_(stride) {
         start_over();
     }
 
@@ -155,6 +157,47 @@ class SharedGaf {
         invert(A);
     }
 
+    /// The log probabilities of y by the pool without the first of some experts, without the first
+    /// two, and so on: their weights are held at 0, the others follow.
+    void without(const Said& said, long y, const std::vector<long>& experts, double* out) {
+        const long K = said.K, n = stride;
+        reserve(K);
+        double *cov = work_, *u = cov + N * n, *z = u + n;
+        copy(S, N * n, cov);
+        copy(w, n, u);
+        for (const long e : experts) {
+            hold_at_zero(e, cov, u);
+            logits(said, u, z);
+            const double own = z[y];
+            *out++ = own - softmax(K, z);
+        }
+    }
+    /// Some experts in the order in which the pool can do without them: the next is always the one
+    /// that costs least by this Gaussian, u_e^2 / M_ee.
+    std::vector<long> ranked(std::vector<long> experts) {
+        reserve(1);
+        double *cov = work_, *u = cov + N * stride;
+        copy(S, N * stride, cov);
+        copy(w, stride, u);
+        const auto cost = [&](long e) { return u[e] * u[e] / cov[e * (stride + 1)]; };
+        for (auto next = experts.begin(); next != experts.end(); ++next) {
+            std::iter_swap(next, std::min_element(next, experts.end(), [&](long a, long b) {
+                               return cost(a) < cost(b);
+                           }));
+            hold_at_zero(*next, cov, u);
+        }
+        return experts;
+    }
+    /// Holds the weight of an expert at 0, near to which it begins anew. The others follow.
+    void set_apart(long e) {
+        hold_at_zero(e, S, w);
+        w[e] = 0;
+        for (long i = 0; i < N; ++i)
+            S[e * stride + i] = S[i * stride + e] = i == e ? 0.1 / lam_ : 0;
+        copy(S, N * stride, A);
+        invert(A);
+    }
+
     /// Whether w, A and S, as just read from a saved state, can be some that learning made.
     bool is_valid() const {
         for (long i = 0; i < N; ++i)
@@ -172,6 +215,18 @@ class SharedGaf {
     }
 
    private:
+    /// A Gaussian of mean u and covariance M becomes that in which u_e is known to be 0.
+    void hold_at_zero(long e, double* M, double* u) {
+        const long n = stride;
+        copy(M + e * n, n, row_);
+        const double by = 1 / row_[e], step = by * u[e];
+        for (long j = 0; j < n; j += W) store(u + j, load(u + j) - step * load(row_ + j));
+        for (long i = 0; i < N; ++i) {
+            const double factor = by * row_[i];
+            for (long j = 0; j < n; j += W)
+                store(M + i * n + j, load(M + i * n + j) - factor * load(row_ + j));
+        }
+    }
     static constexpr long most_pairs = 12;
     static constexpr double largest = 1e9;  // of A, over lam
 
@@ -278,7 +333,7 @@ class SharedGaf {
     }
 
     double lam_, tie_, beta_, drift_;
-    Buffer work_, classes_;
+    Buffer work_, classes_, row_;
 };
 
 }  // namespace MIXABLE_ISA

@@ -169,12 +169,9 @@ class Softmax {
 
     /// r <- (I + F^T G F)^-1 F^T r, which is F^T (I + G F F^T)^-1 r; F is k x k with row stride sk.
     void damp(const double* G, const double* F, double* r) {
-        multiply_numbers<Number>(k, k, k, {G, sk, 1}, F, sk, rows_, sk);
-        multiply_numbers<Number>(k, k, k, {F, 1, sk}, rows_, sk, hessian_, sk);
-        for (long i = 0; i < k; ++i)
-            put(hessian_, i * sk + i, at<Number>(hessian_, i * sk + i) + 1.0);
+        factor_gain<Number>(k, k, G, sk, F, sk, rows_, hessian_);
         multiply_numbers<Number>(1, k, k, {r, 0, 1}, F, sk, step_, sk);
-        solve_hessian(1.0);
+        solve_hessian();
         copy(step_, k * width, r);
     }
 
@@ -250,12 +247,12 @@ class Softmax {
             put(gradient_, i, 2.0 * at<Number>(s_, i) + weight * at<Number>(gradient_, i));
             put(step_, i, -at<Number>(gradient_, i));
         }
-        solve_hessian(2.0);
+        cholesky<Number>(k, hessian_, sk, 2.0);
+        solve_hessian();
     }
 
-    /// step <- Hessian^-1 step, the Hessian at least `least` times the identity.
-    void solve_hessian(double least) {
-        cholesky<Number>(k, hessian_, sk, least);
+    /// step <- Hessian^-1 step, by its factor.
+    void solve_hessian() {
         solve_transposed<Number>(k, hessian_, sk, step_);
         solve<Number>(k, hessian_, sk, step_);
     }

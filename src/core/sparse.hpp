@@ -53,7 +53,7 @@ class Sparse {
           lam_(SP),
           b_(SP),
           g_(SP),
-          trust_(widths() * SP),
+          expert_weights_(widths() * SP),
           m_(K * SP),
           base_(K * SP),
           width_(K * W),
@@ -96,9 +96,9 @@ class Sparse {
                500.0 * double(K * SP);
     }
 
-    /// The trust in each expert: the settings at the first width, then those at the next.
-    void trust(double* out) const {
-        for (long r = 0; r < experts(); ++r) out[r] = weights_.trust(r);
+    /// The weight of each expert: the settings at the first width, then those at the next.
+    void expert_weights(double* out) const {
+        for (long r = 0; r < experts(); ++r) out[r] = weights_.expert_weights(r);
     }
 
     /// p (K); changes nothing that was learned.
@@ -205,12 +205,13 @@ class Sparse {
     void everyone() {
         std::vector<long> all(weights_.size());
         for (std::size_t r = 0; r < all.size(); ++r) all[r] = long(r);
-        weights_.set_awake(std::move(all));
-        spread_trust();
+        weights_.set_active(std::move(all));
+        spread_weights();
     }
-    void spread_trust() {
+    void spread_weights() {
         for (long a = 0; a < widths(); ++a)
-            for (long s = 0; s < S; ++s) trust_[a * SP + s] = weights_.trust(a * S + s);
+            for (long s = 0; s < S; ++s)
+                expert_weights_[a * SP + s] = weights_.expert_weights(a * S + s);
     }
 
     /// 1 / a for one accumulator, in lanes from s on.
@@ -257,7 +258,7 @@ class Sparse {
                          hedge = std::isinf(alpha) ? 0.0 : pi_by_8 / alpha;
             for (long s = 0; s < SP; s += W) {
                 const vec by = 1.0 / root(1.0 + hedge * load(g_ + s)),
-                          trust = load(&trust_[a * SP + s]);
+                          expert_weights = load(&expert_weights_[a * SP + s]);
                 for (long c = 0; c < K; ++c) {
                     const vec base = load(base_ + c * SP + s);
                     store(scaled_ + c * W,
@@ -267,7 +268,7 @@ class Sparse {
                 softmax_.evaluate(scaled_, splat(1.0));
                 copy(softmax_.p, K * W, out);
                 smooth<vec>(K, 0.0, out);
-                for (long c = 0; c < K; ++c) p[c] += sum(trust * load(out + c * W));
+                for (long c = 0; c < K; ++c) p[c] += sum(expert_weights * load(out + c * W));
             }
         }
         double total = 0;
@@ -326,7 +327,7 @@ class Sparse {
         for (std::size_t i = 0; i < active.size(); ++i)
             shape.subtract(&rates_[i * std::size_t(SP)], v_.data(), active[i].slot);
         weights_.learn(likelihood_);
-        spread_trust();
+        spread_weights();
         if (corrects_) correct(y, weight);
     }
 
@@ -349,9 +350,10 @@ class Sparse {
                 const double w = table_.shape.weight(slot, c, s),
                              width = 0.5 / (lam_[s] + b_[s] * acc);
                 for (long a = 0; a < widths(); ++a) {
-                    const double trust = trust_[a * SP + s], alpha = alphas_[std::size_t(a)];
-                    first += trust * w;
-                    second += trust * (w * w + (std::isinf(alpha) ? 0.0 : width / alpha));
+                    const double expert_weights = expert_weights_[a * SP + s],
+                                 alpha = alphas_[std::size_t(a)];
+                    first += expert_weights * w;
+                    second += expert_weights * (w * w + (std::isinf(alpha) ? 0.0 : width / alpha));
                 }
             }
             mean[c] = by * first;
@@ -368,8 +370,8 @@ class Sparse {
     long SP;  // settings and the lanes behind them
     Weights weights_;
     ClassSoftmax<vec> softmax_;
-    Buffer lam_, b_, g_, trust_, m_, base_, width_, scaled_, forecasts_, own_, offsets_, spread_,
-        likelihood_;
+    Buffer lam_, b_, g_, expert_weights_, m_, base_, width_, scaled_, forecasts_, own_, offsets_,
+        spread_, likelihood_;
     long steps_ = 0, corrects_ = 1;
     std::vector<float> v_, rates_;  // v_: what is to be learned
     std::vector<double> powers_;    // of the accumulators of the active features

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "dense.hpp"
+#include "shape.hpp"
 #include "visitor.hpp"
 
 namespace MIXABLE_ISA {
@@ -56,7 +57,7 @@ struct Counters {
 /// What has been learned of the weights of k linear predictions of d features.
 class Knowledge {
    public:
-    Knowledge(long predictions, long features) : k(predictions), d(features) {}
+    explicit Knowledge(const PosteriorShape& shape) : k(shape.k), d(shape.d), shape_(shape) {}
     Knowledge(Knowledge&&) = default;
     virtual ~Knowledge() = default;
 
@@ -64,10 +65,9 @@ class Knowledge {
 
     virtual long steps() const = 0;
     /// The largest |x|^2 that can be learned from.
-    virtual double largest_square() const = 0;
+    double largest_square() const { return shape_.largest_square(); }
     /// Multiplications of a step, roughly.
-    virtual double cost() const = 0;
-    virtual double bytes() const = 0;
+    double cost() const { return shape_.cost(); }
 
     /// V (k x d).
     virtual void mean(double* out) const = 0;
@@ -76,7 +76,20 @@ class Knowledge {
     /// The rows and columns of that.
     virtual std::pair<long, long> covariance_size() const { return {k * d, k * d}; }
     /// The covariances (d x k x k) of the k weights of each feature.
-    virtual void feature_covariances(double* out) const = 0;
+    virtual void feature_covariances(double* out) const {
+        const bool full = shape_.structure == Structure::full, shared = shape_.is_shared();
+        const bool diagonal = shape_.structure == Structure::diagonal;
+        const auto [rows, columns] = covariance_size();
+        Buffer all(rows * columns);
+        covariance(all);
+        set_to_zero(out, d * k * k);
+        for (long l = 0; l < d; ++l)
+            for (long i = 0; i < k; ++i) {
+                const double* row = all + (diagonal ? i : shared ? l : i * d + l) * columns;
+                for (long j = 0; j < k; ++j)
+                    if (full || i == j) out[(l * k + i) * k + j] = row[full ? j * d + l : l];
+            }
+    }
     /// The same by itself, of what is in a lane of lanes.hpp; of others nothing.
     virtual std::unique_ptr<Knowledge> apart() const { return nullptr; }
     /// Takes over what another of the same kind has learned, of at most this many predictions and
@@ -93,19 +106,25 @@ class Knowledge {
     /// Whether the arrays, as just read, can be some that learning made, and what is computed from
     /// them for any input that is not too large stays below `limit`.
     virtual bool contents_are_valid(double limit) const = 0;
+
+   protected:
+    PosteriorShape shape_;
 };
 
 /// Knowledge that is read and learned by itself. (lanes.hpp has several that go together.)
 class State : public Knowledge {
    public:
-    /// A `rank` of 0 means structure.
-    State(long predictions, long features, long rank)
-        : Knowledge(predictions, features),
-          sk(pad_to(predictions, 8)),
-          sr(pad_to(rank, 8)),
-          f(rank > 0 ? predictions * sr : sk),
+    /// Keeps at most so many inputs at a time; none, if it has no mean of weights either.
+    State(const PosteriorShape& shape, long inputs)
+        : Knowledge(shape),
+          sk(pad_to(k, 8)),
+          sr(pad_to(shape.rank, 8)),
+          f(shape.rank > 0 ? k * sr : sk),
           m(sk),
-          G(rank > 0 ? predictions * sk : sk) {}
+          G(shape.rank > 0 ? k * sk : sk),
+          dp(pad_to(d, 8)),
+          V(inputs > 0 ? k * dp : 0),
+          X(inputs * dp) {}
 
     const long sk, sr;  // row strides of k x k matrices and of F
     const long f;       // numbers in F
@@ -117,14 +136,77 @@ class State : public Knowledge {
     /// before; or (in_turn = false) they are only read, all from the present state.
     virtual void prepare(const Rows& rows, bool in_turn = true) = 0;
     /// Whether the next input has been prepared, and is this one to the bit.
-    virtual bool is_prepared(const double* x) const = 0;
-    virtual bool has_prepared() const = 0;
-    virtual void forget_prepared() = 0;
+    virtual bool is_prepared(const double* x) const {
+        return has_prepared() && one_row(x).begins_with(X + n_ * dp, d);
+    }
+    bool has_prepared() const { return prepared_ > n_; }
+    void forget_prepared() { prepared_ = n_; }
     /// Sets m and G of the prepared input that comes `after` the next one.
     virtual void read(long after = 0) = 0;
     /// Learns from the input last read: v (k), F, with zeros behind each row. Throws, and changes
     /// nothing, if that is beyond double precision.
     virtual void push(const double* v, const double* F) = 0;
+
+    long steps() const override { return steps_; }
+    void mean(double* out) const override {
+        for (long c = 0; c < k; ++c) copy(V + c * dp, d, out + c * d);
+    }
+    void clear() override { forget_prepared(); }
+    [[gnu::cold]] bool counters_are_valid() const override {
+        return steps_ >= 0 && steps_ <= most_steps;
+    }
+
+   protected:
+    void keep(const Rows& rows, bool in_turn) {
+        for (long t = 0; t < rows.count; ++t) rows.copy(t, d, X + (n_ + t) * dp);
+        prepared_ = n_ + (in_turn ? rows.count : 0);
+    }
+    /// A new prediction has the mean of the first k0, in the first d0 features.
+    void fill_means(long k0, long d0) {
+        for (long c = k0; c < k; ++c)
+            for (long l = 0; l < d0; ++l) {
+                double sum = 0;
+                for (long b = 0; b < k0; ++b) sum += V[b * dp + l];
+                V[c * dp + l] = sum / double(k0);
+            }
+    }
+
+    const long dp;                           // row stride of V and X
+    Buffer V, X;                             // the mean, and inputs
+    long n_ = 0, prepared_ = 0, steps_ = 0;  // where the next input is, and the end of those
+};
+
+/// A Gaussian whose updates of A^-1 are delayed by up to r steps. Now and then A^-1 is made from A
+/// again, if A is kept.
+class Delayed : public State {
+   public:
+    Delayed(const PosteriorShape& shape, long most_delay, long refresh_period)
+        : State(shape, most_delay),
+          r(most_delay),
+          period_(refresh_period),
+          regulariser_(keeps_precision() ? shape.lam : 0.0) {}
+
+    long room() const override { return r - n_; }
+    bool keeps_precision() const { return shape_.drift == 0; }
+    double regulariser() const { return regulariser_; }
+    Counters counters() const { return {steps_, n_, 0, since_refresh_, regulariser_}; }
+    [[gnu::cold]] bool counters_are_valid() const override {
+        return State::counters_are_valid() && n_ >= 0 && n_ < r && steps_ >= n_ &&
+               since_refresh_ >= 0 && since_refresh_ <= steps_ + period_ + r &&
+               shape_.may_have_regulariser(regulariser_);
+    }
+
+   protected:
+    void set(const Counters& counters) {
+        steps_ = counters.steps;
+        n_ = counters.pending;
+        since_refresh_ = counters.since_refresh;
+        regulariser_ = counters.regulariser;
+    }
+
+    const long r, period_;
+    long since_refresh_ = 0;
+    double regulariser_;  // the multiple of I that A has besides what was learned; 0 if not known
 };
 
 }  // namespace MIXABLE_ISA

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
 #include "blas.hpp"
@@ -134,6 +135,13 @@ inline void invert_with_jitter(const Blas& blas, long n, const double* M, double
         if (n <= 96 ? invert_small(n, out, stride) : blas.invert_spd(n, out, stride)) break;
         jitter = std::max(10 * jitter, 1e-16);
     }
+}
+
+/// The inverse of all of a positive definite matrix (n x n) in place.
+inline void invert(const Blas& blas, long n, double* M) {
+    if (!blas.invert_spd(n, M, n))
+        throw std::domain_error("the posterior is singular in double precision");
+    mirror(M, n, 0, n);
 }
 
 /// Whether a matrix is symmetric up to rounding. Our own loops keep it so to the bit; BLAS may add

@@ -1,9 +1,9 @@
-// The trust in the experts of an ensemble: two vectors of weights over the same experts, mixed by
+// The weight of the experts of an ensemble: two vectors of weights over the same experts, mixed by
 // Bayes' rule.
 //
 // One vector follows Bayes' rule, the other Bayes' rule with a fixed share, so that another expert
 // can take over when the stream changes. A judge weighs the two by their own log loss. Each vector
-// costs ln N nats against an expert that never sleeps, the judge ln 2 more: the loss is at most
+// costs ln N nats against an expert that is always active, the judge ln 2 more: the loss is at most
 // ln(2 N) above that of the best such expert, and ln 2 above that of the weights with share. An
 // expert that sleeps counts as predicting what its vector predicts, so it keeps its weight.
 //
@@ -23,7 +23,7 @@ namespace MIXABLE_ISA {
 class Weights {
    public:
     Weights(long experts, double share)
-        : shared_(experts), bayes_(experts), trust_(experts), share_(share) {
+        : shared_(experts), bayes_(experts), expert_weights_(experts), share_(share) {
         start_over();
     }
 
@@ -34,40 +34,42 @@ class Weights {
 
     long size() const { return shared_.size(); }
 
-    /// Says who is awake, from now on: the trust in them sums to 1, that in others is 0.
-    void set_awake(std::vector<long> experts) {
-        awake_ = std::move(experts);
-        for (long r = 0; r < size(); ++r) trust_[r] = 0;
+    /// Says who is active, from now on: the weight of them sums to 1, that in others is 0.
+    void set_active(std::vector<long> experts) {
+        active_ = std::move(experts);
+        for (long r = 0; r < size(); ++r) expert_weights_[r] = 0;
         weigh();
     }
-    const std::vector<long>& awake() const { return awake_; }
+    const std::vector<long>& active() const { return active_; }
 
     /// The weight of an expert in the forecast.
-    double trust(long r) const { return trust_[r]; }
+    double expert_weights(long r) const { return expert_weights_[r]; }
     /// The same for a forecast that leaves out what experts may have by the share alone.
     double earned(long r) const {
-        return std::max(trust_[r] - std::min(2 * share_, 0.5) / double(awake_.size()), 0.0);
+        return std::max(expert_weights_[r] - std::min(2 * share_, 0.5) / double(active_.size()),
+                        0.0);
     }
-    /// The weights of all experts; they sum to 1, and those asleep have what they had.
+    /// The weights of all experts; they sum to 1, and those inactive have what they had.
     void all(double* out) const {
-        double asleep = 0;
+        double inactive = 0;
         for (long r = 0; r < size(); ++r) out[r] = judge_ * shared_[r] + (1 - judge_) * bayes_[r];
-        for (long r = 0; r < size(); ++r) asleep += out[r];
-        for (const long r : awake_) asleep -= out[r];
-        for (const long r : awake_) out[r] = (1 - std::min(std::max(asleep, 0.0), 1.0)) * trust_[r];
+        for (long r = 0; r < size(); ++r) inactive += out[r];
+        for (const long r : active_) inactive -= out[r];
+        for (const long r : active_)
+            out[r] = (1 - std::min(std::max(inactive, 0.0), 1.0)) * expert_weights_[r];
     }
 
-    /// Learns how likely each expert that is awake held the outcome to be, relative to the best.
+    /// Learns how likely each expert that is active held the outcome to be, relative to the best.
     void learn(const double* likelihood) {
         double shared = 0, bayes = 0;
-        for (const long r : awake_) {
+        for (const long r : active_) {
             shared += shared_[r] *= likelihood[r];
             bayes += bayes_[r] *= likelihood[r];
         }
         const double keep = (1 - share_) * shared_mass_ / shared,
-                     give = share_ * shared_mass_ / double(awake_.size()),
+                     give = share_ * shared_mass_ / double(active_.size()),
                      rest = bayes_mass_ / bayes;
-        for (const long r : awake_) {
+        for (const long r : active_) {
             shared_[r] = std::max(keep * shared_[r] + give, smallest);
             bayes_[r] = std::max(rest * bayes_[r], smallest);
         }
@@ -104,20 +106,21 @@ class Weights {
 
    private:
     static constexpr double smallest = 1e-300;  // so that no weight is lost to underflow
-    /// The judge trusts either vector at least this much, so that it changes its mind soon after a
+    /// The judge weighs either vector at least this much, so that it changes its mind soon after a
     /// million examples, too. It costs at most this many nats an example.
     static constexpr double least_judge = 1e-10;
 
     void weigh() {
         shared_mass_ = bayes_mass_ = 0;
-        for (const long r : awake_) shared_mass_ += shared_[r], bayes_mass_ += bayes_[r];
+        for (const long r : active_) shared_mass_ += shared_[r], bayes_mass_ += bayes_[r];
         const double of_shared = judge_ / shared_mass_, of_bayes = (1 - judge_) / bayes_mass_;
-        for (const long r : awake_) trust_[r] = of_shared * shared_[r] + of_bayes * bayes_[r];
+        for (const long r : active_)
+            expert_weights_[r] = of_shared * shared_[r] + of_bayes * bayes_[r];
     }
 
-    Buffer shared_, bayes_, trust_;
-    std::vector<long> awake_;
-    double share_, judge_ = 0.5;  // the judge's trust in the weights with share
+    Buffer shared_, bayes_, expert_weights_;
+    std::vector<long> active_;
+    double share_, judge_ = 0.5;  // the judge's weight of the weights with share
     double shared_mass_ = 1, bayes_mass_ = 1;
 };
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the same as in `_HOMES`, for those who read types
     from mixable.estimators import GAFClassifier, GAFRegressor
     from mixable.forecasters import GAF, AutoGAF, AutoRidge
     from mixable.forecasters import SparseGAF as SparseGAF
+    from mixable.forecasters import Trees as Trees
     from mixable.merging import merge
     from mixable.mixture import Mixture
     from mixable.paper import bounds, integrals, losses, regret
@@ -81,6 +82,7 @@ _HOMES = {
     "SMP": "mixable.paper.baselines",
     "ScaleFree": "mixable.paper.baselines",
     "SparseGAF": "mixable.forecasters",
+    "Trees": "mixable.forecasters",
     "VAW": "mixable.paper.baselines",
     "bounds": "mixable.paper.bounds",
     "datasets": "mixable.datasets",

@@ -17,6 +17,8 @@ LEARNER_PARTS = (
     "Design",
     "PooledDesign",
     "ShapeDesign",
+    "TreeDesign",
+    "BayesDesign",
     "KernelPlan",
     "StageDesign",
     "Blend",
@@ -48,19 +50,21 @@ HOMES = {
     "Encoder": "mixable.records",
     "Scores": "mixable.metrics",
     "SparseGAF": "mixable.forecasters",
-    "StreamModel": "mixable.events",
-    "ServedModel": "mixable.events.serve",
+    "NaiveBayes": "mixable.forecasters",
+    "NumberScores": "mixable.metrics",
+    "EventModel": "mixable.events",
     "river.GAFClassifier": "mixable.river",
     "river.GAFRegressor": "mixable.river",
 }
 
 # What earlier versions called a class.
-OLD_NAMES = {"Engine": "Learner"}
+OLD_NAMES = {"Engine": "Learner", "StreamModel": "EventModel", "ServedModel": "EventModel"}
 
 # What is only ever part of a model.
 PARTS = {
     *LEARNER_PARTS,
     *OLD_PARTS,
+    "NaiveBayes",
     "Auto",
     "RBF",
     "Columns",

@@ -30,6 +30,7 @@ LARGEST_WEIGHT = 1e12
 LARGEST_SCALE = 1e100  # of a radius or a bound, which are squared
 LARGEST_LAM = 1e300  # its inverse is finite, too
 FINITE = "inputs must be finite (GAFClassifier and GAFRegressor take NaN as missing)"
+FINITE_OR_MISSING = "inputs must be finite, or NaN for what is missing"
 MOST_STEPS = 2**53 - 1  # of a saved model: exact as float64, and so is the next
 
 
@@ -70,13 +71,18 @@ def _numbers(raw: NDArray[Any]) -> Array:
     return np.require(raw, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
-def row(x: ArrayLike, n_features: int, name: str = "x") -> Array:
-    """One input (n_features,), finite."""
+def row(x: ArrayLike, n_features: int, name: str = "x", *, missing: bool = False) -> Array:
+    """One input (n_features,), finite; NaN is allowed where entries may be `missing`."""
     values = as_floats(x, name)
     if values.ndim != 1 or len(values) != n_features:
         raise ValueError(f"{name} must have shape ({n_features},), got {values.shape}")
-    refuse(~np.isfinite(values), values, name, FINITE)
+    _refuse_entries(values, name, missing)
     return values
+
+
+def _refuse_entries(values: Array, name: str, missing: bool) -> None:
+    bad = np.isinf(values) if missing else ~np.isfinite(values)
+    refuse(bad, values, name, FINITE_OR_MISSING if missing else FINITE)
 
 
 def refuse(bad: Truths, values: NDArray[Any], name: str, why: str) -> None:
@@ -85,21 +91,22 @@ def refuse(bad: Truths, values: NDArray[Any], name: str, why: str) -> None:
         raise ValueError(f"{name}{place or ''} is {values[tuple(place)]}; {why}")
 
 
-def table(X: ArrayLike, n_features: int, name: str = "X") -> Array:
-    """A table of inputs (n, n_features) with at least one row, finite."""
+def table(X: ArrayLike, n_features: int, name: str = "X", *, missing: bool = False) -> Array:
+    """A table of inputs (n, n_features) with at least one row, each as `row` allows."""
     values = as_floats(X, name)
     if values.ndim != 2 or values.shape[1] != n_features:
         raise ValueError(f"{name} must have shape (n, {n_features}), got {values.shape}")
     if not len(values):
         raise ValueError(f"{name} is empty")
-    refuse(~np.isfinite(values), values, name, FINITE)
+    _refuse_entries(values, name, missing)
     return values
 
 
-def inputs(x: ArrayLike, n_features: int) -> Array:
+def inputs(x: ArrayLike, n_features: int, *, missing: bool = False) -> Array:
     """What `predict` takes: one input, or a table of them."""
     values = as_floats(x, "x")
-    return table(values, n_features, "x") if values.ndim == 2 else row(values, n_features)
+    check = table if values.ndim == 2 else row
+    return check(values, n_features, "x", missing=missing)
 
 
 def label(y: Any, n_classes: int, name: str = "y") -> int:

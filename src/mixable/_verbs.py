@@ -37,7 +37,7 @@ def _probabilities(model: Any, x: Any) -> Array:
 
 
 def _learn_label(model: Any, x: Any, y: Any, weight: float) -> None:
-    """`partial_fit` of one row; a label that was met before needs no check."""
+    """`partial_fit` of one row; a label that was observed before needs no check."""
     is_known = hasattr(model, "learner_") and y in model.learner_.codes
     if weight == 1 and is_known and getattr(model, "class_weight", None) is None:
         model.learner_.learn_one(model._rows(_one_row(x))[0], y)

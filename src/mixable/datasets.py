@@ -170,7 +170,7 @@ def make_separable(
 
 
 OUTCOMES = ("leave", "basket", "buy")
-RATES = np.array([0.784, 0.2, 0.016])
+FREQUENCIES = np.array([0.784, 0.2, 0.016])
 
 
 def make_shop(n: int, seed: int = 0) -> Shop:
@@ -219,7 +219,7 @@ def make_shop(n: int, seed: int = 0) -> Shop:
         score = score + effect["pair"][3 * country + device] + tagged @ effect["tag"]
         score = score + size * effect["price"][0] + clock @ effect["hour"]
         score = score + np.where(no_price[:, None], effect["missing"][0], 0.0)
-        p = _with_rates(score[part]) if part.any() else np.zeros((0, 3))
+        p = _with_frequencies(score[part]) if part.any() else np.zeros((0, 3))
         y[part] = np.count_nonzero(
             rng.random(len(p))[:, None] > np.cumsum(p, axis=1)[:, :2], axis=1
         )
@@ -252,13 +252,13 @@ def _falling(size: int) -> Array:
     return share
 
 
-def _with_rates(score: Array) -> Array:
+def _with_frequencies(score: Array) -> Array:
     """The softmax of scores (n, 3), shifted so that the mean of each class is its rate."""
-    shift = np.log(RATES)
+    shift = np.log(FREQUENCIES)
     for _ in range(50):
         p: Array = np.exp(score + shift)
         p /= p.sum(axis=1, keepdims=True)
-        shift = shift + np.log(RATES / p.mean(axis=0))
+        shift = shift + np.log(FREQUENCIES / p.mean(axis=0))
     return p
 
 

@@ -17,6 +17,7 @@ from mixable._natural import Change
 from mixable._types import Array
 from mixable.forecasters.compiled import CompiledForecaster
 from mixable.forecasters.sparse import SparseGAF
+from mixable.forecasters.trees import Trees
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,7 +61,7 @@ class Experts(Mergeable):
         self._grow("add_features", k)
 
     def _grow(self, how: str, *arguments: int) -> None:
-        grown = [_before_growth(expert) for expert in self.experts]
+        grown = [before_growth(expert) for expert in self.experts]
         for before, expert in zip(self.experts, grown, strict=True):
             if not hasattr(expert, how):
                 raise TypeError(f"{type(expert).__name__} has no {how}")
@@ -252,9 +253,9 @@ class CombinedExperts(Experts):
         return np.array(out)
 
 
-def _before_growth(expert: Any) -> Any:
+def before_growth(expert: Any) -> Any:
     """A copy that can grow without the expert: a compiled core is replaced, not changed."""
-    if not isinstance(expert, CompiledForecaster | SparseGAF):
+    if not isinstance(expert, CompiledForecaster | SparseGAF | Trees):
         return copy.deepcopy(expert)
     shallow = object.__new__(type(expert))
     vars(shallow).update(vars(expert))

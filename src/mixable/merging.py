@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from mixable import _renamed
 from mixable._description import encode
 from mixable._mergeable import refuse_if_unmergeable
 from mixable._natural import SAME, Change
@@ -21,7 +22,7 @@ from mixable.learner.learner import Learner
 from mixable.learner.named import NamedLearner
 from mixable.metrics import Scores
 
-__all__ = ["delta", "merge", "release", "settle", "steps_of", "tempered"]
+__all__ = ["delta", "freeze", "merge", "release", "steps_of", "tempered"]
 
 Model = TypeVar("Model")
 
@@ -31,7 +32,8 @@ THREADS = r'\["threads", \w+\]'  # of designs and forecasters: forecasts do not 
 def merge(models: Iterable[Model], base: Model | None = None) -> Model:
     """One model that knows what several have learned, each from rows of its own.
 
-    Posteriors are added by their natural parameters. Experts of a mixture are trusted by the losses
+    Posteriors are added by their natural parameters. Experts of a mixture have the weight by the
+    losses
     that they have had in all models. Statistics of the inputs are united, and so are labels and,
     for river, features. Neither the order of the models nor the groups in which they are merged
     matter. One model alone, or beside others that have learned nothing, stays as it is.
@@ -131,8 +133,8 @@ def tempered(model: Any, weight: float) -> Any:
     return model._fresh()._combine([model], None, [Change(weight=weight)])
 
 
-def settle(model: Any) -> None:
-    """Let a model keep landmarks, kinds of columns, and the scale that curved features see.
+def freeze(model: Any) -> None:
+    """Let a model keep landmarks, kinds of columns, and the scale that nonlinear features see.
 
     Models that begin with the same base, and learn apart, would choose others, and could then not
     be merged. Call it on each of them before it learns; the engines do. A model that is saved and
@@ -145,14 +147,14 @@ def settle(model: Any) -> None:
     >>> base = mx.GAFClassifier(kernel=mx.kernels.Auto(20)).fit(X[::20], y[::20])
     >>> shards = [copy.deepcopy(base), copy.deepcopy(base)]
     >>> for i, shard in enumerate(shards):
-    ...     settle(shard)
+    ...     freeze(shard)
     ...     _ = shard.partial_fit(X[i + 1 :: 20], y[i + 1 :: 20])
     >>> mx.merge(shards, base=base).forecaster_.steps
     348
     """
     learner = _learner(model)
     if learner is not None:
-        combining.settle(learner)
+        combining.freeze(learner)
 
 
 def release(model: Any) -> None:
@@ -217,3 +219,6 @@ def _parameters(model: Any) -> dict[str, str]:
         for name, value in model._shared().items()
         if name not in ("threads", "n_jobs", "verbose")
     }
+
+
+__getattr__ = _renamed.names(__name__, settle="freeze")

@@ -1,7 +1,7 @@
 """Scores of forecasts, of a table or of a stream: log loss, Brier score, accuracy, calibration.
 
 Log loss and accuracy of tables are scikit-learn's business too (`sklearn.metrics.log_loss`,
-`accuracy_score`); what is here also accepts labels that the forecaster had never met, whose
+`accuracy_score`); what is here also accepts labels that the forecaster had never observed, whose
 probability is 0: they cost -ln(2.2e-16) = 36 nats, as much as certainty of something else, and
 never nothing.
 
@@ -17,7 +17,9 @@ never nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -215,6 +217,101 @@ class Scores(Mergeable):
         """The same for one class: the means of its forecasts, and how often it came."""
         count, weight, forecast, outcome = self._classes.table(label)
         return bins_of(count, weight, sure=forecast, right=outcome)
+
+
+class NumberScores(Mergeable):
+    """Scores of a stream of forecasts of numbers, each a mean and a standard deviation.
+
+    CRPS and the interval are those of the normal distribution with that mean and deviation.
+
+    Parameters
+    ----------
+    level
+        The probability of the interval whose coverage is counted.
+
+    Examples
+    --------
+    >>> scores = NumberScores()
+    >>> for y in (1.0, 2.0, 6.0): scores.update(2.0, 1.0, y)
+    >>> round(scores.rmse, 3), round(scores.crps, 3), round(scores.coverage, 3)
+    (2.38, 1.424, 0.667)
+    """
+
+    _SUMS = ("_square", "_absolute", "_crps", "_covered")
+
+    def __init__(self, level: float = 0.9) -> None:
+        self.level = _validate.real(level, "level", least=0, most=1)
+        self.n = 0
+        self._square = self._absolute = self._crps = self._covered = 0.0
+
+    def update(self, mean: float, std: float, y: float) -> None:
+        """Count one forecast, and the number that came."""
+        miss = abs(y - mean)
+        self.n += 1
+        self._square = min(self._square + miss * miss, 1e300)
+        self._absolute += miss
+        self._crps += crps(mean, std, y)
+        self._covered += miss <= self.quantile * std
+
+    @property
+    def quantile(self) -> float:
+        """How many standard deviations half an interval has."""
+        return NormalDist().inv_cdf((1 + self.level) / 2)
+
+    @property
+    def rmse(self) -> float:
+        """Root of the mean squared error; NaN before the first forecast."""
+        return math.sqrt(self._mean(self._square))
+
+    @property
+    def mae(self) -> float:
+        """Mean distance between the mean of the forecast and the number."""
+        return self._mean(self._absolute)
+
+    @property
+    def crps(self) -> float:
+        """Mean continuous ranked probability score, in the unit of the numbers."""
+        return self._mean(self._crps)
+
+    @property
+    def coverage(self) -> float:
+        """How often the number was within the interval."""
+        return self._mean(self._covered)
+
+    def _mean(self, total: float) -> float:
+        return total / self.n if self.n else float("nan")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["level"])  # type: ignore[misc]
+        self.n = _validate.count(state["n"], "n", least=0, most=_validate.MOST_STEPS)
+        for name in self._SUMS:
+            setattr(self, name, _validate.real(state[name], name, least=0))
+        if self._covered > self.n:
+            raise ValueError("the saved scores cover more numbers than there were")
+
+    def _fresh(self) -> NumberScores:
+        return NumberScores(self.level)
+
+    def _shared(self) -> dict[str, Any]:
+        return {"level": self.level}
+
+    def _combine(
+        self, others: Sequence[NumberScores], base: NumberScores | None, changes: Sequence[Any] = ()
+    ) -> NumberScores:
+        out, before = self._fresh(), base or self._fresh()
+        for name in ("n", *self._SUMS):
+            added = sum(getattr(other, name) - getattr(before, name) for other in others)
+            setattr(out, name, getattr(self, name) + added)
+        return out
+
+
+def crps(mean: float, std: float, y: float) -> float:
+    """Continuous ranked probability score of a normal distribution; of std 0, the distance."""
+    if not std > 0:
+        return abs(y - mean)
+    z = (y - mean) / std
+    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return std * (z * math.erf(z / math.sqrt(2)) + 2 * density - 1 / math.sqrt(math.pi))
 
 
 def of_labels(p: Array, y: Labels) -> Array:

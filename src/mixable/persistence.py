@@ -21,7 +21,7 @@ import numpy as np
 from mixable import _validate
 from mixable._alone import call_alone
 from mixable._config import __version__
-from mixable._description import HOMES, PARTS, class_name, decode, encode
+from mixable._description import HOMES, OLD_NAMES, PARTS, class_name, decode, encode
 from mixable._files import write_whole
 
 __all__ = [
@@ -231,7 +231,7 @@ def _described(
     def damaged(what: str) -> DamagedFileError:
         return DamagedFileError(f"{where} {what}")
 
-    wanted = metadata.get("class")
+    wanted = metadata.get("class") or ""
     if wanted in PARTS:
         raise damaged(f"holds a {wanted}, which is a part of a model and not one")
     allowed = _validate.allowance.set(SPARE_MEMORY + 64.0 * size)
@@ -245,7 +245,7 @@ def _described(
         raise damaged(f"is damaged: what it describes is not a model: {error!s:.500}") from error
     finally:
         _validate.allowance.reset(allowed)
-    if class_name(model) != wanted:
+    if class_name(model) != OLD_NAMES.get(wanted, wanted):
         found = type(model).__name__
         raise damaged(f"is damaged: it should hold a {wanted}, and holds a {found}")
     return model

@@ -7,6 +7,7 @@ f_w(x) = Phi(x)^T w, Phi(x) in R^{N x K} with entries log p_e(c). So GAF learns 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -14,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixable import _core, _validate
+from mixable import _core, _renamed, _validate
 from mixable._natural import Change, Gaussian, State, combine, combined_weights
-from mixable._types import Array
+from mixable._types import Array, Truths
 from mixable.experts import CombinedExperts, saved_experts
 from mixable.forecasters.base import draws_of, mixed_draws
 
@@ -28,7 +29,8 @@ SMOOTHING = 1e-3  # of experts' forecasts, before their logarithms
 class Pool(CombinedExperts):
     """Forecasters of the same labels, combined by weights on their logarithms.
 
-    A mixture finds the best expert. A pool can be better than all of them: it trusts those more
+    A mixture finds the best expert. A pool can be better than all of them: it gives more weight to
+    those
     that are too cautious, discounts those that repeat each other, and corrects those that are too
     bold. Two pools, of which one forgets, are mixed with the experts themselves by their losses, so
     the loss in all is at most ln(2 (N + 4)) above that of the best of these, N the number of
@@ -46,7 +48,7 @@ class Pool(CombinedExperts):
     lam
         How strongly the weights are held at 1/N at first.
     share
-        The share of the trust that moves on at each step, in one of the two mixtures of pools and
+        The share of the weight that moves on at each step, in one of the two mixtures of pools and
         experts (see `mixable.AutoGAF`).
     apart
         Whether an input consists of one part for each expert, one after the other; then they may
@@ -83,7 +85,7 @@ class Pool(CombinedExperts):
         self._parts = [slice(0, ends[1])] * N  # what each expert sees of an input
         if self.apart:
             self._parts = [slice(*pair) for pair in pairwise(ends)]
-        return _core.Judge(N, K, self.lam, DRIFT, SMOOTHING, self.share)
+        return _core.Judge(N, K, self.lam, DRIFT, SMOOTHING, self.share, -math.inf)
 
     def __getstate__(self) -> dict[str, Any]:
         parameters = {name: getattr(self, name) for name in ("lam", "share", "apart")}
@@ -95,9 +97,9 @@ class Pool(CombinedExperts):
             name: np.array(value) if isinstance(value, np.ndarray) else value
             for name, value in state["state"].items()
         }
-        self._core.restore(known)
-        if self._core.is_resting:
-            raise ValueError("the experts of a pool do not rest")
+        self._core.restore(judge_state(known, len(self.experts)))
+        if len(self._core.active) < len(self.experts):
+            raise ValueError("the experts of a pool are always active")
 
     @property
     def steps(self) -> int:
@@ -109,11 +111,13 @@ class Pool(CombinedExperts):
         """The weight of each expert's logarithm in the pool that forgets nothing."""
         return np.asarray(self._core.mean()[0])
 
+    trust = _renamed.attribute("trust", "expert_weights")
+
     @property
-    def trust(self) -> Array:
-        """The trust in the pool, in the pool that forgets, and in each expert; together 1."""
-        trust = self._core.trust()
-        return np.concatenate([[trust[:2].sum(), trust[2:4].sum()], trust[4:]])
+    def expert_weights(self) -> Array:
+        """The weight of the pool, in the pool that forgets, and in each expert; together 1."""
+        shares = self._core.expert_weights()
+        return np.concatenate([[shares[:2].sum(), shares[2:4].sum()], shares[4:]])
 
     @property
     def coef(self) -> Array:
@@ -126,15 +130,15 @@ class Pool(CombinedExperts):
         return super().coef
 
     def report(self) -> str:
-        """What it has settled on, in words."""
-        pool, forgetting, *each = self.trust
+        """What it has chosen, in words."""
+        pool, forgetting, *each = self.expert_weights
         names = [type(expert).__name__ for expert in self.experts]
         weights = ", ".join(f"{name} {w:.2f}" for name, w in zip(names, self.weights, strict=True))
         alone = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, each, strict=True))
         return (
             f"Pool of {len(each)} experts after {self.steps} examples.\n"
             f"Weights of their logarithms: {weights}.\n"
-            f"Trust: pool {pool:.0%}, the pool that forgets {forgetting:.0%}; alone {alone}."
+            f"Weight: pool {pool:.0%}, the pool that forgets {forgetting:.0%}; alone {alone}."
         )
 
     @property
@@ -237,8 +241,8 @@ def _length(expert: Any) -> int:
 
 
 def expert_weights(pool: Any) -> Array:
-    """How much of the forecast is due to each expert: its weights in the pools, and its trust."""
-    pooled, forgetting, *alone = pool.trust
+    """How much of the forecast is due to each expert: its weights in the pools, and its weight."""
+    pooled, forgetting, *alone = pool.expert_weights
     weights = np.maximum(pool.weights, 0.0)
     share = weights / weights.sum() if weights.any() else np.full(len(weights), 1 / len(weights))
     return np.asarray((pooled + forgetting) * share + alone)
@@ -253,19 +257,21 @@ def combined_judge(
     share: float,
     weight: float = 1.0,
 ) -> State:
-    """start + the sum of (other - base), as a state: the trust, and two Gaussians over the weights.
+    """start + the sum of (other - base), as a state: weights, and two Gaussians over them.
 
-    Experts rest in the combined pool if they do in all, for as long as in the one that wakes them
-    first. Steps that the first expert made alone are counted apart.
+    Experts are inactive in the combined pool if they are in all, for as long as in the one that
+    tries them first. Those that are inactive in some begin anew. Steps that the first expert made
+    alone are counted apart.
     """
     every: list[State] = [{**judge.state()} for judge in (start, base, *others)]
+    apart = np.any([state["activity.left"][0] > 0 for state in every], axis=0)
     begin, before, *states = every
     grown = [state["steps"] - before["steps"] for state in states]
     out: State = {"steps": begin["steps"] + sum(grown)}
     out.update(combined_weights(begin, states, before, grown, share))
 
     def weights(state: State, i: int) -> Gaussian:
-        w, A = state[f"{i}.w"], state[f"{i}.A"]
+        w, A = _set_apart(state[f"{i}.w"], state[f"{i}.A"], apart, lam)
         options: dict[str, Any] = {"lam": lam, "drift": (0.0, DRIFT)[i], "sizes": (1, len(A))}
         return Gaussian(kind="blocks", A=A[None], mean=w, steps=state["steps"], **options)
 
@@ -274,8 +280,41 @@ def combined_judge(
         merged = combine(first, known, last, [Change(weight=weight)] * len(known))
         S = np.linalg.inv(merged.A[0])
         out.update({f"{i}.w": merged.mean, f"{i}.A": merged.A[0], f"{i}.S": 0.5 * (S + S.T)})
-    for name in ("rest.gain", "rest.loss", "rest.alone"):
-        out[name] = begin[name] + sum(state[name] - before[name] for state in states)
-    for name in ("rest.idle", "rest.left"):
-        out[name] = min(state[name] for state in states)
-    return out
+    return {**out, **combined_activity(begin, states, before)}
+
+
+def combined_activity(start: State, terms: Sequence[State], base: State) -> State:
+    """Who is active in start + the sum of (term - base), of states of judges."""
+    out: State = {}
+    key = "activity.alone"
+    out[key] = start[key] + sum(term[key] - base[key] for term in terms)
+    for key in ("activity.left", "activity.level"):
+        out[key] = np.min([term[key] for term in terms], axis=0)
+    # What the pool can do without is found out anew.
+    none = np.zeros_like(start["activity.cost"])
+    out |= {"activity.loss": 0.0, "activity.recent": 0.0, "activity.reviews": 0}
+    return {**out, "activity.cost": none, "activity.order": none - 1}
+
+
+def _set_apart(w: Array, A: Array, apart: Truths, lam: float) -> tuple[Array, Array]:
+    """Mean and precision with some weights held at 0, as those yet to be learned; others follow."""
+    if not apart.any():
+        return w, A
+    rest, out = ~apart, np.zeros_like(w)
+    out[0, rest] = w[0, rest] + np.linalg.solve(A[rest][:, rest], A[rest][:, apart] @ w[0, apart])
+    alone = np.where(np.outer(rest, rest), A, 0.0) + lam * np.diag(apart.astype(float))
+    return out, alone
+
+
+def judge_state(state: State, n_experts: int) -> State:
+    """The state of a judge, where all but the first expert were active together up to 0.2."""
+    if "rest.left" not in state:
+        return state
+    left = _validate.count(state["rest.left"], "rest.left", least=0)
+    none = np.zeros((1, n_experts))
+    is_inactive = np.array([[0.0, *[1.0] * (n_experts - 1)]])
+    known: dict[str, Any] = {"cost": none, "order": none - 1, "level": 1e9 * is_inactive}
+    known |= {"left": min(left, 256) * is_inactive, "alone": state["rest.alone"]}
+    known |= {"loss": 0.0, "recent": 0.0, "reviews": 0}
+    old = {name: each for name, each in state.items() if not name.startswith("rest.")}
+    return {**old, **{f"activity.{name}": each for name, each in known.items()}}

@@ -112,7 +112,7 @@ class GAFClassifier(ClassParameters, _Estimator, MiniBatchClassifier):
     >>> from river.evaluate import progressive_val_score
     >>> data, score = datasets.ImageSegments(), metrics.CrossEntropy()
     >>> progressive_val_score(data, GAFClassifier(), score)  # doctest: +ELLIPSIS
-    CrossEntropy: 0.15...
+    CrossEntropy: 0.12...
     """
 
     def __post_init__(self) -> None:
@@ -133,7 +133,7 @@ class GAFClassifier(ClassParameters, _Estimator, MiniBatchClassifier):
 
     @alone
     def predict_proba_one(self, x: dict[Hashable, Any], **kwargs: Any) -> dict[Any, float]:
-        """The probability of each class met so far."""
+        """The probability of each class observed so far."""
         p = self._probabilities(x)
         self._note(x)
         return p
@@ -142,7 +142,7 @@ class GAFClassifier(ClassParameters, _Estimator, MiniBatchClassifier):
     def sample(
         self, x: dict[Hashable, Any], n: int = 1, random_state: Any = None
     ) -> dict[Any, Array]:
-        """Draws (n,) of the logit of each class met so far, as `mixable.GAFClassifier.sample`."""
+        """Draws (n,) of the logit of each class so far, as `mixable.GAFClassifier.sample`."""
         draws = self._sample(x, n, random_state)
         if draws is None or self._learner is None:
             return {}
@@ -155,7 +155,7 @@ class GAFClassifier(ClassParameters, _Estimator, MiniBatchClassifier):
 
     @alone
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """The probability of each class met so far, for each row."""
+        """The probability of each class observed so far, for each row."""
         import pandas as pd
 
         if self._learner is None or not self._learner.labels or not len(X):

@@ -7,7 +7,7 @@ from mixable import events
 
 
 def __getattr__(name: str) -> Any:
-    if name not in events.__all__:
+    if name not in ("StreamModel", *events.__all__):
         raise AttributeError(f"module 'mixable.streaming' has no attribute {name!r}")
     warnings.warn("mixable.streaming is mixable.events now", FutureWarning, stacklevel=2)
     return getattr(events, name)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import in_process, mixable
 from kill_serve import Client, run
-from serve_command import serving
+from serve_command import saved, serving
 
-import mixable as mx
 from mixable.cli import serve
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "serve"
@@ -33,7 +32,7 @@ def test_it_serves_until_sigterm_and_goes_on_from_there(tmp_path):
         assert server.end() == 0
         watcher.close()
         assert "stopped; everything is saved" in server.said
-    model = mx.load(tmp_path / "models" / "default.model")
+    model, _ = saved(tmp_path / "models")
     assert list(model.waiting) == ["1"]
     assert sorted(os.listdir(tmp_path)) == ["models"]
 
@@ -47,7 +46,7 @@ def test_it_serves_until_sigterm_and_goes_on_from_there(tmp_path):
         (("--token-file", "missing"), "No such file"),
         (("--classes", "a,a"), "--classes must be different names"),
         (("--from", "missing"), "No such file"),
-        (("--from", "x", "--linear"), "leave them out"),
+        (("--from", "x", "--linear"), "leave --linear out"),
         (("--host", "256.0.0.1", "--token", "long-enough"), "cannot listen at 256.0.0.1"),
     ],
 )
@@ -60,12 +59,12 @@ def test_what_cannot_be_meant_is_refused(tmp_path, monkeypatch, options, reason)
 
 def test_it_goes_on_with_a_model_of_a_stream(tmp_path):
     (tmp_path / "in.csv").write_text("a,y\n" + "1,up\n-1,down\n" * 20)
-    saved = tmp_path / "stream.model"
+    kept = tmp_path / "stream.model"
     out = tmp_path / "out.csv"
-    in_process("stream", tmp_path / "in.csv", "--model", saved, "--target", "y", "--out", out)
-    refused = in_process("serve", saved, "--port", "0")
-    assert f"mixable serve FOLDER --from {saved} serves it" in refused.stderr.replace("\n", " ")
-    with serving(tmp_path / "models", "--from", saved) as (_, call):
+    in_process("stream", tmp_path / "in.csv", "--model", kept, "--target", "y", "--out", out)
+    refused = in_process("serve", kept, "--port", "0")
+    assert f"mixable serve FOLDER --from {kept} serves it" in refused.stderr.replace("\n", " ")
+    with serving(tmp_path / "models", "--from", kept) as (_, call):
         assert call.predict(features={"a": 1})[1]["probabilities"]["up"] > 0.9
         assert call("PUT", "/models/other")[0] == 201
         assert call("GET", "/models/other")[1]["columns"] == ["a"]
@@ -88,7 +87,7 @@ def test_the_container_and_the_unit_start_it(tmp_path, monkeypatch):
         ]
         done = in_process(*here)
         assert done.exit_code == 0, done.stderr
-    assert (tmp_path / "clicks" / "default.model").exists()
+    assert saved(tmp_path / "clicks")[0].counts["learned"] == 0
     assert hosts == ["0.0.0.0", LOCAL]
 
 
@@ -97,15 +96,16 @@ def test_new_models_are_curved_unless_told(tmp_path, monkeypatch, option, is_lin
     monkeypatch.setattr(serve, "_run", lambda app, service, sock: service._lock.release())
     done = in_process("serve", tmp_path / "models", "--port", "0", *option)
     assert done.exit_code == 0, done.stderr
-    assert mx.load(tmp_path / "models" / "default.model").design.is_linear == is_linear
+    assert saved(tmp_path / "models")[0].design.is_linear == is_linear
 
 
-def test_a_damaged_journal_is_refused_in_one_line(tmp_path):
+def test_what_version_0_2_has_not_saved_is_refused_in_one_line(tmp_path):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "journal-0000000000000001").write_bytes(b"nothing")
     done = in_process("serve", tmp_path / "models", "--port", "0")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "does not begin like a journal" in done.stderr
+    assert "Let that version learn them" in done.stderr
+    assert not list((tmp_path / "models").glob("mixable.db*"))
 
 
 @pytest.mark.parametrize("name", ["KILL", "TERM"])

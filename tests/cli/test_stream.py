@@ -13,10 +13,10 @@ from command_line import MIXABLE
 from rich.console import Console
 from stream_command import piped, run, small
 
-from mixable.cli.stream import _design, _line, live, summary
+from mixable.cli.stream import _line, live, summary
 from mixable.events.files import Options
 from mixable.events.lines import Stops
-from mixable.events.model import StreamModel
+from mixable.events.model import EventModel
 from mixable.events.stream import Stream
 
 
@@ -121,9 +121,7 @@ def test_a_live_line_and_a_summary_tell_what_became_of_the_events(tmp_path):
     options = Options(
         model=tmp_path / "model", target="y", source=tmp_path / "in.csv", out=tmp_path / "out.csv"
     )
-    model = StreamModel(
-        _design(None, dict.fromkeys(("lam", "beta", "alpha", "drift"))), classes=("up", "down")
-    )
+    model = EventModel(classes=("up", "down"))
     stream = Stream(options, model, lambda text: None)
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=200)

@@ -8,6 +8,7 @@ import pytest
 from fallbacks import Fallback, epochs
 from streams import logistic_stream
 
+import mixable as mx
 from mixable import _core, bounds
 from mixable.learner import Blend, design_of_classes, design_of_records
 from mixable.learner.blend import FALLBACK, new_fallback
@@ -51,8 +52,8 @@ def test_it_is_the_reference(d, K):
         q = expected.step(pooled[t], X[t], y[t], weight[t]) if weight[t] else None
         if q is not None:
             np.testing.assert_allclose(p, q, rtol=1e-6, atol=1e-9)
-    trust = blend._fallback.trust()
-    np.testing.assert_allclose(trust[: len(expected.logs)], np.exp(expected.logs), rtol=1e-5)
+    shares = blend._fallback.expert_weights()
+    np.testing.assert_allclose(shares[: len(expected.logs)], np.exp(expected.logs), rtol=1e-5)
     assert SHARE == _core.FALLBACK_SHARE
     assert (len(expected.models) == 2) == (d < 9)
 
@@ -89,7 +90,7 @@ def test_the_default_has_a_bound_where_scaled_inputs_have_none():
 
 @pytest.mark.parametrize("records", [False, True])
 def test_it_is_never_far_behind_any_of_them(records):
-    """Also while all other experts rest: labels that no input tells of send them to rest."""
+    """Also while all other experts are inactive, as where no input tells of the labels."""
     rng = np.random.default_rng(3)
     n, K = 4000, 3
     y = rng.choice(K, n, p=[0.9, 0.07, 0.03])
@@ -100,10 +101,10 @@ def test_it_is_never_far_behind_any_of_them(records):
     blend = small_blend(1, K, records=records)
     twin = alone(blend)
     own, pool = nats(blend.run(rows, y), y), nats(twin.run(rows, y), y)
-    assert blend.is_resting
+    assert blend.active == [0]
     counts = np.bincount(y, minlength=K)
     constant = -(counts * np.log(counts / n)).sum()
-    assert own.sum() <= constant + bounds.class_rates(n, K)
+    assert own.sum() <= constant + bounds.class_frequencies(n, K)
     assert own.sum() <= pool.sum() - math.log(1 - 3 * SHARE)
 
 
@@ -153,14 +154,14 @@ def test_it_grows_with_classes_and_columns():
     np.testing.assert_allclose(blend.predict(wide), before, atol=1e-3)
     blend.add_class()
     assert blend.predict(wide).shape == (300, 3)
-    assert blend.fallback_trust[FALLBACK[2]] > 0
-    trust = blend.fallback_trust
+    assert blend.fallback_weights[FALLBACK[2]] > 0
+    shares = blend.fallback_weights
     for _ in range(2):  # 4 classes of 14 numbers: more weights than Folklore takes
         blend.add_class()
         blend.add_features(5)
-    after = blend.fallback_trust
+    after = blend.fallback_weights
     assert after[FALLBACK[2]] == 0
-    assert after[FALLBACK[1]] == pytest.approx(trust[FALLBACK[1]] + trust[FALLBACK[2]])
+    assert after[FALLBACK[1]] == pytest.approx(shares[FALLBACK[1]] + shares[FALLBACK[2]])
     more = np.column_stack([wide, np.ones((300, 10))])
     again = copy.deepcopy(blend)
     for each in (blend, again):
@@ -257,3 +258,22 @@ def test_extreme_inputs_and_weights_do_no_harm():
     again = copy.deepcopy(blend)
     np.testing.assert_array_equal(again.predict(X), blend.predict(X))
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["noise", "rare", "sorted", "signal"])
+def test_the_default_is_never_far_behind_class_frequencies(kind):
+    """At no moment more than ln 20 nats in all: of Krichevsky's and Trofimov's, from row 1."""
+    rng, n = np.random.default_rng(5), 300
+    X = rng.normal(size=(n, 30))
+    y = rng.integers(0, 3, n)
+    if kind == "rare":
+        y = rng.choice(3, n, p=[0.97, 0.02, 0.01])
+    elif kind == "sorted":
+        y = np.sort(y)
+    elif kind == "signal":
+        y = (X[:, :3] * 2).argmax(axis=1)
+    p = mx.GAFClassifier(kernel=mx.kernels.Auto(5)).prequential(X, y, classes=range(3))
+    counts = np.vstack([np.zeros(3), np.cumsum(np.eye(3)[y], axis=0)[:-1]])
+    frequencies = (counts + 0.5) / (counts.sum(axis=1, keepdims=True) + 1.5)
+    behind = np.cumsum(nats(p, y) - nats(frequencies, y))
+    assert behind.max() <= math.log(20)

@@ -1,4 +1,4 @@
-"""A posterior with places for the features met so far: core/growing.hpp."""
+"""A posterior with places for the features observed so far: core/growing.hpp."""
 
 import pickle
 
@@ -20,7 +20,7 @@ def stream(n, d, K, seed=0):
 
 
 def made(d, K, structure="growing", lam=0.01):
-    return mx.AutoGAF(d, K, grid=[(lam, 1.0, 0.0)], guard=None, scale=1.0, structure=structure)
+    return mx.AutoGAF(d, K, grid=[(lam, 1.0, 0.0)], fallback=None, scale=1.0, structure=structure)
 
 
 @pytest.mark.parametrize(("d", "K"), [(20, 2), (20, 4), (90, 3)])

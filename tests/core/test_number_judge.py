@@ -38,12 +38,17 @@ def test_it_is_the_reference() -> None:
     X[:, 0] = np.nan_to_num(X[:, 0])  # one always is
     weight = rng.choice([0.5, 1.0, 3.0], size=len(y))
     y[200] = 1e6
-    reference, out = ReferenceJudge(4), run(X, y, weight)
-    for t, (mean, _, score) in enumerate(out):
+    reference, judge = ReferenceJudge(4), _core.NumberJudge(4)
+    for t in range(len(y)):
+        row = slice(t, t + 1)
+        level = (0.3, 0.9, 0.97)[t % 3]
+        ends = judge.interval(X[row], level)[0]
+        ((mean, _, score),) = run(X[row], y[row], weight[row], judge)
         reference.read(X[t])
         assert mean == pytest.approx(reference.mean, rel=1e-8, abs=1e-8), t
-        if reference.size.seen >= 5 and t % 5 == 0:  # which takes long
+        if reference.size.seen >= 5 and t % 7 == 0:  # which takes long
             assert score == pytest.approx(reference.log_density(y[t]), rel=1e-7, abs=1e-7), t
+            assert ends == pytest.approx(reference.interval(level), rel=1e-6, abs=1e-6), t
         reference.learn(y[t], weight[t])
 
 
@@ -66,14 +71,50 @@ def test_noise_that_depends_on_the_forecast_is_learned() -> None:
 
 
 def test_intervals_cover_what_they_say() -> None:
-    X, y = stream(2000)
-    judge, inside = _core.NumberJudge(4), []
+    inside, means = watched(*stream(2200))
+    assert 0.885 < np.mean(inside) < 0.915
+    quarters = np.argsort(np.argsort(means)) * 4 // len(means)
+    each = [np.mean(inside[quarters == quarter]) for quarter in range(4)]
+    assert min(each) > 0.84, each
+    assert max(each) < 0.95, each
+
+
+@pytest.mark.parametrize(
+    "factor", [np.repeat([1.0, 8.0, 0.3, 20.0], 600), np.geomspace(1, 1e4, 2400)], ids=str
+)
+def test_intervals_hold_what_they_say_whatever_the_noise_does(factor: Any) -> None:
+    rng = np.random.default_rng(3)
+    means = rng.normal(size=(2400, 2))
+    y = means[:, 0] + factor * rng.standard_t(2, size=2400)
+    inside, _ = watched(means, y)
+    assert 0.885 < np.mean(inside) < 0.915
+
+
+def test_an_interval_is_that_of_the_density_until_targets_say_otherwise() -> None:
+    X, y = stream(60)
+    judge = _core.NumberJudge(4)
+    run(X, y, judge=judge)
+    state = judge.state()
+    reached = state["coverage.at"]
+    reached[:, 0], reached[:, 1] = -np.log(1 - np.array([0.5, 0.8, 0.9, 0.95, 0.99])), 0
+    judge.restore({**state, "coverage.at": reached})
+    for level in (0.01, 0.5, 0.9, 0.93, 0.99, 0.9999, 1 - 1e-12):
+        ends = np.array([(1 - level) / 2, (1 + level) / 2])
+        expected = quantiles(parts_of(judge, X[:5]), ends)
+        assert judge.interval(X[:5], level) == pytest.approx(
+            expected, rel=1e-3 if level > 0.99999 else 1e-8
+        )
+
+
+def watched(X: Any, y: Any) -> tuple[Any, Any]:
+    """Whether 90% intervals held the targets, and the means, after 200 examples."""
+    judge, inside, means = _core.NumberJudge(X.shape[1]), [], []
     for t in range(len(y)):
-        if t >= 200 and t % 2:
-            (low, high), *_ = quantiles(parts_of(judge, X[t]), np.array([0.05, 0.95]))
-            inside.append(low < y[t] < high)
-        run(X[t : t + 1], y[t : t + 1], judge=judge)
-    assert 0.87 < np.mean(inside) < 0.93  # 3 standard errors
+        row = slice(t, t + 1)
+        ((low, high),) = judge.interval(X[row], 0.9)
+        inside.append(low <= y[t] <= high)
+        means.append(run(X[row], y[row], judge=judge)[0, 0])
+    return np.array(inside[200:]), np.array(means[200:])
 
 
 def test_the_density_is_that_of_its_components() -> None:
@@ -183,10 +224,12 @@ def _forged() -> dict[str, Any]:
         "experts.weight": np.full((1, 4), 1.0),
         "parts.bayes": np.zeros((1, 46)),
         "parts.judge": 2.0,
-        "level": np.full((1, 6), 1e4),
-        "seen": np.full((1, 6), -1.0),
-        "centre": np.full((1, 3), np.nan),
-        "rest.left": 10**6,
+        "level": np.full((1, 9), 1e4),
+        "seen": np.full((1, 9), -1.0),
+        "noise.centre": np.full((1, 3), np.nan),
+        "coverage.at": np.full((5, 2), np.nan),
+        "coverage.seen": -1.0,
+        "activity.left": np.array([[0.0, 0.0, 0.0, 1e6]]),
     }
 
 
@@ -211,7 +254,10 @@ def test_extreme_numbers_give_finite_forecasts() -> None:
     for t in range(0, 300, 7):
         X[t, t % 3] = rng.choice([1e100, -1e100, 1e308, np.inf, -np.inf, 5e-324, np.nan])
         y[t] = rng.choice([1e100, -1e100, 5e-324, 0.0])
-    out = run(X, y, rng.choice([0.0, 1e-12, 1.0, 1e12], size=300))
+    judge = _core.NumberJudge(3)
+    out = run(X, y, rng.choice([0.0, 1e-12, 1.0, 1e12], size=300), judge)
+    low, high = judge.interval(X, 0.9).T
+    assert (low <= high).all()
     assert np.isfinite(out[:, 0]).all()
     assert not np.isnan(out).any()
 
@@ -224,7 +270,7 @@ def test_what_cannot_be_learned_is_refused(y: float, weight: float) -> None:
     assert judge.state()["steps"] == 0
 
 
-def test_experts_that_gain_nothing_rest_and_those_that_gain_do_not() -> None:
+def test_experts_that_gain_nothing_are_inactive_and_those_that_gain_do_not() -> None:
     rng = np.random.default_rng(0)
     X, y = stream(4 * _core.PERIOD)
     for gains in (True, False):
@@ -234,7 +280,7 @@ def test_experts_that_gain_nothing_rest_and_those_that_gain_do_not() -> None:
             part = slice(at, at + _core.PERIOD)
             judge.run(pair[part], y[part], None)
             judge.review()
-        assert judge.is_resting is not gains
+        assert judge.active == ([0, 1] if gains else [0])
 
 
 def test_what_the_first_gain_over_each_other_is_not_the_gain_of_others() -> None:
@@ -245,7 +291,7 @@ def test_what_the_first_gain_over_each_other_is_not_the_gain_of_others() -> None
         part = slice(at, at + _core.PERIOD)
         judge.run(X[part], y[part], None)
         judge.review()
-    assert judge.is_resting
+    assert judge.active == [0, 1, 2, 3]
 
 
 def test_shapes_are_checked() -> None:

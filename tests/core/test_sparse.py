@@ -39,7 +39,7 @@ def test_it_equals_the_reference(core, rng, K, settings):
         f.learn(keys, values, y, weight)
         g.learn(x, y, weight)
     trusts = np.array([g.judge, 1 - g.judge]) @ g.trusts
-    np.testing.assert_allclose(f.trust(), trusts, rtol=1e-3, atol=1e-8)
+    np.testing.assert_allclose(f.expert_weights(), trusts, rtol=1e-3, atol=1e-8)
     key = next(iter(g.W.keys() - {None}))
     by_setting = trusts.reshape(len(ALPHAS), -1).sum(axis=0)
     expected = by_setting @ g.W[key] / math.sqrt(g.scale)
@@ -51,7 +51,7 @@ def test_deviations_are_within_and_between_experts(core):
     f = core.Sparse(2, [(4.0, 0.0)], [2.0, math.inf], 0.0, 0)
     mean, deviation = f.coefficients(np.array([1], dtype=np.uint64))[:, 0]
     np.testing.assert_array_equal(mean, 0)
-    # Half the trust has variance 1 / (2 alpha a) = 1 / 16, but the unit is not known yet.
+    # Half the weight has variance 1 / (2 alpha a) = 1 / 16, but the unit is not known yet.
     np.testing.assert_array_equal(deviation, 0)
     f.learn(np.array([1], dtype=np.uint64), np.array([10.0]), 1, 1e-9)
     deviation = f.coefficients(np.array([2], dtype=np.uint64))[1, 0]

@@ -24,7 +24,8 @@ def sparse(X):
     keys = np.array([key for x in X for key in x], dtype=np.uint64)
     values = np.array([value for x in X for value in x.values()], dtype=np.float64)
     none = np.zeros(len(X) + 1, np.int64), np.empty(0, np.uint64), np.empty(0)
-    return np.empty((len(X), 0)), ((start, keys, values), none, b"")
+    categories = np.empty((len(X), 0), np.uint64)
+    return np.empty((len(X), 0)), ((start, keys, values), none, b"", categories)
 
 
 def stage(core):

@@ -67,16 +67,16 @@ def test_a_fit_goes_on_where_it_stopped(tmp_path):
 
 
 def test_partitions_with_other_scales_are_not_refused_in_mid_fit():
-    """The base says by which scale curved features see the rows of a round."""
+    """The base says by which scale nonlinear features see the rows of a round."""
     far = FRAME.assign(a=FRAME.a * np.where(np.arange(600) < 350, 1.0, 30.0))
     parts = [far[:250], far[250:450], far[450:]]
     model = by_hand(mx.GAFClassifier(kernel=mx.kernels.Auto(8)), parts, n_rounds=2, warmup=150)
     assert model.forecaster_.steps == 600
-    (curved, *_), shaped = (
+    (nonlinear, *_), shaped = (
         [each for each in model.forecaster_.inputs if hasattr(each, name)]
         for name in ("maps", "shapes")
     )
-    for scaler in (curved.scaled.scaler, *(each.scaler for each in shaped)):
+    for scaler in (nonlinear.scaled.scaler, *(each.scaler for each in shaped)):
         sd = scaler.moments()[1]
         assert sd[0] == pytest.approx(far.a.std(), rel=0.2)  # of all rows; outliers count less
 
@@ -114,7 +114,9 @@ def test_the_default_estimator_is_fitted_in_rounds(records):
     parts = [frame[:250], frame[250:250], frame[250:450], frame[450:]]
     model = by_hand(mx.GAFClassifier(kernel=mx.kernels.Auto(8)), parts, n_rounds=2, warmup=150)
     assert model.forecaster_.steps == 600
-    assert {expert.steps for expert in model.forecaster_.experts} == {600}
+    named = zip(model.forecaster_.design.names, model.forecaster_.experts, strict=True)
+    # The kernel of indicators begins anew while these double.
+    assert {each.steps for name, each in named if name != "kernel of indicators"} == {600}
     features = frame.drop(columns="label")
     one = mx.GAFClassifier(kernel=mx.kernels.Auto(8)).partial_fit(features, Y)
     losses = [mx.metrics.log_loss(each.predict_proba(features), Y) for each in (model, one)]

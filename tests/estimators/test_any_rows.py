@@ -93,7 +93,7 @@ def test_columns_as_people_write_them_are_what_they_are(library):
         "cost": "number",
         "day": "time, day first",
         "sold": "category",
-        "colour": "category",
+        "colour": "category, 2 indicators",
         "empty": "no value so far",
     }
     columns = Columns(number=["sold"], month_first=["day"])
@@ -125,9 +125,9 @@ def test_what_columns_are_taken_for_is_said_and_shown(capsys):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"price": ["1,5", "2,5"] * 20, "colour": ["red", "blue"] * 20})
     model = GAFClassifier(verbose=1).fit(frame, Y)
-    line = "columns are 2: price (number, decimal comma), colour (category)"
+    line = "columns are 2: price (number, decimal comma), colour (category, 2 indicators)"
     assert f"GAFClassifier: {line}\n" in capsys.readouterr().err
-    assert "price (number, decimal comma), colour (category)" in model._repr_html_()
+    assert "price (number, decimal comma), colour (category, 2 indicators)" in model._repr_html_()
     model.partial_fit(frame, Y)
     assert "columns are" not in capsys.readouterr().err  # it was said
 

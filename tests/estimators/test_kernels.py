@@ -85,9 +85,9 @@ def test_the_trust_by_width_is_in_what_the_data_ask_for():
     assert shares[0][1] > 0.5
     assert sum(share for _, share in shares) == pytest.approx(1)
     X, y = make_shapes(600, "circles")
-    gammas, trust = zip(*kernel_widths(small("nystroem").fit(X, y).learner_), strict=True)
+    gammas, shares = zip(*kernel_widths(small("nystroem").fit(X, y).learner_), strict=True)
     assert gammas == (None, 1 / 16, 1 / 2, 8)
-    assert trust[0] < 0.01
+    assert shares[0] < 0.01
 
 
 def test_regression_beyond_linear():

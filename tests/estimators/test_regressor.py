@@ -48,9 +48,9 @@ def test_equal_targets_are_believed_in_after_a_while():
 
 def test_an_offset_of_the_targets_does_not_matter(line):
     X, y = line
-    curved = GAFRegressor(kernel=kernels.Auto(30))
-    mean, std = clone(curved).prequential(X, y, return_std=True)
-    shifted, same = clone(curved).prequential(X, y + 1e8, return_std=True)
+    nonlinear = GAFRegressor(kernel=kernels.Auto(30))
+    mean, std = clone(nonlinear).prequential(X, y, return_std=True)
+    shifted, same = clone(nonlinear).prequential(X, y + 1e8, return_std=True)
     assert std[:2].tolist() == same[:2].tolist() == [np.inf, np.inf]
     np.testing.assert_allclose(shifted[1:] - 1e8, mean[1:], atol=1e-4)
     np.testing.assert_allclose(same[2:], std[2:], rtol=1e-4)

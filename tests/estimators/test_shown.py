@@ -11,7 +11,7 @@ from streams import logistic_stream
 
 import mixable
 from mixable import FTRL, GAFClassifier, GAFRegressor
-from mixable.estimators.shown import MOST_NAMES, summary, trusted
+from mixable.estimators.shown import MOST_NAMES, heaviest, summary
 
 X, Y = logistic_stream(120, 3, 3)
 QUICK = {"effort": "low", "kernel": None}
@@ -92,8 +92,8 @@ def test_long_lists_and_names_are_cut():
     ],
 )
 def test_the_most_trusted_come_first(model, leader):
-    shares = trusted(model.fit(X, Y).forecaster_)
-    assert leader in summary(model)["trusted"]
+    shares = heaviest(model.fit(X, Y).forecaster_)
+    assert leader in summary(model)["heaviest"]
     assert [share for _, share in shares] == sorted((share for _, share in shares), reverse=True)
     assert sum(share for _, share in shares) == pytest.approx(1)
 

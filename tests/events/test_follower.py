@@ -8,13 +8,13 @@ import pytest
 from stream_command import GAF, balanced, counts, rejects, run, small
 
 import mixable as mx
-from mixable.events.model import StreamModel
+from mixable.events.model import EventModel
 from mixable.learner import Design
 
 
 def test_events_without_label_are_only_predicted_and_late_labels_are_learned(tmp_path):
     lines, labels, kept = ["id,a,b,y\n"], [], []
-    expected = StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}))
+    expected = EventModel(design=Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}))
     for t, line in enumerate(small(40)[1:]):
         a, b, label = line.strip().split(",")
         lines.append(f"{t},{a},{b},\n")
@@ -65,7 +65,7 @@ def as_json(events, path):
 def test_an_event_whose_values_are_all_missing_is_an_event(tmp_path, write):
     """It was taken for a late label, and refused: 7,453 of 50,000 events."""
     rng = np.random.default_rng(0)
-    events, expected = [], StreamModel(Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}))
+    events, expected = [], EventModel(design=Design.for_classes(mx.GAF, {"lam": 0.1, "beta": 1.0}))
     for t in range(300):
         a, b = rng.normal(size=2).round(3).tolist() if rng.random() < 0.8 else (None, None)
         label = "up" if (a or 0) + (b or 0) + rng.normal() > 0 else "down"

@@ -2,13 +2,15 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from stream_command import GAF, run, small
 
 import mixable as mx
-from mixable.events.model import KeptModel, as_text
+from mixable.events.model import EventModel, as_text
+from mixable.events.saving import Waiting
 from mixable.learner import Design
 from mixable.learner.late import stacked, stacked_texts, unstacked
 
@@ -46,7 +48,7 @@ def test_models_of_two_streams_are_merged(tmp_path):
     models = halves(tmp_path, "--forecaster", "auto")
     assert list(models[0].columns) != list(models[1].columns)
     kept = models[1].learner.kept(np.full(models[1].learner.n_features, 0.5))
-    models[1].waiting["7"] = (kept, np.array([0.25, 0.75]))
+    models[1].waiting["7"] = Waiting(kept, np.array([0.25, 0.75]), (1.0, 2.0))
     merged = mx.merge(models)
     assert merged.counts == {
         "events": 60,
@@ -84,7 +86,7 @@ def test_models_that_began_as_one_are_merged_onto_it(tmp_path):
 
 def test_models_of_streams_that_differ_are_refused_in_a_sentence(tmp_path):
     models = halves(tmp_path, "--forecaster", "auto")
-    models[1].features = ("a", "b")
+    models[1].options = replace(models[1].options, features=("a", "b"))
     with pytest.raises(ValueError, match="features is") as refused:
         mx.merge(models)
     assert len(str(refused.value)) < 200
@@ -126,7 +128,7 @@ def test_a_model_goes_on_only_as_what_it_is(tmp_path):
     run(tmp_path, "--target", "y", source="in.csv")
     for arguments, message in (
         (("--lam", "0.5"), b"another forecaster or other parameters"),
-        (("--classes", "up,down,left"), b"other --classes: up, down"),
+        (("--classes", "up,down,left"), b"other --classes: up,down"),
         (("--features", "a"), b"other --features: b"),
     ):
         assert (
@@ -166,12 +168,8 @@ def test_labels_of_python_are_text_too(tmp_path):
     run(tmp_path, "--target", "y", data=b"a,y\n1,0\n2,1\n")
 
 
-class Model(KeptModel):
-    COUNTS = ("learned",)
-
-
 def new(**options):
-    return Model(Design.for_classes(None, {"lam": 0.1, "beta": 1.0}), **options)
+    return EventModel(design=Design.for_classes(None, {"lam": 0.1, "beta": 1.0}), **options)
 
 
 def test_labels_are_text():
@@ -209,12 +207,15 @@ def test_stacks_that_do_not_fit_are_refused():
 
 
 def test_parts_that_do_not_go_together_are_refused():
-    state = new(classes=["a", "b"]).__dict__
+    state = new(classes=["a", "b"]).__getstate__()
     for change, reason in (
-        ({"scores": None}, "design, scores and a learner"),
-        ({"classes": ("a", "c")}, "do not go together"),
-        ({"counts": {"other": 1}}, "counts must be learned"),
-        ({"counts": {"learned": -1}}, "learned"),
+        ({"scores": None}, "do not go together"),
+        ({"design": None}, "a design and a learner"),
+        ({"options": {"classes": ["a", "c"]}}, "do not go together"),
+        ({"options": {"regression": True}}, "do not go together"),
+        ({"options": {"clases": ["a", "c"]}}, "did you mean"),
+        ({"counts": {"other": 1}}, "counts must be events"),
+        ({"counts": {**state["counts"], "learned": -1}}, "learned"),
     ):
         with pytest.raises((ValueError, TypeError), match=reason):
-            new()._check_parts({**state, **change})
+            new().__setstate__({**state, **change})

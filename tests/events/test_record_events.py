@@ -130,7 +130,7 @@ def test_late_labels_are_learned_with_the_record_of_that_time(tmp_path):
     late = [(*rows[40][:4], ""), (40, "", "", "", "no"), rows[41]]
     (tmp_path / "in.csv").write_text(written([*direct[:40], *late[:1]]))
     run(tmp_path, *arguments, source="in.csv")
-    ((kept, _),) = mx.load(tmp_path / "model").waiting.values()
+    (kept,) = (each.kept for each in mx.load(tmp_path / "model").waiting.values())
     assert kept.record["query"] == rows[40][3].strip('"')
     (tmp_path / "in.csv").write_text(written([*direct[:40], *late]))
     run(tmp_path, *arguments, source="in.csv")

@@ -1,29 +1,21 @@
 """Requests to events: what is none is refused with a reason."""
 
-import json
-from dataclasses import asdict
+import asyncio
+import gzip
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from serve_command import read
 
-from mixable.events.events import _STRICT, ModelLimits, RefusedError, loaded, read
-from mixable.events.serve.service import busy
+from mixable.events.events import _STRICT, RefusedError, loaded
+from mixable.events.serve import bodies
+from mixable.events.serve.shown import busy
 
-LIMITS = ModelLimits(features=3, text=5)
 
-
-def test_an_event_is_read_and_kept_as_it_came():
-    text = b'{"id": 7, "features": {"a": 1, "b": null}, "label": true}'
-    event = read(text, LIMITS)
+def test_an_event_is_read():
+    event = read(b'{"id": 7, "features": {"a": 1, "b": null}, "label": true}')
     assert (event.id, event.features, event.label) == ("7", {"a": 1, "b": None}, "true")
-    assert event.text == text
-
-
-def test_the_text_of_an_event_is_one_line():
-    event = read(b'{\r\n"features":\n {"a": 1.5}}', LIMITS)
-    assert json.loads(event.text) == {"features": {"a": 1.5}}
-    assert not {b"\n", b"\r"} & {event.text[i : i + 1] for i in range(len(event.text))}
 
 
 @pytest.mark.parametrize(
@@ -37,43 +29,68 @@ def test_the_text_of_an_event_is_one_line():
     ],
 )
 def test_what_a_model_is_changed_by(text, changes):
-    assert read(text, LIMITS).changes is changes
+    assert read(text).changes is changes
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "not JSON"),
-        (b"[1]", "not a JSON object"),
-        (b"\xff", "not UTF-8"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b'{"features": {}, "feature": {}}', "'feature' is not one of"),
-        (b'{"features": {"a": 1, "a": 2}}', "twice"),
-        (b'{"features": [1]}', "must be an object"),
-        (b'{"features": {"a": [["text"]]}}', "a list within a list"),
-        (b'{"features": {"a": {}}}', "a record within a record"),
-        (b'{"features": {"a": Infinity}}', "must be finite"),
-        (b'{"features": {"a": 1%s}}' % (b"0" * 400), "too large"),
-        (b'{"features": {"a": 1%s}}' % (b"0" * 5000), "digits"),
-        (b'{"features": {"\\ud800": 1}}', "not UTF-8"),
-        (b'{"features": {"a": 1, "b": 1, "c": 1, "d": 1}}', "more than 3 features"),
-        (b'{"features": {"abcdef": 1}}', "name has more than 5"),
-        (b'{"features": {}, "id": "abcdef"}', "the id has more than 5"),
-        (b'{"features": {}, "label": ["a"]}', "label must be text or a number"),
-        (b'{"features": {}, "label": NaN}', "label is nan"),
+        (b"", "truncated"),
+        (b"[1]", "Expected `object`"),
+        (b"\xff", "malformed"),
+        (b"[" * 100_000, "Expected `object`"),
+        (b'{"features": {"a": ' + b"[" * 100_000, "Expected|nested"),
+        (b'{"features": {}, "feature": {}}', "unknown field `feature`"),
+        (b'{"features": [1]}', "Expected `object | null`"),
+        (b'{"features": {"a": [["text"]]}}', "got `array`"),
+        (b'{"features": {"a": {}}}', "got `object`"),
+        (b'{"features": {"a": Infinity}}', "malformed"),
+        (b'{"features": {"a": NaN}}', "malformed"),
+        (b'{"features": {"a": 1e999}}', "out of range|finite"),
+        (b'{"features": {"\\ud800": 1}}', "surrogate"),
+        (b'{"features": {"%s": 1}}' % (b"x" * 1001), "name has more than 1,000"),
+        (b'{"features": {}, "id": "%s"}' % (b"x" * 1001), "the id has more than 1,000"),
+        (b'{"features": {}, "label": ["a"]}', "got `array`"),
         (b'{"label": "a"}', "features are missing"),
         (b'{"id": "a"}', "features are missing"),
     ],
 )
 def test_bad_events_are_refused_with_a_reason(text, reason):
     with pytest.raises(RefusedError, match=reason) as refused:
-        read(text, LIMITS)
+        read(text)
     assert refused.value.status == 422
 
 
 def test_only_the_keys_of_a_route_are_allowed():
-    with pytest.raises(RefusedError, match="'label' is not one of features, id"):
-        read(b'{"features": {}, "label": 1}', LIMITS, {"id", "features"})
+    with pytest.raises(RefusedError, match="unknown field `label`"):
+        bodies.read(b'{"features": {}, "label": 1}', bodies.FORECAST)
+
+
+async def all_of(pieces, encoding):
+    async def given():
+        for piece in pieces:
+            yield piece
+
+    return [piece async for piece in bodies.unpacked(given(), encoding)]
+
+
+def test_gzip_is_unpacked_in_small_pieces():
+    text = bytes(10**7)
+    packed = gzip.compress(text)
+    found = asyncio.run(all_of([packed[:5], packed[5:]], "gzip"))
+    assert b"".join(found) == text
+    assert max(map(len, found)) <= bodies.PIECE
+    assert asyncio.run(all_of([b"as", b"it is"], "identity")) == [b"as", b"it is"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "encoding", "status"),
+    [([b"nothing"], "gzip", 422), ([gzip.compress(b"x")[:-4]], "gzip", 422), ([b"x"], "br", 415)],
+)
+def test_what_cannot_be_unpacked_is_refused(pieces, encoding, status):
+    with pytest.raises(RefusedError) as refused:
+        asyncio.run(all_of(pieces, encoding))
+    assert refused.value.status == status
 
 
 NAMES = st.sampled_from(['"a"', '"b"', '"features"', '"a\\":"', '":"', '"a" ', '"b"\n', '"b"\t'])
@@ -97,19 +114,6 @@ def test_json_is_read_as_a_strict_reader_reads_it(text, end):
             return str(error)
 
     assert said(loaded) == said(_STRICT.decode)
-
-
-def test_limits_come_back_from_json():
-    limits = ModelLimits(features=7, waiting=0)
-    assert ModelLimits.from_json(asdict(limits)) == limits
-
-
-@pytest.mark.parametrize(
-    "change", [{"features": -1}, {"classes": 2.5}, {"other": 1}, {"text": "9"}]
-)
-def test_what_are_no_limits_is_refused(change):
-    with pytest.raises((ValueError, TypeError)):
-        ModelLimits.from_json({**asdict(ModelLimits()), **change})
 
 
 def test_busy_is_503_with_its_reason():

@@ -54,11 +54,11 @@ def separate(f, K):
         )
         for e, kind in zip(f.experts, kinds, strict=False)
     ]
-    if f.guard is not None:
+    if f.fallback is not None:
         out.append(ClassRates(d, K))
-    if f.guard_kind == "folklore":
+    if f.fallback_kind == "folklore":
         out.append(Folklore(d, K, lam=f.experts[-1].lam, beta=f.experts[-1].beta))
-    if f.guard_kind == "gradient":
+    if f.fallback_kind == "gradient":
         out.append(OGD(d, K, step=10 / (math.sqrt(2) * d), radius=10 / math.sqrt(d)))
     return out
 
@@ -76,8 +76,8 @@ def separate(f, K):
         (4, {"structure": "shared"}),
         (5, {"structure": "diagonal"}),
         (4, {"structure": ["full", "blocks", "shared", "diagonal"] * 2 + ["blocks"]}),
-        (4, {"guard": 10.0}),
-        (4, {"guard": None}),
+        (4, {"fallback": 10.0}),
+        (4, {"fallback": None}),
     ],
 )
 def test_without_sleep_and_share_it_is_the_bayes_mixture_of_its_experts(K, options):
@@ -106,7 +106,7 @@ def test_leading_zeros_say_nothing_but_how_often_classes_come():
     np.testing.assert_allclose(p[[0, 3]], 1 / 3, rtol=0, atol=1e-12)
     np.testing.assert_allclose(
         p[3:], AutoGAF(4, 3).run(X, y), rtol=0, atol=0.02
-    )  # three shares of the trust have passed
+    )  # three shares of the weight have passed
     assert f.input_scale == pytest.approx((X[0] ** 2).mean(), rel=1e-12)
 
 
@@ -146,14 +146,14 @@ def test_from_theory_adapts_to_a_norm_that_nobody_told_it(constants):
         assert radius > 8 or bound < uniform  # or the bound would say nothing
 
 
-@pytest.mark.parametrize("guard", ["auto", 10.0])
+@pytest.mark.parametrize("fallback", ["auto", 10.0])
 @pytest.mark.parametrize("name", ["late", "jump"])
-def test_the_regret_to_the_guard_is_bounded_whoever_sleeps(name, guard):
+def test_the_regret_to_the_guard_is_bounded_whoever_sleeps(name, fallback):
     X, y = drifting_stream(name, n=6000)
-    f = AutoGAF(11, 4, scale=1.0, sleep=True, guard=guard)
+    f = AutoGAF(11, 4, scale=1.0, sleep=True, fallback=fallback)
     loss = log_loss(f.run(X, y), y).cumsum()
-    guard = separate(f, 4)[-1]
-    allowed = log_loss(guard.run(X, y), y).cumsum() + np.log(2 * len(f.experts))
+    fallback = separate(f, 4)[-1]
+    allowed = log_loss(fallback.run(X, y), y).cumsum() + np.log(2 * len(f.experts))
     assert (loss <= allowed + 1e-6).all()
 
 
@@ -212,16 +212,16 @@ def test_the_bound_of_the_guard_holds():
         <= bounds.auto_gaf(2000, 3, 3, 10 / R, R, f.input_scale, experts=len(f.experts))
         < 2000 * np.log(3)
     )
-    with pytest.raises(ValueError, match="at most guard"):
+    with pytest.raises(ValueError, match="at most fallback"):
         bounds.auto_gaf(2000, 3, 3, 11 / R, R, f.input_scale)
 
 
 def test_the_bound_of_the_gradient_guard_holds():
-    """On a stream that its experts other than the guard know nothing of, so that it matters."""
+    """On a stream that its experts other than the fallback know nothing of, so that it matters."""
     X, y = logistic_stream(4000, 12, 6)
     R = float(np.linalg.norm(X, axis=1).max())
     f = AutoGAF(12, 6, grid=[(1e10, 1.0, 0.0)], scale=1.0)
-    assert f.guard_kind == "gradient"
+    assert f.fallback_kind == "gradient"
     loss = log_loss(f.run(X, y), y).sum()
     regret = loss - best_in_hindsight(X, y, 10 / math.sqrt(12)).loss
     experts = len(f.experts)
@@ -340,7 +340,7 @@ def test_report_says_what_it_has_settled_on():
         ({"structure": ["full"]}, ValueError, "structure must have one entry for each of the 9"),
         ({"structure": 3}, TypeError, "structure must be a list"),
         ({"scale": 0.0}, ValueError, "scale"),
-        ({"guard": -1.0}, ValueError, "guard"),
+        ({"fallback": -1.0}, ValueError, "fallback"),
         ({"mu": 0.7}, ValueError, "mu"),
     ],
 )
@@ -362,8 +362,8 @@ def test_noise_costs_next_to_nothing_beside_the_class_rates(rate):
     f = AutoGAF(20, 2)
     behind = (log_loss(f.run(X, y), y) - log_loss(ClassRates(20, 2).run(X, y), y)).cumsum()
     assert behind.max() <= np.log(2 * len(f.experts))
-    assert f.trust[-2] > 0.5
-    assert "in the class rates" in f.report()
+    assert f.expert_weights[-2] > 0.5
+    assert "in the class frequencies" in f.report()
 
 
 def test_class_rates_are_counted_by_weight_and_in_tables_alike():

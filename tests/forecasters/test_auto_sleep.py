@@ -1,4 +1,4 @@
-"""AutoGAF: who sleeps, who wakes, and drift."""
+"""AutoGAF: who is inactive, who wakes, and drift."""
 
 import pickle
 
@@ -44,17 +44,17 @@ def test_drift_is_followed_as_well_as_by_the_best_expert_in_hindsight(kind, tole
 
 def test_sleepers_wake_when_a_stream_begins_to_drift():
     X, y = drifting_stream("late")
-    asleep, awake = AutoGAF(11, 4, sleep=True), AutoGAF(11, 4, sleep=False)
+    inactive, active = AutoGAF(11, 4, sleep=True), AutoGAF(11, 4, sleep=False)
     after = slice(10_000, None)
-    losses = [log_loss(f.run(X, y)[after], y[after]).mean() for f in (asleep, awake)]
+    losses = [log_loss(f.run(X, y)[after], y[after]).mean() for f in (inactive, active)]
     assert losses[0] <= 1.05 * losses[1]
     stationary = AutoGAF(11, 4, sleep=True)
     stationary.run(X[:9_000], y[:9_000])
-    assert np.count_nonzero(stationary.awake) <= 12  # posteriors and read-outs sleep
-    assert stationary.awake[-1]  # the guard does not
+    assert np.count_nonzero(stationary.active) <= 12  # posteriors and read-outs sleep
+    assert stationary.active[-1]  # the fallback does not
     assert any(
-        e.drift == 1e-3 and on for e, on in zip(stationary.experts, stationary.awake, strict=True)
-    )  # nor the sentinel
+        e.drift == 1e-3 and on for e, on in zip(stationary.experts, stationary.active, strict=True)
+    )  # nor the drift expert
 
 
 def test_run_equals_the_loop_through_sleep_and_waking(long_stream):
@@ -67,10 +67,10 @@ def test_run_equals_the_loop_through_sleep_and_waking(long_stream):
         one.learn(x, label)
     np.testing.assert_allclose(p, expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(whole.weights, one.weights, rtol=0, atol=1e-9)
-    assert np.array_equal(whole.awake, one.awake)
+    assert np.array_equal(whole.active, one.active)
     half = AutoGAF(5, 3, sleep=True)
     half.run(X[:2560], y[:2560])
-    assert not half.awake.all()
+    assert not half.active.all()
 
 
 @pytest.mark.parametrize("at", [5, 600, 1000, 2500, 4200])
@@ -140,13 +140,13 @@ def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own(struc
             return block(state, i, 1, d)
         return precision(state, i, d, K), covariance(state, i), mean(state, i)
 
-    asleep, woken = set(), {}
+    inactive, woken = set(), {}
     for start in range(0, len(y), 64):  # from review to review
         f.run(X[start : start + 64], y[start : start + 64])
         state = f._core.state()
         leader = state["leader"]
         for i in still:
-            if state[f"{i}.awake"] and i in asleep and leader in still:
+            if state[f"{i}.awake"] and i in inactive and leader in still:
                 woken[i] = leader
                 (mine, inverse, weights), (its, _, theirs) = known(state, i), known(state, leader)
                 one = np.eye(len(its))
@@ -154,7 +154,7 @@ def test_a_woken_sleeper_knows_what_the_leader_knows_with_a_lam_of_its_own(struc
                 np.testing.assert_allclose(mine - lam[i] * one, learned, rtol=1e-9, atol=1e-9)
                 np.testing.assert_allclose(mine @ weights, its @ theirs, rtol=1e-6, atol=1e-6)
                 assert np.abs(mine @ inverse - one).max() < 1e-6
-        asleep = {i for i in still if not state[f"{i}.awake"]}
+        inactive = {i for i in still if not state[f"{i}.awake"]}
     assert any(lam[i] != lam[leader] for i, leader in woken.items())
 
 
@@ -164,12 +164,12 @@ def test_full_posteriors_that_do_not_pay_sleep_together_and_the_others_never():
     f = AutoGAF(8, 5)
     full = [0, 1, 8]
     assert [i for i, each in enumerate(f.structures) if each == "full"] == full
-    awake = []
+    active = []
     for start in range(0, 6000, 500):
         f.run(X[start : start + 500], y[start : start + 500])
-        awake.append(f.awake.reshape(-1)[:27].reshape(9, 3).any(axis=1))
-    awake = np.array(awake)
-    assert awake[:, 2:8].all()
-    assert awake[0, full].all()
-    assert not awake[-1, full].any()
-    assert (awake[:, full] == awake[:, :1]).all()
+        active.append(f.active.reshape(-1)[:27].reshape(9, 3).any(axis=1))
+    active = np.array(active)
+    assert active[:, 2:8].all()
+    assert active[0, full].all()
+    assert not active[-1, full].any()
+    assert (active[:, full] == active[:, :1]).all()

@@ -1,4 +1,4 @@
-"""What the mixtures without knobs share: their settings, their sentinel, their report."""
+"""What the mixtures without knobs share: their settings, their drift expert, their report."""
 
 import numpy as np
 import pytest
@@ -44,9 +44,9 @@ def test_options_that_are_refused(option, error, message):
 
 def test_the_sentinel_is_the_one_whose_drift_is_nearest_to_a_hundredth():
     f = AutoRidge(2, grid=[(1.0, 0.0), (1.0, 1e-4), (1.0, 0.02), (1.0, 1.0)])
-    assert [sentinel for *_, sentinel, _ in f._plans(f.grid)] == [False, False, True, False]
+    assert [drift_expert for *_, drift_expert, _ in f._plans(f.grid)] == [False, False, True, False]
     still = AutoRidge(2, grid=[(1.0, 0.0), (0.1, 0.0)])
-    assert not any(sentinel for *_, sentinel, _ in still._plans(still.grid))
+    assert not any(drift_expert for *_, drift_expert, _ in still._plans(still.grid))
 
 
 def test_views_must_go_with_the_grid_and_make_the_rows_longer():
@@ -62,15 +62,18 @@ def test_trust_is_of_those_awake_and_the_report_says_who(long_stream):
     X, y = long_stream
     f = AutoGAF(5, 3, sleep=True)
     f.run(X[:2560], y[:2560])
-    assert 0 < np.count_nonzero(f.awake) < len(f.experts)
-    assert f.trust.sum() == pytest.approx(1)
-    assert not f.trust[~f.awake].any()
+    assert 0 < np.count_nonzero(f.active) < len(f.experts)
+    assert f.expert_weights.sum() == pytest.approx(1)
+    assert not f.expert_weights[~f.active].any()
     np.testing.assert_allclose(
-        f.trust[f.awake] / f.trust.max(), f.weights[f.awake] / f.weights[f.awake].max()
+        f.expert_weights[f.active] / f.expert_weights.max(),
+        f.weights[f.active] / f.weights[f.active].max(),
     )
     first, _, _, best, *_ = f.report().splitlines()
-    assert f"{np.count_nonzero(f.awake)} of {len(f.experts)} experts are awake" in first
-    assert best.startswith(f"{f.trust.max():5.1%}  GAF, lam {f.experts[f.trust.argmax()].lam:g}")
+    assert f"{np.count_nonzero(f.active)} of {len(f.experts)} experts are active" in first
+    assert best.startswith(
+        f"{f.expert_weights.max():5.1%}  GAF, lam {f.experts[f.expert_weights.argmax()].lam:g}"
+    )
 
 
 def test_a_report_names_views_only_where_there_are_several():

@@ -86,7 +86,7 @@ def test_memory_is_two_and_a_half_matrices_at_most(d, K):
 
 @pytest.mark.parametrize(("d", "K"), [(256, 10), (3, 200), (13, 100)])
 def test_a_forecaster_takes_the_memory_that_it_says(d, K):
-    """Growth of resident memory against the figure that the guard uses."""
+    """Growth of resident memory against the figure that the fallback uses."""
     code = f"""
 import numpy as np, mixable, resource
 X = np.random.default_rng(0).normal(size=(10, {d}))

@@ -221,7 +221,7 @@ def test_a_structured_posterior_keeps_its_logits_when_it_grows(structure):
         ((310, 2), [("features", 10), ("class", 1)]),
         ((990, 2), [("features", 20)]),  # diagonal
         ((30, 5), [("features", 10)]),  # the full posterior becomes blocks
-        ((8, 5), [("features", 1)]),  # the guard goes down gradients
+        ((8, 5), [("features", 1)]),  # the fallback goes down gradients
     ],
 )
 @pytest.mark.filterwarnings("ignore:a step of AutoGAF")
@@ -231,11 +231,11 @@ def test_a_mixture_goes_on_well_when_its_structures_change(sizes, grow):
     X, y = logistic_stream(150, d, K, scale=3.0 / d**0.5)
     f = AutoGAF(d, K)
     f.run(X, y)
-    before, kinds = f.predict(X), {f.structures, f.guard_kind}
+    before, kinds = f.predict(X), {f.structures, f.fallback_kind}
     for what, count in grow:
         for _ in range(count if what == "class" else 1):
             f.add_class() if what == "class" else f.add_features(count)
-        kinds |= {f.structures, f.guard_kind}
+        kinds |= {f.structures, f.fallback_kind}
     p = f.predict(np.hstack([X, np.zeros((len(X), f.n_features - d))]))
     old = p[:, :K] / p[:, :K].sum(axis=1, keepdims=True)
     assert np.abs(old - before).mean() < 0.12
@@ -249,7 +249,7 @@ def test_a_mixture_goes_on_well_when_its_structures_change(sizes, grow):
 
 
 def test_a_mixture_that_has_grown_can_be_copied():
-    """The guard's lam is its number of features; what it has learned keeps the lam of before."""
+    """The fallback's lam is its number of features; what it has learned keeps the lam of before."""
     f = AutoGAF(D, K)
     f.run(X, Y)
     f.add_features(3)

@@ -1,4 +1,4 @@
-"""What AutoGAF mixes over by size, and what its trust says in words."""
+"""What AutoGAF mixes over by size, and what its weight says in words."""
 
 import itertools
 import math
@@ -23,8 +23,8 @@ from mixable.forecasters.settings import (
     Expert,
     checked_choice,
     checked_structures,
-    guard_kind,
-    guard_plan,
+    fallback_kind,
+    fallback_plan,
     structures,
     verdict,
 )
@@ -160,7 +160,7 @@ def test_a_file_keeps_what_its_mixture_chose_when_the_limits_change(monkeypatch)
     monkeypatch.setattr(settings, "MOST_ALL_IN_BLOCKS", 10**6)
     assert AutoGAF(46, 10).structures != chosen
     loaded = loads(saved)
-    assert (loaded.structures, loaded.guard_kind) == (chosen, f.guard_kind)
+    assert (loaded.structures, loaded.fallback_kind) == (chosen, f.fallback_kind)
     assert (loaded.run(X[20:], y[20:]) == f.run(X[20:], y[20:])).all()
     loaded.add_class()  # chooses again
     assert set(loaded.structures) == {"blocks"}
@@ -171,28 +171,28 @@ def test_a_choice_that_is_not_one_is_refused():
     assert checked_choice(None) == Choice((), None)
     with pytest.raises(TypeError, match="rates must be True or False"):
         checked_choice({"structures": ["full"], "guard": None, "rates": 2})
-    with pytest.raises(ValueError, match="guard must be 'folklore' or 'gradient'"):
+    with pytest.raises(ValueError, match="fallback must be 'folklore' or 'gradient'"):
         checked_choice({"structures": ["full"], "guard": "dog"})
     with pytest.raises(TypeError, match="structures must be a list"):
         checked_choice({"structures": 3, "guard": None})
 
 
 def test_a_guard_is_folklore_until_that_is_slow():
-    assert guard_kind(MOST_GUARDED_WEIGHTS, 2) == "folklore"
-    assert guard_kind(MOST_GUARDED_WEIGHTS // 2, 3) == "folklore"
-    assert guard_kind(MOST_GUARDED_WEIGHTS // 2 + 1, 3) == "gradient"
+    assert fallback_kind(MOST_GUARDED_WEIGHTS, 2) == "folklore"
+    assert fallback_kind(MOST_GUARDED_WEIGHTS // 2, 3) == "folklore"
+    assert fallback_kind(MOST_GUARDED_WEIGHTS // 2 + 1, 3) == "gradient"
 
 
 def test_the_guards_constants_are_those_of_theory():
     """Of inputs of mean square 1, thus norm sqrt(d)."""
     d, K, product = 9, 4, 10.0
-    kind, lam, beta = guard_plan("folklore", product, d, K)
+    kind, lam, beta = fallback_plan("folklore", product, d, K)
     assert (kind, lam) == ("folklore", d)
     assert beta == Folklore.from_theory(d, K, radius=product / 3, bound=3.0).beta
-    kind, radius, step = guard_plan("gradient", product, d, K)
+    kind, radius, step = fallback_plan("gradient", product, d, K)
     made = OGD.from_theory(d, K, radius=product / 3, bound=3.0)
     assert (kind, radius, step) == ("gradient", made.radius, pytest.approx(made.step))
-    assert guard_plan(None, product, d, K) == ()
+    assert fallback_plan(None, product, d, K) == ()
     assert bounds.ogd(100, d, K, radius, 3.0) > 0
 
 
@@ -214,12 +214,14 @@ def test_the_verdict_on_a_stream(drifting, words):
     experts = [
         Expert("GAF", 0.1, 1.0, drift=1e-3, alpha=4.0),
         Expert("GAF", 0.1, 1.0, drift=0.0, alpha=math.inf),
-        Expert("guard", 2.0, 0.1, drift=0.0, alpha=math.nan),
+        Expert("fallback", 2.0, 0.1, drift=0.0, alpha=math.nan),
     ]
     first, second = verdict(experts, [drifting, 0.98 - drifting, 0.02])
     assert f"{words}" in first
-    assert f"{drifting:.0%} of the trust expects drift" in first
-    assert f"{0.98 - drifting:.0%} of the trust is in the plain plug-in, 2% in the guard" in second
+    assert f"{drifting:.0%} of the weight expects drift" in first
+    assert (
+        f"{0.98 - drifting:.0%} of the weight is in the plain plug-in, 2% in the fallback" in second
+    )
 
 
 def test_a_mixture_that_does_not_count_classes_never_begins_to():
@@ -228,12 +230,12 @@ def test_a_mixture_that_does_not_count_classes_never_begins_to():
     f = AutoGAF(3, 3)
     f.run(X[:20], y[:20])
     state = f.__getstate__()
-    n, guard = len(f.grid), len(f.grid) + 1
-    known = {k: v for k, v in state["state"].items() if not k.startswith((f"{n}.", f"{guard}."))}
+    n, fallback = len(f.grid), len(f.grid) + 1
+    known = {k: v for k, v in state["state"].items() if not k.startswith((f"{n}.", f"{fallback}."))}
     known |= {
-        k.replace(f"{guard}.", f"{n}.", 1): v
+        k.replace(f"{fallback}.", f"{n}.", 1): v
         for k, v in state["state"].items()
-        if k.startswith(f"{guard}.")
+        if k.startswith(f"{fallback}.")
     }
     for name in ("weight", "bayes"):
         weights = np.delete(known[name], -2, axis=1)
@@ -243,7 +245,7 @@ def test_a_mixture_that_does_not_count_classes_never_begins_to():
     earlier = AutoGAF.__new__(AutoGAF)
     earlier.__setstate__({**state, "state": known, "chosen": chosen})
     assert len(earlier.experts) == len(f.experts) - 1
-    with pytest.raises(ValueError, match="has no expert for the class rates"):
+    with pytest.raises(ValueError, match="has no expert for the class frequencies"):
         merge([f, earlier])
     for grow in (earlier.add_class, lambda: earlier.add_features(1)):
         grow()

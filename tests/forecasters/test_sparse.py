@@ -48,8 +48,8 @@ def test_experts_that_forget_are_trusted_when_the_stream_changes(rng):
         part = X[t : t + 10]
         changing.run(part, (part @ theta + rng.gumbel(size=(10, 3))).argmax(axis=1))
     forgets = np.array([expert.b == 0 for expert in still.experts])
-    assert still.trust[forgets].sum() < 0.1
-    assert changing.trust[forgets].sum() > 0.5
+    assert still.expert_weights[forgets].sum() < 0.1
+    assert changing.expert_weights[forgets].sum() > 0.5
 
 
 def visits(n):
@@ -106,13 +106,13 @@ def test_adding_a_class_keeps_what_was_learned(rng, K):
     X, y, _ = records(rng, 300, K)
     f = SparseGAF(K, max_features=100)
     f.run(X, y)
-    before, coef, trust = f.predict(X), f.coef_of(range(240)), f.trust
+    before, coef, shares = f.predict(X), f.coef_of(range(240)), f.expert_weights
     f.add_class()
     after = f.predict(X)
     assert f.n_classes == K + 1
     assert (f.steps, f.n_features, f.most_features) == (300, 100, 100)
     np.testing.assert_allclose(f.coef_of(range(240)), np.vstack([coef, np.zeros(240)]), atol=1e-6)
-    np.testing.assert_array_equal(f.trust, trust)
+    np.testing.assert_array_equal(f.expert_weights, shares)
     odds = np.log(after[:, 1:K] / after[:, :1]) - np.log(before[:, 1:] / before[:, :1])
     assert np.abs(odds).max() < 0.5  # a mixture of softmaxes is not a softmax
     f.learn({1: 1.0}, K)

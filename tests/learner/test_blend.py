@@ -3,17 +3,20 @@
 import copy
 import pickle
 
+import naive_bayes_reference
 import numpy as np
 import pytest
 from streams import logistic_stream
 
 import mixable as mx
 from mixable import _core
+from mixable.forecasters import NaiveBayes
 from mixable.learner import Blend, ShapeDesign, design_of_classes, design_of_records, grids
 from mixable.learner.blend import TIE
 from mixable.learner.inputs import ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.pooled import PooledDesign
+from mixable.learner.trees import RawInputs
 from mixable.pool import DRIFT, SMOOTHING
 from mixable.records import Rows
 from mixable.records.column import ALL, NOTHING, WITHOUT_BINS
@@ -38,6 +41,10 @@ def some_records(n, d=3, K=3):
 
 def run_alone(inputs, forecaster, X, y):
     """A dense expert by itself, row by row, in Python."""
+    if isinstance(forecaster, NaiveBayes):
+        return naive_bayes_reference.run(X, y, forecaster.n_classes)
+    if isinstance(inputs, RawInputs):
+        return forecaster.run(X, y)
     scaler = inputs.scaler if isinstance(inputs, ScaledInputs) else inputs.scaled.scaler
     out = []
     for x, label in zip(X, y, strict=True):
@@ -52,10 +59,11 @@ def run_alone(inputs, forecaster, X, y):
 
 
 def said_by_parts(X, y, K):
-    """What each dense expert of the blend says, by itself, and the judge of all that."""
+    """What each expert of the blend says, by itself."""
     out = []
     for part in design().parts:
         if isinstance(part, ShapeDesign):
+            out.append(shaped(part, X, y, K))
             continue
         inputs, forecaster = part.inputs(X.shape[1]), part.forecaster(X.shape[1], K)
         out.append(run_alone(inputs, forecaster, X, y))
@@ -86,22 +94,22 @@ def test_it_is_its_experts_under_the_judge():
     X[::7, 1] = np.nan
     blend = pool_alone(design(), 3)
     said = said_by_parts(X, y, 3)
-    said += [shaped(part, X, y, 3) for part in design().parts if isinstance(part, ShapeDesign)]
     judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3, tie=TIE)
     expected = judge.run(np.ascontiguousarray(np.stack(said, 1).reshape(300, -1)), y, None)
     np.testing.assert_allclose(blend.run(X, y), expected, rtol=0, atol=1e-8)
     np.testing.assert_allclose(blend.weights, judge.mean()[0], rtol=0, atol=1e-6)
 
 
-def test_experts_that_have_rested_keep_their_own_scale():
+def test_experts_that_were_inactive_keep_their_own_scale():
     """In tables rows are scaled once for all experts, but for those that have seen other rows."""
     X, y = logistic_stream(1100, 3, 3)
     X[100:] *= 5
     blend = Blend(design(), 3, 3)
     blend.run(X[:100], y[:100])
-    blend._core.restore({**blend._core.state(), "rest.left": 1})
+    left = np.array([[0.0, *[1.0] * (len(blend.experts) - 1)]])
+    blend._core.restore({**blend._core.state(), "activity.left": left})
     blend.run(X[100:1024], y[100:1024])
-    assert not blend.is_resting
+    assert len(blend.active) == len(blend.experts)
     single = copy.deepcopy(blend)
     p = blend.run(X[1024:], y[1024:])
     for x, label, expected in zip(X[1024:], y[1024:], p, strict=True):
@@ -135,9 +143,9 @@ def test_tables_single_records_and_streams_agree(has_features):
 
 @pytest.mark.parametrize("has_features", [False, True])
 def test_threads_that_share_a_table_change_no_bit(has_features):
-    """While the experts are awake they share these; while they rest, the posteriors of the first.
+    """While several experts are active they share these; else the posteriors of the first do.
 
-    The second table is a random walk among random labels: all but the first expert rest there.
+    The second table is a random walk among random labels: the first expert alone is active there.
     """
     records, y = some_records(700)
     weight = np.random.default_rng(1).integers(0, 3, 700).astype(float)
@@ -151,7 +159,7 @@ def test_threads_that_share_a_table_change_no_bit(has_features):
         forecasts = [blend.run(X, y, weight), blend.run(X[:70], y[:70])]
         if not has_features:
             forecasts += [blend.predict(X), blend.run(*later)]
-            assert blend.is_resting
+            assert blend.active == [0]
         forecasts.append(blend.predict(X))
         made.append((forecasts, pickle.dumps(blend._core.state()), blend))
     for forecasts, state, _ in made[1:]:
@@ -183,7 +191,7 @@ def test_a_table_is_forecast_like_its_rows_and_nothing_is_learned(has_features):
     np.testing.assert_allclose(q, p, rtol=0, atol=1e-12)
     if not has_features:
         blend.run(noise.normal(size=(3000, 3)), noise.integers(0, 3, 3000))
-        assert blend.is_resting
+        assert blend.active == [0]
         rows = [blend.predict(X[t : t + 1])[0] for t in range(0, 500, 7)]
         np.testing.assert_allclose(blend.predict(X)[::7], rows, rtol=0, atol=1e-9)
 
@@ -287,7 +295,7 @@ def test_what_is_too_large_is_refused_before_anything_is_learned():
         (lambda s: {**s, "experts": s["experts"][:-1]}, "not those of its design"),
         (lambda s: {**s, "experts": s["experts"][::-1]}, "not those of its design"),
         (lambda s: {**s, "design": 7}, "needs a design"),
-        (lambda s: {**s, "n_features": 4}, "not those of its design"),
+        (lambda s: {**s, "n_features": 4}, "not those that the experts see"),
         (lambda s: {**s, "state": {**s["state"], "steps": 7}}, "different examples"),
     ],
 )

@@ -8,8 +8,9 @@ import pytest
 import mixable as mx
 from mixable.events.events import CsvEvents, begin_records
 from mixable.events.files import Options
-from mixable.events.lines import Lines, Source
-from mixable.events.model import StreamModel
+from mixable.events.lines import Lines
+from mixable.events.model import EventModel
+from mixable.events.sources import Source
 
 N = 150
 
@@ -50,7 +51,7 @@ def test_prequential_of_a_frame_is_the_loop_over_its_rows(kind, weighted):
     np.testing.assert_allclose(P, np.concatenate(Q), rtol=1e-9, atol=1e-12)
     assert whole.columns_ == loop.columns_
     if not weighted:
-        assert whole.columns_["children"] == "category"
+        assert whole.columns_["children"].startswith("category")
 
 
 def test_the_first_forecasts_do_not_change_with_later_rows():
@@ -79,7 +80,7 @@ def test_a_stream_begins_by_its_first_line_whatever_is_at_hand(tmp_path):
         path.write_text("".join(lines[:count]))
         source = Source(path)
         options = Options(model=tmp_path / "m", target="y", source=path)
-        model = StreamModel(mx.learner.design_of_classes(None, {}))
+        model = EventModel(design=mx.learner.design_of_classes(None, {}))
         at_hand = Lines(source)
         at_hand.fill()
         header = at_hand.first()

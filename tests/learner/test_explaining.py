@@ -5,7 +5,7 @@ import pytest
 from record_data import DECLARED, events
 
 import mixable as mx
-from mixable.events.model import KeptModel
+from mixable.events.model import EventModel
 from mixable.learner import design_of_classes
 from mixable.learner.explaining import log_odds
 from mixable.records import Columns
@@ -18,7 +18,9 @@ def plain(p):
 
 
 def kept(columns=None, features=None):
-    return KeptModel(design_of_classes(None, {"lam": None}), columns=columns, features=features)
+    return EventModel(
+        design=design_of_classes(None, {"lam": None}), columns=columns, features=features
+    )
 
 
 def learned(model, n=300, seed=0):
@@ -29,7 +31,7 @@ def learned(model, n=300, seed=0):
 
 
 def test_a_contribution_is_the_difference_to_the_forecast_without_the_column():
-    model, record = learned(kept(DECLARED)), events(1, seed=7)[0]
+    model, record = learned(kept(DECLARED)), events(1, seed=6)[0]
     parts = model.explain(record)
     assert {part.column for part in parts} == record.keys() - {"note"}  # which is ignored
     p = plain(model.predict_proba_one(record))

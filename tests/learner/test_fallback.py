@@ -10,7 +10,7 @@ import mixable as mx
 from mixable import merge
 from mixable._natural import SAME
 from mixable.learner import Blend
-from mixable.merging import settle
+from mixable.merging import freeze
 
 PARTS = (slice(200, 300), slice(300, 450), slice(450, 600))
 
@@ -22,7 +22,7 @@ def fallback(model):
 def models(base, parts=PARTS, y=Y):
     made = [copy.deepcopy(base) for _ in parts]
     for i, (model, part) in enumerate(zip(made, parts, strict=True)):
-        settle(model)
+        freeze(model)
         model.partial_fit(X[part] * 3.0**i, y[part])  # units grow by much
     return made
 
@@ -77,7 +77,7 @@ def test_classes_find_their_places():
     names = [np.array(labels)[Y[part]] for part, labels in rows]
     both = [copy.deepcopy(base) for _ in rows]
     for model, (part, _), own in zip(both, rows, names, strict=True):
-        settle(model)
+        freeze(model)
         model.partial_fit(X[part], own)
     merged, other = merge(both, base=base), merge(both[::-1], base=base)
     labels = merged.learner_.labels
@@ -97,5 +97,5 @@ def test_with_one_from_an_early_file_there_is_none(base):
     apart[1].learner_.forecaster._pooled = None
     merged = merge(apart, base=base).learner_.forecaster
     assert isinstance(merged, Blend)
-    assert merged.fallback_trust == {}
+    assert merged.fallback_weights == {}
     assert "Beside" not in merged.report()

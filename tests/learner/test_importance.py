@@ -6,7 +6,7 @@ from record_data import events
 from scipy.sparse import csr_array
 
 import mixable as mx
-from mixable.events.model import KeptModel
+from mixable.events.model import EventModel
 from mixable.learner import ShapeDesign, design_of_classes
 from mixable.learner.importance import _is_of, _unmixed
 from mixable.records import Columns
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 
 
 def kept(columns=None):
-    return KeptModel(design_of_classes(None, {"lam": None}), columns=columns)
+    return EventModel(design=design_of_classes(None, {"lam": None}), columns=columns)
 
 
 def test_keys_of_numbers_are_known_by_their_place():

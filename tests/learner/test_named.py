@@ -5,7 +5,7 @@ import copy
 import pandas as pd
 import pytest
 
-from mixable.events.model import KeptModel
+from mixable.events.model import EventModel
 from mixable.learner import Design, design_of_classes
 from mixable.learner.named import NamedLearner
 
@@ -103,7 +103,7 @@ def bags(n=120):
 
 def test_a_bag_of_words_is_sparse_from_an_early_record_on():
     """What is absent counts as 0, not as the mean of where it is there, which is 1 everywhere."""
-    model = KeptModel(design_of_classes(None, {"lam": None}))
+    model = EventModel(design=design_of_classes(None, {"lam": None}))
     for x, y in bags():
         model.learn_one(x, str(y))
     assert model.encoder is not None
@@ -114,18 +114,18 @@ def test_a_bag_of_words_is_sparse_from_an_early_record_on():
 
 
 def test_numbers_that_may_be_missing_are_no_bag():
-    model = KeptModel(design_of_classes(None, {"lam": None}))
+    model = EventModel(design=design_of_classes(None, {"lam": None}))
     for t in range(20):
         model.learn_one({"a": 1.0 * t, "b": 2.0, **({"c": 1.0} if t > 9 else {})}, str(t % 2))
     assert model.encoder is None
-    closed = KeptModel(design_of_classes(None, {"lam": None}), features=["ham", "w0", "v0"])
+    closed = EventModel(design=design_of_classes(None, {"lam": None}), features=["ham", "w0", "v0"])
     for x, y in bags(20):
         closed.learn_one(x, str(y))
     assert closed.encoder is None
 
 
 def test_a_bag_that_is_refused_changes_nothing():
-    model = KeptModel(design_of_classes(None, {"lam": None}))
+    model = EventModel(design=design_of_classes(None, {"lam": None}))
     model.learn_one(dict.fromkeys("abdefg", 1.0), "x")
     with pytest.raises(ValueError, match="inf"):
         model.learn_one({"c": float("inf")}, "y")

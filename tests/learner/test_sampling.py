@@ -110,7 +110,9 @@ def test_without_a_hedge_there_is_nothing_to_draw():
     np.testing.assert_allclose(model.sample(X[0], 3), [model.coef @ X[0]] * 3, atol=1e-12)
 
 
-@pytest.mark.parametrize("options", [{}, {"guard": None}, {"views": None, "structure": "blocks"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"fallback": None}, {"views": None, "structure": "blocks"}]
+)
 def test_draws_of_autogaf_have_the_mean_of_the_mixture(options):
     model = mx.AutoGAF(4, 3, **options)
     model.run(X[:300], Y[:300])
@@ -122,7 +124,7 @@ def test_draws_of_autogaf_have_the_mean_of_the_mixture(options):
 def test_draws_of_one_expert_of_autogaf_are_those_of_the_gaf():
     """Inputs are measured by their mean square, so that lam is in its units."""
     scale = float((X**2).mean())
-    options = {"grid": [(0.1, 1.0, 0.0)], "alphas": [2.0], "guard": None, "structure": "full"}
+    options = {"grid": [(0.1, 1.0, 0.0)], "alphas": [2.0], "fallback": None, "structure": "full"}
     auto = mx.AutoGAF(4, 3, scale=scale, surrogate="tangent", **options)
     own = mx.GAF(4, 3, lam=0.1 * scale, alpha=2.0)
     for model in (auto, own):

@@ -1,4 +1,4 @@
-"""AutoGAF and AutoRidge: members, trust, scale."""
+"""AutoGAF and AutoRidge: members, weight, scale."""
 
 import numpy as np
 import pytest
@@ -38,17 +38,17 @@ def test_sleepers_are_taught_and_woken():
     a, b = mx.AutoGAF(20, 3, sleep=True), mx.AutoGAF(20, 3, sleep=True)
     a.run(X[:2000], y[:2000])
     b.run(X[2000:], y[2000:])
-    asleep = ~a.awake & ~b.awake
-    assert asleep.any()
+    inactive = ~a.active & ~b.active
+    assert inactive.any()
     merged = merge([a, b])
     states = [model._members() for model in (a, b, merged)]
-    kinds = {states[0].kinds[i] for i in range(len(states[0].kinds)) if states[0].is_awake(i)}
+    kinds = {states[0].kinds[i] for i in range(len(states[0].kinds)) if states[0].is_active(i)}
     taught = [i for i in range(len(states[0].kinds)) if states[0].kinds[i] in kinds]
-    assert len(taught) > len([i for i in taught if states[0].is_awake(i)])
-    assert all(states[2].is_awake(i) for i in taught)
+    assert len(taught) > len([i for i in taught if states[0].is_active(i)])
+    assert all(states[2].is_active(i) for i in taught)
     merged.run(X[:640], y[:640])
-    assert np.count_nonzero(merged.awake) < len(merged.awake)  # the next reviews decide again
-    sleeper = next(i for i in taught if not states[0].is_awake(i))
+    assert np.count_nonzero(merged.active) < len(merged.active)  # the next reviews decide again
+    sleeper = next(i for i in taught if not states[0].is_active(i))
     known = states[0].gaussian(sleeper, 1.0)
     kind = states[0].kinds[sleeper]
     best = states[0].gaussian(states[0].leader(lambda i: states[0].kinds[i] == kind))

@@ -36,7 +36,7 @@ def test_one_model_stays_as_it_is(name):
     assert distance(merge([a]), a) == 0
     assert merge([a]) is not a
     assert distance(merge([a, MODELS[name](), MODELS[name]()]), a) == 0
-    # Without the short cut. AutoRidge wakes its sleepers, whose trust is not zero.
+    # Without the short cut. AutoRidge wakes its those that are inactive, whose weight is not zero.
     assert distance(a._fresh()._combine([a], None, [SAME]), a) < (
         1e-3 if "idge" in name or "reg" in name else 1e-9
     )

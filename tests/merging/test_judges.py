@@ -1,4 +1,4 @@
-"""The judge of a pool: natural parameters around 1/N, and who rests."""
+"""The judge of a pool: natural parameters around 1/N, and who is active."""
 
 import numpy as np
 from shards import PARTS, shards
@@ -20,23 +20,28 @@ def test_natural_parameters_add_around_the_prior():
 
 
 def judge(left, alone):
-    """One that rests; as Blend makes them."""
+    """One whose second expert is inactive, for `left` reviews; as Blend makes them."""
     made = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
     p = np.random.default_rng(left).dirichlet(np.ones(3), size=(20, 2)).reshape(20, -1)
     made.run(p, np.arange(20) % 3, None)
     state = made.state()
-    state.update({"rest.left": left, "rest.idle": 2, "rest.alone": alone})
+    state.update({"activity.left": np.array([[0.0, left]]), "activity.alone": alone})
     made.restore(state)
     return made
 
 
-def test_experts_rest_if_they_do_in_all():
+def test_experts_are_inactive_if_they_are_in_all():
     new = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
 
     def merged(*terms):
         return combined_judge(new, list(terms), new, lam=1.0, share=1e-3)
 
     both = merged(judge(3, 10), judge(7, 20))
-    assert (both["rest.left"], both["rest.alone"], both["steps"]) == (3, 30, 40)
+    left, alone, steps = ("activity.left", "activity.alone", "steps")
+    assert (both[left].tolist(), both[alone], both[steps]) == ([[0, 3]], 30, 40)
     one = merged(judge(3, 10), judge(0, 0))
-    assert (one["rest.left"], one["rest.alone"], one["steps"]) == (0, 10, 40)
+    assert (one[left].tolist(), one[alone], one[steps]) == ([[0, 0]], 10, 40)
+    for state in (both, one):  # what one did without begins anew
+        assert state["0.w"][0, 1] == 0
+        assert state["0.A"].tolist() == [[state["0.A"][0, 0], 0], [0, 1]]
+        new.restore({**new.state(), **state})

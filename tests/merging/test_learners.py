@@ -10,7 +10,7 @@ from streams import share
 
 import mixable as mx
 from mixable import merge, river
-from mixable.events.model import StreamModel
+from mixable.events.model import EventModel
 from mixable.learner.pooled import design_of_classes
 
 NAMES = np.array(["x", "y", "z"])[Y]
@@ -65,7 +65,7 @@ def test_a_model_of_one_label_is_merged():
 def test_models_of_streams_may_differ_in_threads_but_in_nothing_else():
     def model(threads, lam=None):
         free = {"lam": lam, "beta": None, "alpha": None, "drift": None}
-        made = StreamModel(design_of_classes(None, free, kernel=None, threads=threads))
+        made = EventModel(design=design_of_classes(None, free, kernel=None, threads=threads))
         for row, label in zip(X[:80].tolist(), NAMES[:80], strict=True):
             made.learn_one(dict(zip("abcd", row, strict=True)), str(label))
         return made
@@ -115,7 +115,7 @@ def test_features_of_river_are_united_in_any_order():
     more = taught(make(kernel=None), X[200:400, 1:], list("bcd"), NAMES[200:400])
     merged = merge([part, more])
     assert sorted(merged._columns) == list("abcd")
-    # A feature that a model has never met counts as its mean, and groups may have other means.
+    # A feature that a model has never observed counts as its mean, and groups may have other means.
     left, right = merge([merged, a]), merge([part, merge([more, a])])
     p, q = left.predict_proba_one(x), right.predict_proba_one(x)
     assert p == pytest.approx(q, abs=0.05)

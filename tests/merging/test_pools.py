@@ -12,7 +12,7 @@ from streams import share
 import mixable as mx
 from mixable import merge, merging
 from mixable._natural import SAME
-from mixable.merging import release, settle
+from mixable.merging import freeze, release
 
 COLOURS = np.array(["red", "blue", "green", "black"])[(Y + np.arange(600) // 7) % 4]
 WORDS = np.array(["cheap red shoes", "a blue hat", "green", "nothing to say here"])
@@ -31,7 +31,7 @@ def shards(name, base, parts):
     models = []
     for part in parts:
         models.append(copy.deepcopy(base))
-        settle(models[-1])
+        freeze(models[-1])
         models[-1].partial_fit(rows[part], y[part])
         release(models[-1])  # as the engines do: its forecasts go by its own statistics
     return models
@@ -97,7 +97,7 @@ def test_labels_are_united_in_any_order():
     for labels in ((0, 1), (0, 2), (2, 1)):
         rows = np.flatnonzero(np.isin(Y, labels))[:150]
         models.append(copy.deepcopy(base))
-        settle(models[-1])
+        freeze(models[-1])
         models[-1].partial_fit(X[rows], names[rows])
     merged, other = merge(models, base=base), merge(models[::-1], base=base)
     assert merged.classes_.tolist() == ["x", "y", "z"]
@@ -105,16 +105,17 @@ def test_labels_are_united_in_any_order():
     assert share(merged.predict(X) == names) > 0.5
 
 
-def test_experts_that_rest_say_nothing():
+def test_experts_that_are_inactive_say_nothing():
     base = mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[:100], Y[:100])
     state = base.learner_.forecaster._core.state()
-    state.update({"rest.left": 5, "rest.idle": 2})
+    left = np.array([[0.0, *[5.0] * 7]])
+    state.update({"activity.left": left, "activity.level": 1e9 * left})
     base.learner_.forecaster._core.restore(state)
     models = shards("classifier", base, PARTS[1:])
     merged = merge(models, base=base).forecaster_
-    assert merged.is_resting
+    assert merged.active == [0]
     assert merged.steps == 550
-    assert [expert.steps for expert in merged.experts] == [550, 100, 100, 100, 100, 100]
+    assert [expert.steps for expert in merged.experts] == [550, *[100] * 6, 550]
 
 
 def test_sparse_matrices():
@@ -132,7 +133,7 @@ def test_what_cannot_be_merged_is_refused_with_what_to_do():
         mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[part], Y[part])
         for part in PARTS[:2]
     ]
-    with pytest.raises(ValueError, match=r"other directions .*call mixable.merging.settle"):
+    with pytest.raises(ValueError, match=r"other directions .*call mixable.merging.freeze"):
         merge(apart)
     base = mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[:50], Y[:50])
     far = [copy.deepcopy(base) for _ in range(2)]

@@ -227,7 +227,7 @@ def test_what_drifts_must_be_definite():
 
 
 def test_a_forged_ridge_of_negative_width_learns_and_is_saved():
-    """Found by tests/fuzz_files.py: the trust became NaN. What is pending here takes a thousandth
+    """Found by tests/fuzz_files.py: the weight became NaN. What is pending here takes a thousandth
     too much from A^-1, as rounding might.
     """
     model = mx.AutoRidge(3, grid=[(0.1, 0.0)], noises=[1.0], scale=1.0)

@@ -23,7 +23,7 @@ def test_learning_curve_is_the_mean_log_loss_so_far(stream):
     _, y, model, p = stream
     ax = plots.learning_curve(p, y, classes=model.classes_, window=50, name="GAF")
     lines = drawn(ax)
-    assert list(lines) == ["GAF", "GAF, last 50", "class rates"]
+    assert list(lines) == ["GAF", "GAF, last 50", "class frequencies"]
     for t in (1, 50, 333, 600):
         loss = mx.metrics.log_loss(p[:t], y[:t], classes=model.classes_)
         assert lines["GAF"][t - 1].tolist() == pytest.approx([t, loss])
@@ -37,7 +37,7 @@ def test_learning_curve_is_the_mean_log_loss_so_far(stream):
 
 def test_baseline_is_the_rates_of_the_labels_before_each(stream):
     _, y, model, p = stream
-    rates = drawn(plots.learning_curve(p, y, classes=model.classes_))["class rates"]
+    rates = drawn(plots.learning_curve(p, y, classes=model.classes_))["class frequencies"]
     counts, total = dict.fromkeys(model.classes_, 0.5), 0.0
     for t, label in enumerate(y, start=1):
         total -= np.log(counts[label] / sum(counts.values()))
@@ -48,7 +48,7 @@ def test_baseline_is_the_rates_of_the_labels_before_each(stream):
 def test_baseline_knows_a_class_once_the_forecaster_could():
     """It pays for a new label as the forecaster does, and does not know it before."""
     p = [[0, 0, 0], [1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0], [0.2, 0.4, 0.4]]
-    rates = drawn(plots.learning_curve(p, [0, 1, 0, 7, 2]))["class rates"][:, 1]
+    rates = drawn(plots.learning_curve(p, [0, 1, 0, 7, 2]))["class frequencies"][:, 1]
     each = np.exp(-np.diff(rates * np.arange(1, 6), prepend=0.0))
     # Nothing is known, then 0 alone, then two classes with one label each; 7 has no column and is
     # not learned; the last has three classes, and two labels of 0 and one of 1.
@@ -62,9 +62,9 @@ def test_baseline_can_be_left_out_and_runs_share_axes(stream):
     options = {"classes": model.classes_, "name": "uniform", "baseline": False}
     assert plots.learning_curve(uniform, y, **options, ax=ax) is ax
     lines = drawn(ax)
-    assert list(lines) == ["forecasts", "class rates", "uniform"]
+    assert list(lines) == ["forecasts", "class frequencies", "uniform"]
     assert lines["uniform"][:, 1] == pytest.approx(np.full(600, np.log(3)))
-    assert ax.get_ylim()[1] > max(np.log(3), lines["class rates"][60:, 1].max())
+    assert ax.get_ylim()[1] > max(np.log(3), lines["class frequencies"][60:, 1].max())
     styles = {str(line.get_linestyle()) + str(line._dash_pattern) for line in ax.lines}
     assert len(styles) == 3
 

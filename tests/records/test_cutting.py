@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mixable as mx
-from mixable.events.model import StreamModel
+from mixable.events.model import EventModel
 from mixable.learner import design_of_classes
 
 FIXED = dict.fromkeys(("lam", "beta", "alpha", "drift"))
@@ -39,7 +39,7 @@ def some_records(n, seed=0):
 def followed(records, codes, cuts, **columns):
     declared = mx.records.Columns(**columns) if columns else None
     design = design_of_classes(None, FIXED, kernel=None)
-    model = StreamModel(design, classes=("x", "y"), columns=declared)
+    model = EventModel(design=design, classes=("x", "y"), columns=declared)
     model.begin_records(records[:5])
     P, at = [], 0
     for end in [*cuts, len(records)]:

@@ -73,7 +73,7 @@ def run_race(
     ] = None,
     forecasters: Annotated[
         str, typer.Option(help=f"Which, by commas: {', '.join(race.FORECASTERS)}.")
-    ] = "curved,auto,gaf,folklore,ons,ogd",
+    ] = "nonlinear,auto,gaf,folklore,ons,ogd",
     grid: Annotated[
         str | None,
         typer.Option(
@@ -108,6 +108,9 @@ def run_race(
     layouts, failed = {}, False
     try:
         names = [name.strip() for name in forecasters.split(",") if name.strip()]
+        if "curved" in names:
+            messages.say("curved is called nonlinear now", "yellow")
+            names = ["nonlinear" if name == "curved" else name for name in names]
         for name in names:
             race.check_forecaster(name)
         widths = tuple(float(alpha) for alpha in alphas.split(","))

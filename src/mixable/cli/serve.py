@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,22 +15,21 @@ import typer
 
 from mixable._config import one_blas_thread
 from mixable.cli.consoles import Messages
-from mixable.cli.kinds import columns_of, declaring, names_of
+from mixable.cli.options import model_options, with_model_options
 from mixable.events.files import StreamError, open_standard_descriptors
-from mixable.learner import design_of_classes
 
 if TYPE_CHECKING:
     import uvicorn
 
     from mixable.events.serve.guard import Guard
     from mixable.events.serve.service import Service
-    from mixable.records import Columns
+    from mixable.events.serve.worker import Worker
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 GRACE = 10  # seconds that requests have to end, once a stop is requested
 
 
-@declaring
+@with_model_options
 def run_serve(
     *,
     model: Annotated[Path, typer.Argument(help="The folder of the models: made on first use.")],
@@ -39,43 +41,42 @@ def run_serve(
     token_file: Annotated[
         Path | None, typer.Option(help="A file whose first line is the token.")
     ] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(help="All labels of new models, by commas; otherwise added as they come."),
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="The features of new models, by commas; otherwise all.")
-    ] = None,
-    declared: dict[str, str | None],
-    curved: Annotated[
-        bool | None,
-        typer.Option("--curved/--linear", help="Whether new models learn curves: they do."),
-    ] = None,
+    given: dict[str, Any],
     begin: Annotated[
         Path | None,
         typer.Option(
             "--from",
             help="A saved model that new models begin with: of mixable stream, of mixable serve, "
-            "or a GAFClassifier.",
+            "a GAFClassifier or a GAFRegressor.",
         ),
     ] = None,
-    remember: Annotated[
-        int, typer.Option(min=0, help="Forecasts of a model that may wait for their label.")
-    ] = 10_000,
-    most_features: Annotated[int, typer.Option(min=1, help="Features of a model.")] = 2000,
-    most_classes: Annotated[int, typer.Option(min=2, help="Classes of a model.")] = 100,
     most_models: Annotated[int, typer.Option(min=1, help="Models.")] = 1000,
     in_memory: Annotated[int, typer.Option(min=1, help="Models in memory at one time.")] = 100,
     largest_body: Annotated[int, typer.Option(min=1000, help="Bytes of a request.")] = 2**20,
     seconds: Annotated[float, typer.Option(min=0.05, help="Seconds between checkpoints.")] = 10.0,
+    versions: Annotated[
+        int, typer.Option(min=1, help="Checkpoints of a model that can be rolled back to.")
+    ] = 5,
+    workers: Annotated[
+        int,
+        typer.Option(min=0, max=64, help="Processes that only forecast, at the port after this."),
+    ] = 0,
+    log: Annotated[
+        Path | None, typer.Option(help="A file to add each request to, a line of JSON.")
+    ] = None,
+    keep: Annotated[
+        str, typer.Option(help="How much of the log: all, days (30d), hours (12h), or events.")
+    ] = "1000000",
 ) -> None:
-    """Forecast over HTTP, learn when labels come, lose nothing, and show a page of it."""
+    """Forecast over HTTP, learn when outcomes come, lose nothing, and show a page of it."""
     messages = Messages()
     try:
-        from mixable.events.events import ModelLimits, RefusedError
+        from mixable.events.beginning import begun_from
         from mixable.events.serve.app import make_app
-        from mixable.events.serve.model import ServedModel
-        from mixable.events.serve.service import Limits, Service
+        from mixable.events.serve.service import Service
+        from mixable.events.serve.shown import Limits
+        from mixable.events.serve.worker import Worker
+        from mixable.events.store import Keep
     except ModuleNotFoundError as error:
         messages.fail(f'{error.name} is missing: pip install "mixable[serve]"')
         raise typer.Exit(2) from None
@@ -84,49 +85,54 @@ def run_serve(
         secret = _token(token, token_file)
         if host not in LOCAL and secret is None:
             raise StreamError(f"--host {host} needs --token-file or --token: others can reach it")
-        known, columns = names_of(classes, "--classes"), names_of(features, "--features")
-        kinds = columns_of(declared)
-        if begin is not None and (known or columns or kinds or curved is not None):
-            own = "classes, features, kinds and curves of its own"
-            raise StreamError(f"--from has {own}; leave them out")
+        options = model_options(given)
+        if begin is not None:
+            if given:
+                name = next(iter(given)).replace("_", "-")
+                raise StreamError(f"--from has options of its own; leave --{name} out")
+            begun_from(begin)  # refuse it now, not when the first model is made
         if model.is_file():
             raise StreamError(f"{model} is a file; mixable serve FOLDER --from {model} serves it")
-        fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
-        kernel = None if curved is False else "auto"
-        design = design_of_classes(None, fixed, kernel=kernel, features=(200, None, "fourier"))
-
-        def make(own: Columns | None) -> ServedModel:
-            if begin is None:
-                return ServedModel(design, classes=known, features=columns, columns=own or kinds)
-            if own is not None:
-                raise RefusedError(422, "new models begin with one that has kinds of its own")
-            return ServedModel.begun_from(begin)
-
-        if begin is not None:
-            ServedModel.begun_from(begin)  # refuse it now, not when the first model is made
-        per_model = ModelLimits(features=most_features, classes=most_classes, waiting=remember)
         limits = Limits(
-            model=per_model,
             models=most_models,
             in_memory=in_memory,
             body=largest_body,
             bulk=max(largest_body, Limits.bulk),
+            versions=versions,
         )
+        kept = Keep.read(keep)
         # Bits depend on the number of threads.
-        with one_blas_thread(), contextlib.closing(_bound(host, port)) as sock:
-            service = Service(model, make, limits=limits, seconds=seconds, say=messages.say)
+        with one_blas_thread(), contextlib.ExitStack() as stack:
+            sock = stack.enter_context(contextlib.closing(_bound(host, port)))
             where = f"[{host}]" if ":" in host else host
             address = f"http://{where}:{sock.getsockname()[1]}/"
+            if workers:
+
+                def worker() -> Worker:
+                    return Worker(model, address, limits=limits, say=messages.say)
+
+                shared = stack.enter_context(
+                    contextlib.closing(_bound(host, port and port + 1, shared=True))
+                )
+                stack.callback(_end, [_forked(worker, secret, shared) for _ in range(workers)])
+            service = Service(
+                model,
+                options,
+                begin=begin,
+                limits=limits,
+                seconds=seconds,
+                keep=kept,
+                say=messages.say,
+            )
             messages.say(f"{model} is served at {address} (Ctrl-C ends it)")
-            _run(make_app(service, secret), service, sock)
-            if service.unsaved:
-                names = ", ".join(service.unsaved)
-                messages.say(f"stopped; the journal has what could not be saved in {names}")
-            else:
-                messages.say("stopped; everything is saved")
+            if workers:
+                beside = f"http://{where}:{shared.getsockname()[1]}/"
+                messages.say(f"{workers} processes only forecast, at {beside}")
+            _run(make_app(service, secret, log), service, sock)
+            messages.say("stopped; everything is saved")
 
 
-def server_config(app: Guard, service: Service) -> uvicorn.Config:
+def server_config(app: Guard, service: Service | Worker) -> uvicorn.Config:
     """How uvicorn serves."""
     import uvicorn
 
@@ -148,11 +154,20 @@ def server_config(app: Guard, service: Service) -> uvicorn.Config:
     )
 
 
-def _run(app: Guard, service: Service, sock: socket.socket) -> None:
+def _run(app: Guard, service: Service | Worker, sock: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     import uvicorn
 
+    from mixable.events.serve.worker import Worker
+
     class Server(uvicorn.Server):
+        async def on_tick(self, counter: int) -> bool:
+            # A worker whose parent was killed goes on until another process learns.
+            if counter % 10 == 0 and isinstance(service, Worker) and service.is_replaced:
+                service.closing = self.should_exit = True
+            ended: bool = await super().on_tick(counter)
+            return ended
+
         def handle_exit(self, sig: int, frame: Any) -> None:
             service.closing = True  # ends what watches, which would go on for ever
             super().handle_exit(sig, frame)
@@ -166,10 +181,41 @@ def _run(app: Guard, service: Service, sock: socket.socket) -> None:
             signal.signal(number, handler)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _forked(worker: Callable[[], Worker], secret: str | None, sock: socket.socket) -> int:
+    """Begin a process that only forecasts; its number. It outlives this one, if that is killed,
+    until another one learns.
+    """
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        from mixable.events.serve.app import make_app
+
+        service = worker()
+        _run(make_app(service, secret), service, sock)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _end(processes: list[int]) -> None:
+    """End processes, and wait for them."""
+    for each in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGTERM)
+    for each in processes:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(each, 0)
+
+
+def _bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A socket that listens; a shared one also if processes of before still do."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        made = socket.create_server((host, port), family=family, backlog=2048)
+        made = socket.create_server((host, port), family=family, backlog=2048, reuse_port=shared)
     except OSError as error:
         raise StreamError(f"cannot listen at {host}:{port}: {error.strerror}") from None
     # asyncio sends small answers at once only if it is told the protocol: without, each waits

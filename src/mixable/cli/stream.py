@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import time
 import warnings
@@ -16,17 +17,16 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from mixable import persistence, records
+from mixable import persistence
 from mixable._files import clear_parts
 from mixable.cli.consoles import Messages
-from mixable.cli.kinds import columns_of, declaring, names_of, options_of
+from mixable.cli.options import model_options, spelled, with_model_options
 from mixable.events.files import Lock, Options, StreamError, open_standard_descriptors
 from mixable.events.lines import Stops
-from mixable.events.model import StreamModel
+from mixable.events.model import EventModel
+from mixable.events.options import ModelOptions
 from mixable.events.stream import Stream
-from mixable.forecasters import AutoGAF
-from mixable.forecasters.table import FORECASTERS
-from mixable.learner import Blend, Design, design_of_classes
+from mixable.records.declaration import FORMATS, KINDS
 
 REFRESH = 0.2  # seconds between two updates of the live line
 
@@ -39,12 +39,7 @@ class Format(str, Enum):
     json = "json"
 
 
-KINDS = {entry.short: entry.kind for entry in FORECASTERS if entry.streams}
-# Read from the table.
-Forecaster = Enum("Forecaster", [(name, name) for name in KINDS], type=str)  # type: ignore[misc]
-
-
-@declaring
+@with_model_options
 def run_stream(
     *,
     model: Annotated[Path, typer.Option(help="The model file: made on first use, then continued.")],
@@ -65,17 +60,7 @@ def run_stream(
         str | None,
         typer.Option("--id", help="The column to echo; a late label finds its event by it."),
     ] = None,
-    remember: Annotated[
-        int, typer.Option(min=0, help="Events that may wait for a late label.")
-    ] = 10_000,
-    classes: Annotated[
-        str | None,
-        typer.Option(help="All labels, by commas; otherwise they are added as they come."),
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="The features to use, by commas; otherwise all columns.")
-    ] = None,
-    declared: dict[str, str | None],
+    given: dict[str, Any],
     learn: Annotated[
         bool,
         typer.Option(
@@ -105,17 +90,6 @@ def run_stream(
             "--format", help="Of the events; auto goes by the name of IN, then by its first line."
         ),
     ] = Format.auto,
-    forecaster: Annotated[
-        Forecaster | None,
-        typer.Option(
-            help="A linear one; auto mixes over whatever of the following is not given. If nothing "
-            "is given, linear and curved forecasters are pooled."
-        ),
-    ] = None,
-    lam: Annotated[float | None, typer.Option(help="Regularisation.")] = None,
-    beta: Annotated[float | None, typer.Option(help="Curvature.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Hedge width.")] = None,
-    drift: Annotated[float | None, typer.Option(help="Process noise.")] = None,
 ) -> None:
     """Forecast events, learn when labels come, and lose nothing when the machine dies."""
     messages = Messages()
@@ -127,7 +101,7 @@ def run_stream(
             raise StreamError("standard input or output is closed; name a file")
         if learn and target is None:
             raise StreamError("--target COLUMN is needed, unless --no-learn")
-        fixed = {"lam": lam, "beta": beta, "alpha": alpha, "drift": drift}
+        asked = model_options(given)
         options = Options(
             model=model,
             target=target,
@@ -136,7 +110,7 @@ def run_stream(
             rejects=rejects,
             metrics=metrics,
             identifier=identifier,
-            remember=remember,
+            remember=given.get("remember"),
             learns=learn,
             strict=strict,
             from_start=from_start,
@@ -145,15 +119,8 @@ def run_stream(
             is_json=None if format_ is Format.auto else format_ is Format.json,
         )
         with _locked(options, say), _warnings_said(say):
-            asked = forecaster is not None or any(value is not None for value in fixed.values())
-            kept = _model(
-                options,
-                _design(forecaster, fixed),
-                asked=asked,
-                classes=names_of(classes, "--classes"),
-                features=names_of(features, "--features"),
-                columns=columns_of(declared),
-            )
+            kept = _model(options, asked, list(given))
+            options = dataclasses.replace(options, regression=kept.options.regression)
             with Stops() as stops, contextlib.closing(Stream(options, kept, say)) as stream:
                 with live(messages.console, stream) as tick:
                     stream.run(stops, tick)
@@ -188,60 +155,44 @@ def _warnings_said(say: Any) -> Iterator[None]:
         yield
 
 
-def _design(forecaster: Forecaster | None, fixed: dict[str, float | None]) -> Design:
-    """The forecaster that the options ask for."""
-    kind = None if forecaster is None else KINDS[forecaster.value]
-    try:
-        if kind is AutoGAF:
-            design = Design.for_classes(None, fixed)
-        else:
-            design = design_of_classes(kind, fixed)
-        Blend(design, 1, 2)
-    except (TypeError, ValueError) as error:
-        name = "" if forecaster is None else f"--forecaster {forecaster.value}: "
-        raise StreamError(f"{name}{error}") from None
-    return design
-
-
-def _model(
-    options: Options,
-    design: Design,
-    *,
-    asked: bool,
-    classes: tuple[str, ...] | None,
-    features: tuple[str, ...] | None,
-    columns: records.Columns | None,
-) -> StreamModel:
+def _model(options: Options, asked: ModelOptions, given: list[str]) -> EventModel:
     """Read the model and check that it is what was asked for; make it if there is none."""
     path = options.model
     if not path.exists():
         if not options.learns:
             raise StreamError(f"{path}: no such file; --no-learn needs a model")
-        if classes is not None and len(classes) < 2:
-            raise StreamError("--classes must be two or more")
-        return StreamModel(design, classes=classes, features=features, columns=columns)
+        return EventModel(asked)
     try:
         model = persistence.load(path)
     except ValueError as error:
         raise StreamError(str(error)) from None
-    if not isinstance(model, StreamModel):
+    if not isinstance(model, EventModel):
         raise StreamError(f"{path} holds a {type(model).__name__}, not a model of mixable stream")
-    if asked and not design.is_like(model.design):
+    made = model.options
+    if asked.chooses_design and not asked.design().is_like(model.design):
         raise StreamError(
             f"{path} was made with another forecaster or other parameters; leave them out to go on "
             "with it"
         )
-    if classes is not None and classes != model.classes:
-        given = ", ".join(model.classes or ()) or "none given"
-        raise StreamError(f"{path} was made with other --classes: {given}")
-    if features is not None and set(features) != set(model.features or ()):
-        given = ", ".join(model.features or ()) or "none given"
-        raise StreamError(f"{path} was made with other --features: {given}")
-    if columns is not None and columns != model.declared:
-        raise StreamError(
-            f"{path} was made with other kinds of columns: {options_of(model.declared)}"
+    declared = [*KINDS, *FORMATS, "cross"]
+    for what, names in (
+        ("--regression", ["regression"]),
+        ("--classes", ["classes"]),
+        ("--features", ["features"]),
+        ("kinds of columns", declared),
+    ):
+        ours, theirs = (
+            [_sorted(getattr(each, name), name) for name in names] for each in (asked, made)
         )
+        if any(name in given for name in names) and ours != theirs:
+            found = spelled(made, names).removeprefix(f"{what} ")
+            raise StreamError(f"{path} was made with other {what}: {found}")
     return model
+
+
+def _sorted(value: Any, name: str) -> Any:
+    """The order of classes counts, and no other."""
+    return sorted(value) if isinstance(value, tuple) and name != "classes" else value
 
 
 @contextlib.contextmanager
@@ -266,9 +217,8 @@ def live(console: Console, stream: Stream) -> Iterator[Callable[[], None]]:
 def _line(figures: dict[str, Any]) -> str:
     """The figures in one line."""
     parts = [f"{figures['events']:,} events", f"{figures['rate'] or 0:,.0f}/s"]
-    if figures["log_loss"] is not None:
-        parts.append(f"log loss {figures['log_loss']:.4f}")
-        parts.append(f"calibration error {figures['calibration_error']:.3f}")
+    names = ("rmse", "crps") if "rmse" in figures else ("log_loss", "calibration_error")
+    parts += [f"{n.replace('_', ' ')} {figures[n]:.4g}" for n in names if figures[n] is not None]
     if figures["rejected"]:
         parts.append(f"{figures['rejected']:,} rejected")
     return ", ".join(parts)
@@ -283,11 +233,24 @@ def summary(stream: Stream) -> str:
     names = {"late": "late labels", "waiting": "waiting", "forgotten": "forgotten"}
     parts += [f"{figures[name]:,} {text}" for name, text in names.items() if figures[name]]
     text = f"{figures['events']:,} events: {', '.join(parts)}"
-    if figures["log_loss"] is not None:
-        text += f"; log loss {figures['log_loss']:.4f}, accuracy {figures['accuracy']:.3f}, "
+    if figures.get("crps") is not None:
+        level = stream.model.options.level
+        text += f"; CRPS {figures['crps']:.4g}{_beside(figures, 'running mean')}, "
+        text += f"RMSE {figures['rmse']:.4g}, {level:.0%} intervals hold {figures['coverage']:.1%}"
+    elif figures.get("log_loss") is not None:
+        text += f"; log loss {figures['log_loss']:.4f}{_beside(figures, 'class frequencies')}, "
+        text += f"accuracy {figures['accuracy']:.3f}, "
         text += f"calibration error {figures['calibration_error']:.3f}"
         text += _worst_class(stream)
     return text + f"; {figures['rate'] or 0:,.0f} events/s"
+
+
+def _beside(figures: dict[str, Any], baseline: str) -> str:
+    """The loss over the last tenth, and those of a baseline; nothing of a model without them."""
+    if figures["recent"] is None or figures["baseline"] is None:
+        return ""
+    last = f"{figures['recent']:.4g} over the last tenth"
+    return f" ({last}; {baseline} {figures['baseline']:.4g}, {figures['recent_baseline']:.4g})"
 
 
 def _worst_class(stream: Stream) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mixable import _validate
 from mixable._files import write_whole
-from mixable.merging import merge, release, settle, steps_of
+from mixable.merging import freeze, merge, release, steps_of
 from mixable.persistence import dumps, load, loads, save
 
 GROUP = 8
@@ -51,7 +51,7 @@ def learned(base: bytes, rows: Any, target: str, *, part: int, span: tuple[int, 
         n = max(len(rows) - skip, 0)
         first, last = (skip + n * each // rounds for each in (number, number + 1))
         if first < last:
-            settle(model)
+            freeze(model)
             teach(model, rows[first:last], target)
             release(model)
         return dumps(model)

@@ -26,6 +26,8 @@ from mixable.estimators import rows as tables
 from mixable.estimators import shown
 from mixable.learner import Learner, combining, design_of_records, takes_features
 from mixable.learner.coefficients import coefficients, kernel_widths
+from mixable.learner.explaining import explained, without_each, without_each_entry, without_each_key
+from mixable.learner.importance import importance
 from mixable.learner.parameters import TableParameters, with_defaults
 from mixable.learner.parts import InOrder
 from mixable.learner.record_inputs import RecordInputs, rows_of
@@ -59,7 +61,9 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         """Check the outcomes of n rows: a column of them."""
         raise NotImplementedError
 
-    def _begun(self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool) -> Learner:
+    def _begun(
+        self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool, in_order: bool
+    ) -> Learner:
         """The learner, or a new one, once it is known to take such examples."""
         raise NotImplementedError
 
@@ -125,16 +129,26 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         return self
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, fit: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any = None,
+        *,
+        fit: bool = False,
+        in_order: bool = False,
     ) -> tuple[Any, NDArray[Any], Array | None]:
-        """Check examples, and make a learner if there is none; all or nothing."""
+        """Check examples, and make a learner if there is none; all or nothing.
+
+        They are `in_order` if each is learned before the next is forecast.
+        """
         first = not hasattr(self, "learner_")
         try:
             rows = self._checked_rows(X, reset=first)
             with tables.about_outcomes(y, len(rows)):
                 outcomes = self._outcomes(y, len(rows))
             weight = self._weights(sample_weight, len(rows), fit=fit)
-            learner = self._begun(rows, outcomes, classes, whole=fit)
+            learner = self._begun(rows, outcomes, classes, whole=fit, in_order=in_order)
         except BaseException:
             if first:
                 self._forget()
@@ -176,7 +190,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         return result
 
     def _new_learner(
-        self, rows: Any, labels: Any, *, closed: bool = False, whole: bool = False
+        self, rows: Any, labels: Any, *, in_order: bool, closed: bool = False, whole: bool = False
     ) -> Learner:
         """A learner of the kind that takes such rows.
 
@@ -184,7 +198,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         the first one, since each row is predicted before the next is known.
         """
         with tables.about_rows(self, rows):
-            design = self._design()
+            design = self._design() if in_order else self._table_design()
             if isinstance(rows, np.ndarray):
                 return Learner(design, rows.shape[1], labels, closed=closed)
             if isinstance(rows, Rows):
@@ -269,12 +283,15 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
     @property
     @alone
     def columns_(self) -> dict[Any, str]:
-        """What each column is taken for: its kind, and how its values are read if that matters."""
+        """What each column is taken for: its kind, and how its values are read if that matters.
+
+        Of a category it says how many values have a column of 0 and 1 of their own (indicators).
+        """
         check_is_fitted(self, "learner_")
         inputs, names = self.learner_.inputs, self._names()
         if not isinstance(inputs, RecordInputs):
             return dict.fromkeys(names, "number")
-        taken = inputs.encoder.taken_for
+        taken = self.learner_.taken_for
         return {name: taken.get(name, "no value so far") for name in names}
 
     def _names(self) -> Any:
@@ -288,6 +305,42 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         check_is_fitted(self, "learner_")
         return self.learner_.forecaster
 
+    def _explained(self, x: Any, labels: list[Any] | None = None) -> list[Any]:
+        """What each column of one row does to the forecast."""
+        learner = self.learner_
+        if isinstance(learner.inputs, RecordInputs):
+            record = x if isinstance(x, dict) else tables.only_record(self._rows(x))
+            known = learner.inputs.encoder.kinds
+            parts = without_each(record, lambda name: known.get(name) != "ignore")
+            rows = ((name, value, [rest]) for name, value, rest in parts)
+            return explained(learner, [record], rows, labels)
+        row = self._rows(np.atleast_2d(x) if isinstance(x, np.ndarray | list) else x)
+        if len(row) != 1:
+            raise ValueError(f"explain takes one row, got {len(row)}")
+        if isinstance(row, Rows):
+            return explained(learner, row, without_each_key(row, self._names()), labels)
+        return explained(learner, row[0], without_each_entry(row[0], self._names()), labels)
+
+    def _most_important(self, n: Any) -> dict[Any, float]:
+        check_is_fitted(self, "learner_")
+        sizes = importance(self.learner_, self._names())
+        return dict(list(sizes.items())[: _validate.count(n, "n")])
+
+    @property
+    @alone
+    def feature_importances_(self) -> Array:
+        """How far each column usually moves the forecast, by `important`: shares (n_features_in_,).
+
+        They sum to 1, or are all 0 if nothing is known. For models that `important` knows nothing
+        of there is no such attribute.
+        """
+        check_is_fitted(self, "learner_")
+        if self.learner_.design.kernel is not None:
+            raise AttributeError("feature_importances_ needs kernel='auto' or None")
+        sizes = importance(self.learner_, self._names())
+        each = np.array([sizes.get(name, 0.0) for name in self._names()])
+        return np.asarray(each / max(each.sum(), np.finfo(float).tiny))
+
     def _coefficients(self) -> tuple[Array, Array]:
         """Weights and intercepts of each class, or of the one target."""
         check_is_fitted(self, "learner_")
@@ -295,18 +348,18 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
 
     @alone
     def report(self) -> str:
-        """What it has settled on, in words and numbers."""
+        """What it has chosen, in words and numbers."""
         forecaster = self.forecaster_
         text: str = forecaster.report() if hasattr(forecaster, "report") else repr(forecaster)
         design = self.learner_.design
         if design.kernel is not None:
-            trust = []
+            shares = []
             for view, (gamma, share) in enumerate(kernel_widths(self.learner_)):
                 width = "linear" if gamma is None else f"gamma {gamma:.3g}"
-                trust.append(f"{share:.0%} in view {view} ({width})")
+                shares.append(f"{share:.0%} in view {view} ({width})")
             features = f"{design.kernel.n_components} of the rbf kernel ({design.kernel.method})"
             text += f"\nBeside the linear features there are {features}. "
-            text += f"Trust in posteriors by what they see: {', '.join(trust)}."
+            text += f"Weight of posteriors by what they see: {', '.join(shares)}."
         scaled = "standardised by running mean and deviation"
         text += f"\nInputs are {scaled if design.standardize else 'as they come'}"
         return text + (", with an intercept." if design.intercept else ".")

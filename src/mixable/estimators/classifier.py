@@ -14,26 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mixable import _validate
 from mixable._alone import alone
 from mixable._types import Array, Untyped
 from mixable.estimators.base import StreamEstimator
-from mixable.estimators.rows import only_record
 from mixable.learner import Learner, class_weights, sampling
 from mixable.learner.coefficients import deviations
-from mixable.learner.explaining import (
-    Contribution,
-    explained,
-    without_each,
-    without_each_entry,
-    without_each_key,
-)
-from mixable.learner.importance import importance
+from mixable.learner.explaining import Contribution
 from mixable.learner.outcomes import Labels
 from mixable.learner.parameters import ClassParameters, estimator
-from mixable.learner.record_inputs import RecordInputs
 from mixable.metrics import LEAST
-from mixable.records import Rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -109,11 +98,11 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
     ) -> Array:
         """Learn more rows; return probabilities (n, n_classes), each made before its label.
 
-        The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code.
-        Columns are `classes_` as they are at the end; a class that had not been met before a row
-        has 0 there.
+        The same as a loop of `predict_proba` and `partial_fit` over the rows, in compiled code (of
+        models that `partial_fit` has begun, or without `memory`). Columns are `classes_` as they
+        are at the end; a class that had not been observed before a row has 0 there.
         """
-        rows, labels, weight = self._prepare(X, y, sample_weight, classes)
+        rows, labels, weight = self._prepare(X, y, sample_weight, classes, in_order=True)
         p = self._teach(Learner.run, rows, labels, weight)
         codes = [self.learner_.codes[label] for label in labels.tolist()]
         self._score(-np.log(np.maximum(p[np.arange(len(p)), codes], LEAST)), weight)
@@ -171,26 +160,12 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
         categories, also a dictionary. A column that is missing in the row is left out.
         """
         check_is_fitted(self, "learner_")
-        learner, labels = self.learner_, self.classes_.tolist()
-        if isinstance(learner.inputs, RecordInputs):
-            record = x if isinstance(x, dict) else only_record(self._rows(x))
-            known = learner.inputs.encoder.kinds
-            parts = without_each(record, lambda name: known.get(name) != "ignore")
-            rows = ((name, value, [rest]) for name, value, rest in parts)
-            return explained(learner, [record], rows, labels)
-        row = self._rows(np.atleast_2d(x) if isinstance(x, np.ndarray | list) else x)
-        if len(row) != 1:
-            raise ValueError(f"explain takes one row, got {len(row)}")
-        if isinstance(row, Rows):
-            return explained(learner, row, without_each_key(row, self._names()), labels)
-        return explained(learner, row[0], without_each_entry(row[0], self._names()), labels)
+        return self._explained(x, self.classes_.tolist())
 
     @alone
     def important(self, n: int = 20) -> dict[Any, float]:
         """The n columns that matter most, and how far each usually moves a log-odds."""
-        check_is_fitted(self, "learner_")
-        sizes = importance(self.learner_, self._names())
-        return dict(list(sizes.items())[: _validate.count(n, "n")])
+        return self._most_important(n)
 
     @property
     @alone
@@ -253,19 +228,22 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
             )
         return values
 
-    def _begun(self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool) -> Learner:
+    def _begun(
+        self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool, in_order: bool
+    ) -> Learner:
         weights = class_weights.checked(self.class_weight)
         if whole:
             labels = np.unique(outcomes).tolist()
             if len(labels) == 1:
                 warnings.warn(ONE_CLASS.format(*labels), stacklevel=5)
             class_weights.refuse_unknown(weights, labels)
-            return self._new_learner(rows, labels, whole=True)
+            return self._new_learner(rows, labels, in_order=False, whole=True)
         known = None
         if classes is not None:
             known = np.unique(column_or_1d(np.asarray(classes))).tolist()
         if not hasattr(self, "learner_"):
-            learner = self._new_learner(rows, known or (), closed=known is not None)
+            closed = known is not None
+            learner = self._new_learner(rows, known or (), in_order=in_order, closed=closed)
         else:
             learner = self.learner_
             if known is not None and set(known) != set(learner.labels):

@@ -15,6 +15,7 @@ from mixable._types import Array, Untyped
 from mixable.estimators.base import StreamEstimator
 from mixable.learner import Learner, sampling
 from mixable.learner.coefficients import deviations
+from mixable.learner.explaining import NumberContribution
 from mixable.learner.parameters import NumberParameters, estimator
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):
     any kind, or matrices of scipy.sparse.
 
     `mixable.AutoRidge` behind, twice: a mixture of Bayesian regressions over regularisation, drift
-    and noise, on the columns and on kernel features of them. Whichever predicts better is trusted;
+    and noise, on the columns and on kernel features of them. Whichever predicts better has the
+    weight;
     kernel features that do not help are not computed for long. The noise may have heavy tails.
     Text, categories, times and sparse rows go through regressions on sparse features first: their
     numbers are always scaled, and `lam` and `drift` are mixed over.
@@ -113,6 +115,21 @@ class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):
         check_is_fitted(self, "learner_")
         return np.column_stack(self.learner_.interval(self._checked_rows(X), level))
 
+    @alone
+    def explain(self, x: Any) -> list[NumberContribution]:
+        """What each column of one row does to the mean of its forecast, the most first.
+
+        The row is a table of one row, as `predict` takes it; of frames with text or categories,
+        also a dictionary. A column that is missing in the row is left out.
+        """
+        check_is_fitted(self, "learner_")
+        return self._explained(x)
+
+    @alone
+    def important(self, n: int = 20) -> dict[Any, float]:
+        """The n columns that matter most, and how far each usually moves the mean."""
+        return self._most_important(n)
+
     @property
     @alone
     def coef_(self) -> Array:
@@ -152,9 +169,13 @@ class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):
         _validate.targets_in_range(targets, "y")
         return targets
 
-    def _begun(self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool) -> Learner:
+    def _begun(
+        self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool, in_order: bool
+    ) -> Learner:
         is_new = not hasattr(self, "learner_")
-        return self._new_learner(rows, None, whole=whole) if is_new else self.learner_
+        if not is_new:
+            return self.learner_
+        return self._new_learner(rows, None, in_order=in_order, whole=whole)
 
     def _is_sorted(self, outcomes: NDArray[Any]) -> bool:
         steps = np.diff(outcomes)

@@ -19,7 +19,7 @@ from mixable.learner import Blend, Learner
 from mixable.learner.parts import Advance
 
 MOST_NAMES = 8  # of classes, and of features
-MOST_TRUSTED = 3
+MOST_SHOWN = 3
 LONGEST = 60  # characters of a name
 EVERY = 2.0  # seconds between two lines of progress, at least
 
@@ -27,7 +27,7 @@ _STYLE = "text-align: left; vertical-align: top; padding: 0.2em 0.8em;"
 
 
 def table(model: Any) -> str:
-    """A small table: what it learned, which classes, who is trusted, and its loss if known."""
+    """A small table: what it learned, which classes, who has the weight, and its loss if known."""
     rows = "".join(
         f'<tr><th scope="row" style="{_STYLE}">{escape(name)}</th>'
         f'<td style="{_STYLE}">{escape(value)}</td></tr>'
@@ -44,8 +44,8 @@ def summary(model: Any) -> dict[str, str]:
         out["columns"] = columns(model)
     if learner.has_labels:
         out["classes"] = _listed(list(model.classes_))
-    out["trusted"] = "; ".join(
-        f"{name} {share:.0%}" for name, share in trusted(learner.forecaster)[:MOST_TRUSTED]
+    out["heaviest"] = "; ".join(
+        f"{name} {share:.0%}" for name, share in heaviest(learner.forecaster)[:MOST_SHOWN]
     )
     n, loss = model._scored
     if n > 0 and learner.has_labels:
@@ -65,15 +65,18 @@ def columns(model: Any) -> str:
     return _listed([f"{_short(str(name))} ({what})" for name, what in taken.items()])
 
 
-def trusted(forecaster: Any) -> list[tuple[str, float]]:
-    """Who has the trust, most of it first; a forecaster that is no mixture has it all."""
+def heaviest(forecaster: Any) -> list[tuple[str, float]]:
+    """Who has the weight, most of it first; a forecaster that is no mixture has it all."""
     if isinstance(forecaster, Blend):
-        beside = forecaster.fallback_trust
+        beside = forecaster.fallback_weights
         pools = [] if forecaster.n_classes is None else ["the pool", "the pool that forgets"]
         names = [*pools, *forecaster.design.names, *beside]
-        shares = np.array([*forecaster.trust, *beside.values()])
+        shares = np.array([*forecaster.expert_weights, *beside.values()])
     elif isinstance(forecaster, Ensemble):
-        names, shares = [in_words(expert) for expert in forecaster.experts], forecaster.trust
+        names, shares = (
+            [in_words(expert) for expert in forecaster.experts],
+            forecaster.expert_weights,
+        )
     else:
         names, shares = [type(forecaster).__name__], np.ones(1)
     order = np.argsort(-shares, kind="stable")

@@ -8,23 +8,23 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixable import _core, _validate
+from mixable import _core
 from mixable._spelling import did_you_mean
 from mixable.events.files import Options, StreamError
-from mixable.events.model import Identifier, StreamModel, as_text
+from mixable.events.model import EventModel, Features, Identifier, as_text
+from mixable.events.saving import fingerprint
 from mixable.learner.columns import has_words, number
 from mixable.records import Encoder
-from mixable.records.cells import MISSING, WORD, is_missing, plain
+from mixable.records.cells import MISSING, WORD, is_missing
 from mixable.records.tables import Grid
 
 Integers = NDArray[np.int64]
-Features = dict[Any, Any]
 
 
 class RefusedError(Exception):
@@ -35,32 +35,9 @@ class RefusedError(Exception):
         self.status, self.reason = status, reason
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelLimits:
-    """What one model takes unasked. The journal of a service keeps these: its entries are to be
-    learned once more under the limits under which they were learned at first.
-    """
-
-    features: int = 2000
-    classes: int = 100
-    waiting: int = 10_000
-    waiting_bytes: int = 2**26
-    text: int = 1000  # characters of a name, a label or an identifier
-
-    def __post_init__(self) -> None:
-        """Refuse what is no number of things."""
-        for name, value in asdict(self).items():
-            _validate.count(value, name, least=0)
-
-    @classmethod
-    def from_json(cls, values: Any) -> ModelLimits:
-        """The limits that a journal has kept."""
-        if not isinstance(values, dict) or values.keys() != {each.name for each in fields(cls)}:
-            raise ValueError(f"limits must have their names, got {values!r:.80}")
-        return cls(**values)
-
-
-LIMITS = ModelLimits()  # of streams
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+LONGEST = 1000  # characters of a name, a label or an identifier
+MOST_FEATURES = 10_000  # of one event
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,15 +98,12 @@ def as_reason(error: BaseException) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Event:
-    """A record, its label, or both; by its identifier the label finds a record that came before.
-
-    `text` is the event as it came, on one line: what the journal keeps.
-    """
+    """A record, its outcome, or both; by its identifier an outcome finds its record."""
 
     id: str | None
     features: Features | None
-    label: str | None
-    text: bytes = b""
+    label: str | None  # the outcome as text: a label, or a number
+    number: int = 0  # in a log
 
     @property
     def changes(self) -> bool:
@@ -137,72 +111,39 @@ class Event:
         return self.label is not None or self.id is not None
 
 
-KEYS = {"id", "features", "label"}
-
-
-def read(text: bytes, limits: ModelLimits, allowed: set[str] = KEYS) -> Event:
-    """Read an event of a request; what is none is refused with a reason."""
-    try:
-        values, text = _object(text), text.strip()
-        if not values.keys() <= allowed:
-            unknown, names = min(values.keys() - allowed), ", ".join(sorted(allowed))
-            raise ValueError(f"{unknown!r:.80} is not one of {names}")
-        is_one_line = b"\n" not in text and b"\r" not in text
-        event = Event(
-            id=_text(values, "id", limits),
-            features=_features(values.get("features"), limits),
-            label=_text(values, "label", limits),
-            text=text if is_one_line else json.dumps(values).encode(),
-        )
-    except BAD as error:
-        raise RefusedError(422, as_reason(error)) from None
-    if event.features is None and (event.id is None or event.label is None):
-        raise RefusedError(422, "features are missing; without, there must be id and label")
-    return event
-
-
-def _text(values: dict[str, Any], name: str, limits: ModelLimits) -> str | None:
-    text = text_or_none(values.get(name), name)
-    if text is not None and len(text) > limits.text:
-        raise ValueError(f"the {name} has more than {limits.text:,} characters")
-    return text
-
-
-def _features(values: Any, limits: ModelLimits) -> Features | None:
-    if values is None:
-        return None
-    if not isinstance(values, dict):
-        raise ValueError(f"features must be an object of names and values, got {values!r:.80}")
-    if len(values) > limits.features:
-        raise ValueError(f"more than {limits.features:,} features")
-    for name, value in values.items():
-        if len(name) > limits.text:
-            raise ValueError(f"a feature's name has more than {limits.text:,} characters")
-        if not name.isascii():
-            name.encode()  # refuses halves of surrogate pairs, which no UTF-8 can hold
-        kind = type(value)
-        if kind is float or kind is int:
-            if math.isinf(value):
-                raise ValueError(f"feature {name!r:.80} is {value}; features must be finite")
-        elif kind is not str and value is not None:
-            plain(value, name)  # refuses objects, and lists within lists
-    return values
+def _none() -> Integers:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Batch:
-    """Some lines of a buffer, as events and rejects."""
+    """Some events; of a stream, also where their lines are, and lines that are rejected."""
 
     X: Any  # (n, features of the model), NaN is missing; or n records
     labels: Sequence[str | None]
     ids: Sequence[Identifier]
     empty: Sequence[bool]  # whether all features of an event are missing
-    fieldless: Sequence[bool]  # whether its line has no field for any feature
-    begins: Integers  # where its line begins in the buffer
-    lines: Integers  # which line it is, counted from the batch's first
-    rejects: list[tuple[int, int, str]]  # line, where it begins, reason
-    end: int  # of the batch in the buffer
-    passed: int  # lines, blank ones included
+    fieldless: Sequence[bool]  # whether it has no field for any feature
+    numbers: Sequence[int] = ()  # of the events in a log, if there is one
+    given: Sequence[Any] = ()  # the features as they came, where events may be repeated
+    begins: Integers = field(default_factory=_none)  # where its line begins in the buffer
+    lines: Integers = field(
+        default_factory=_none
+    )  # which line it is, counted from the batch's first
+    rejects: list[tuple[int, int, str]] = field(default_factory=list)  # line, its begin, reason
+    end: int = 0  # of the batch in the buffer
+    passed: int = 0  # lines, blank ones included
+
+    def size(self, row: int) -> int:
+        """Bytes of a record, about; they depend on nothing but the event."""
+        if isinstance(self.X, np.ndarray):
+            return 24 * int(self.X.shape[1])
+        values = self.X[row].values()
+        return sum(32 + (len(value) if isinstance(value, str | list) else 0) for value in values)
+
+    def print(self, row: int) -> int:
+        """What tells the features of an event from others."""
+        return fingerprint(self.given[row])
 
     def before(self, row: int) -> Batch:
         """The lines before that of an event."""
@@ -220,9 +161,10 @@ class CsvEvents:
     a column will be guessed again.
     """
 
-    def __init__(self, header: bytes, model: StreamModel, options: Options) -> None:
+    def __init__(self, header: bytes, model: EventModel, options: Options) -> None:
         self._model, self._options = model, options
-        self._names, self._special = _header(header), {}
+        self.separator = _separator(header, options)
+        self._names, self._special = _header(header, self.separator), {}
         for wanted, role in ((options.target, "l"), (options.identifier, "i")):
             if wanted is not None and wanted not in self._names:
                 found = (
@@ -237,7 +179,7 @@ class CsvEvents:
                 raise StreamError(str(error)) from None
         features = [name for name in self._names if name not in self._special]
         self._adds = options.learns and not model.closed_features
-        if self._adds and len({*model.feature_names, *features}) > LIMITS.features:
+        if self._adds and len({*model.feature_names, *features}) > model.options.most_features:
             hint = "name the features with --features if there are so many"
             raise StreamError(f"the header has {len(features):,} columns; {hint}")
         self._features = features
@@ -295,7 +237,7 @@ class CsvEvents:
             for name in self._names
         ]
         X, columns, labels, ids, empty, begins, lines, rejects, stop, passed = _core.read_grid(
-            block, begin, end, most, "".join(roles), self._names, LIMITS.text
+            block, begin, end, most, "".join(roles), self._names, LONGEST, self.separator
         )
         n = len(begins)
         none: list[str | None] = [None] * n
@@ -328,10 +270,21 @@ def _as_text(name: str) -> str:
     return "t"
 
 
-def _header(line: bytes) -> list[str]:
+def _separator(header: bytes, options: Options) -> str:
+    """What stands between the names: a comma, unless others find the columns that are named."""
+    wanted = {options.target, options.identifier} - {None}
+    found: dict[str, set[str]] = {}
+    for mark in SEPARATORS:
+        with contextlib.suppress(StreamError):
+            found[mark] = set(_header(header, mark))
+    fitting = [mark for mark, names in found.items() if wanted <= names] if wanted else [*found]
+    return max(fitting, key=lambda mark: len(found[mark]), default=",")
+
+
+def _header(line: bytes, separator: str = ",") -> list[str]:
     try:
         text = line.decode()
-        (names,) = csv.reader([text], strict=True)
+        (names,) = csv.reader([text], strict=True, delimiter=separator)
     except UnicodeDecodeError:
         raise StreamError("the header is not UTF-8") from None
     except (csv.Error, ValueError) as error:
@@ -344,12 +297,72 @@ def _header(line: bytes) -> list[str]:
     return names
 
 
+class Room:
+    """Rows of a model from dictionaries. Only the first of a batch may bring new columns."""
+
+    def __init__(self, model: EventModel, *, learns: bool = True) -> None:
+        self._model, self._learns = model, learns
+        self._names: frozenset[Hashable] = frozenset()  # of the latest record
+
+    def is_needed(self, values: Features, label: str | None) -> bool:
+        """Whether columns have to be added before an event is forecast."""
+        if not self._learns:
+            return False
+        # Of an event that is learned at once, the encoder adds the columns.
+        is_left = self._model.encoder is not None and label is not None
+        return not is_left and self._model.knows_less(values)
+
+    def make(self, values: Features) -> None:
+        """Add the columns of an event."""
+        model = self._model
+        is_number = not (has_words(values) and (model.widens or model.begins_records(values)))
+        if model.encoder is None and is_number:
+            most = model.options.most_features
+            if len(model.columns.keys() | values.keys()) > most:
+                hint = "name those wanted with --features"
+                raise ValueError(f"more than {most} features; {hint}")
+            for name, value in values.items():
+                number(name, value)  # refuse before anything is added
+        self._check_names(values)
+        model.make_room(values)
+
+    def row(self, values: Features) -> tuple[Any, bool, bool]:
+        """What the model gets of an object, whether that is empty, whether it has no field."""
+        model = self._model
+        is_fieldless = not values
+        if model.features is not None:
+            is_fieldless = values.keys().isdisjoint(model.features)
+        if model.encoder is None:
+            row = model.columns.row(values)
+            return row, bool(np.isnan(row).all()), is_fieldless
+        record = self.record(values)
+        return record, all(map(is_missing, record.values())), is_fieldless
+
+    def record(self, values: Features) -> Features:
+        """What the model uses of an object."""
+        if values.keys() != self._names:
+            self._check_names(values)
+            self._names = frozenset(values)
+        return self._model.restricted(values)
+
+    @staticmethod
+    def _check_names(values: Features) -> None:
+        if any(len(str(name)) > LONGEST for name in values):
+            raise ValueError(f"a feature's name of more than {LONGEST:,} characters")
+
+    def table(self, rows: list[Any]) -> Any:
+        """Rows as a batch has them."""
+        model = self._model
+        is_table = model.encoder is None
+        return np.array(rows).reshape(len(rows), len(model.columns)) if is_table else rows
+
+
 class JsonEvents:
     """Events in JSON lines, one object to a line; in records, values may be of any kind."""
 
-    def __init__(self, model: StreamModel, options: Options) -> None:
+    def __init__(self, model: EventModel, options: Options) -> None:
         self._model, self._options = model, options
-        self._names: frozenset[Hashable] = frozenset()  # of the latest record
+        self._room = Room(model, learns=options.learns)
 
     def begin(self) -> list[str]:
         """Let the model know the features: each event brings its own."""
@@ -358,7 +371,7 @@ class JsonEvents:
     def first_record(self, line: bytes) -> list[Features]:
         """The record of a line; nothing if that is refused."""
         with contextlib.suppress(*BAD):
-            return [self._record(self._split(line)[0])]
+            return [self._room.record(self._split(line)[0])]
         return []
 
     @staticmethod
@@ -376,22 +389,21 @@ class JsonEvents:
             if text := block[begin:stop].strip():
                 try:
                     values, label, key = self._split(text)
-                    if self._is_new(values, label):
+                    if self._room.is_needed(values, label):
                         if rows or rejects:
                             break
                         had_numbers = model.encoder is None
-                        self._add_features(values)
+                        self._room.make(values)
                         if had_numbers and model.encoder is not None:
                             continue  # from this one on, events are records
-                    rows.append((*self._row(values), label, key, begin, line))
+                    rows.append((*self._room.row(values), label, key, begin, line))
                 except BAD as error:
                     rejects.append((line, begin, as_reason(error)))
             begin, line = stop, line + 1
         columns = zip(*rows, strict=True) if rows else [()] * 7
         X, empty, fieldless, labels, ids, begins, lines = map(list, columns)
-        is_table = model.encoder is None
         return Batch(
-            X=np.array(X).reshape(len(X), len(model.columns)) if is_table else X,
+            X=self._room.table(X),
             labels=labels,
             ids=ids,
             empty=empty,
@@ -410,55 +422,12 @@ class JsonEvents:
         if self._options.identifier is None:
             return values, label, None
         key = values.pop(self._options.identifier, None)
-        if len(text_or_none(key, "identifier") or "") > LIMITS.text:
+        if len(text_or_none(key, "identifier") or "") > LONGEST:
             raise ValueError("an identifier that is too long")
         return values, label, None if key == "" else key
 
-    def _is_new(self, values: Features, label: str | None) -> bool:
-        """Whether an object has features that have to be added before."""
-        if not self._options.learns:
-            return False
-        if self._model.encoder is not None:
-            # Of an event that is learned at once, the encoder adds the columns.
-            return label is None and self._model.knows_less(values)
-        known = self._model.columns
-        return not self._model.closed_features and not values.keys() <= known.keys()
 
-    def _add_features(self, values: Features) -> None:
-        if self._model.encoder is None:
-            if len(self._model.columns.keys() | values.keys()) > LIMITS.features:
-                hint = "name those wanted with --features"
-                raise ValueError(f"more than {LIMITS.features} features; {hint}")
-            _check_names(values)
-            for name, value in values.items():
-                number(name, value)  # refuse before anything is added
-        self._model.make_room(values)
-
-    def _row(self, values: Features) -> tuple[Any, bool, bool]:
-        """What the model gets of an object, whether that is empty, whether it has no field."""
-        model = self._model
-        is_fieldless = not values
-        if model.features is not None:
-            is_fieldless = values.keys().isdisjoint(model.features)
-        if model.encoder is None:
-            row = model.columns.row(values)
-            return row, bool(np.isnan(row).all()), is_fieldless
-        record = self._record(values)
-        return record, all(map(is_missing, record.values())), is_fieldless
-
-    def _record(self, values: Features) -> Features:
-        if values.keys() != self._names:
-            _check_names(values)
-            self._names = frozenset(values)
-        return self._model.restricted(values)
-
-
-def _check_names(values: Features) -> None:
-    if any(len(str(name)) > LIMITS.text for name in values):
-        raise ValueError(f"a feature's name of more than {LIMITS.text:,} characters")
-
-
-def begin_records(events: CsvEvents | JsonEvents, line: bytes, model: StreamModel) -> str | None:
+def begin_records(events: CsvEvents | JsonEvents, line: bytes, model: EventModel) -> str | None:
     """Let a new model take records, if the first line is one; say what they are.
 
     No other line counts: the first forecast is made before the next line is known.

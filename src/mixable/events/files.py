@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import itertools
 import json
+import math
 import os
 import stat
 import time
@@ -14,16 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mixable import _core
-from mixable._files import sync_folder
+from mixable._files import sync_folder, write_whole
 from mixable._types import Array
-from mixable.events.lines import PRINT, Complaint, fingerprint
+from mixable.events.lines import Complaint, fingerprint
 from mixable.events.model import Identifier, as_text
+from mixable.events.sources import PRINT
 
 LONGEST_LINE = 1 << 16  # of a log
 PIECE = 4096  # bytes that a pipe takes without waiting, if it takes any
 SHOWN = 1000  # bytes of a rejected line
 JSON_SUFFIXES = {".json", ".jsonl", ".ndjson"}
+TABLE_SUFFIXES = {".parquet", ".arrow", ".ipc", ".feather"}
 Mark = list[int | str]  # length, fingerprint of what stands before it, name if that is nothing
 
 
@@ -46,13 +52,14 @@ class Options:
     rejects: Path | None = None
     metrics: Path | None = None
     identifier: str | None = None
-    remember: int = 10_000
+    remember: int | None = None  # None: as the model has it
     learns: bool = True
     strict: bool = False
     from_start: bool = False
     every: int = 100_000
     seconds: float = 10.0
     is_json: bool | None = None
+    regression: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
@@ -61,6 +68,18 @@ class Options:
         refuse_same_files({**read, **written})
         if self.target is not None and self.target == self.identifier:
             raise StreamError(f"--target and --id are both {self.target!r}")
+
+    @property
+    def writes_table(self) -> bool:
+        """Whether the answers become a file that has columns, in the end."""
+        return self.out is not None and self.out.suffix.lower() in TABLE_SUFFIXES
+
+    @property
+    def answers(self) -> Path | None:
+        """Where answers are written as they come."""
+        if self.out is None or not self.writes_table:
+            return self.out
+        return self.out.with_name(f"{self.out.name}.jsonl")
 
     def reads_json(self, first: bytes) -> bool:
         """Whether events are JSON lines; `first` is the first line."""
@@ -72,7 +91,7 @@ class Options:
 
     def writes_json(self, reads_json: bool) -> bool:
         """Whether answers are JSON lines."""
-        suffix = "" if self.out is None else self.out.suffix.lower()
+        suffix = "" if self.answers is None else self.answers.suffix.lower()
         return suffix in JSON_SUFFIXES or (reads_json and suffix != ".csv")
 
 
@@ -175,7 +194,7 @@ class Outputs:
         self._options, self._place = options, place
         self._open = contextlib.ExitStack()
         fresh = options.learns and not place
-        self.out = self._opened(Sink(options.out, place.get("out"), fresh=fresh))
+        self.out = self._opened(Sink(options.answers, place.get("out"), fresh=fresh))
         self._rejects = self._metrics = None
         if options.rejects:
             self._rejects = self._opened(Sink(options.rejects, place.get("rejects"), fresh=fresh))
@@ -192,34 +211,51 @@ class Outputs:
         """Close all files."""
         self._open.close()
 
+    def finish(self) -> None:
+        """Make a table of the answers, if one is wanted."""
+        if not self._options.writes_table or not self.out.length:
+            return
+        import polars as pl
+
+        assert self._options.out is not None
+        assert self._options.answers is not None
+        table = pl.read_ndjson(self._options.answers, infer_schema_length=None)
+        if "p" in table.columns:
+            table = table.with_columns(pl.col("p").name.prefix_fields("p.")).unnest("p")
+        kind, made = self._options.out.suffix.lower(), io.BytesIO()
+        (table.write_parquet if kind == ".parquet" else table.write_ipc)(made)
+        write_whole(self._options.out, made.getvalue())
+
     def begin(self, reads_json: bool) -> None:
         """Choose the format of the answers."""
         self._writes_json = self._options.writes_json(reads_json)
         self._key = self._options.identifier or "line"
-        if self._writes_json and self._key == "p":
+        taken = ("mean", "std", "low", "high") if self._options.regression else ("p",)
+        if self._writes_json and self._key in taken:
             raise StreamError(
-                "--id p cannot be echoed in JSON, where p has the probabilities; answer in CSV "
-                "with --out FILE.csv"
+                f"--id {self._key} cannot be echoed in JSON, where {self._key} has the forecast; "
+                "answer in CSV with --out FILE.csv"
             )
         if self.out.continues and not self._writes_json:
             self._headed = self._place["headed"]
 
     def answers(self, keys: Sequence[Identifier], P: Array, labels: list[str]) -> bytes:
-        """A line for each event: an object, or in CSV probabilities, a new header for new classes.
+        """A line for each event: an object, or in CSV its forecast, a new header for new classes.
 
         Each begins with the identifier or the number of the event's line.
         """
         if self._writes_json:
-            names = [json.dumps(label) + ":" for label in labels]
             start = "{" + json.dumps(self._key) + ":"
-            lines = [f'{start}{json.dumps(key)},"p":{{'.encode() for key in keys]
-            commas = names[:1] + ["," + name for name in names[1:]]
-            return _core.format_rows(P, lines, commas, "}}\n")
+            heads = [f"{start}{json.dumps(key)},".encode() for key in keys]
+            commas, end, none = [json.dumps(name) + ":" for name in labels], "}\n", "null"
+            if not self._options.regression:
+                heads, end = [head + b'"p":{' for head in heads], "}}\n"
+            return _formatted(P, heads, commas[:1] + ["," + name for name in commas[1:]], end, none)
         header = b""
         if self._headed != len(labels):
             header = (",".join(map(_field, [self._key, *labels])) + "\n").encode()
             self._headed = len(labels)
-        return header + _core.format_rows(P, list(map(_head, keys)), [","] * len(labels), "\n")
+        return header + _formatted(P, list(map(_head, keys)), [","] * len(labels), "\n", "")
 
     def cut(self) -> None:
         """Cut back what was written after the checkpoint."""
@@ -248,6 +284,19 @@ class Outputs:
         """Bring the files to the disk; return what a checkpoint remembers of them."""
         rejects = None if self._rejects is None else self._rejects.mark()
         return {"out": self.out.mark(), "rejects": rejects, "headed": self._headed}
+
+
+def _formatted(P: Array, heads: list[bytes], separators: list[str], end: str, none: str) -> bytes:
+    """Rows as text, `none` for what is not known yet: deviations of the first numbers."""
+    known = np.isfinite(P).all(axis=1)
+    if known.all():
+        return _core.format_rows(P, heads, separators, end)
+    out = []
+    for p, head in zip(P.tolist(), heads, strict=True):
+        cells = (repr(value) if math.isfinite(value) else none for value in p)
+        row = "".join(sep + cell for sep, cell in zip(separators, cells, strict=True))
+        out.append(head + row.encode() + end.encode())
+    return b"".join(out)
 
 
 def _head(key: Identifier) -> bytes:

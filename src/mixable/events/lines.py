@@ -7,24 +7,19 @@ and of what stands before the position.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import select
 import signal
-import stat
-import zlib
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from mixable import _validate
+from mixable.events.sources import PRINT, Source
 
-CHUNK = 1 << 18
 LONGEST = 1 << 24  # of a line
-PRINT = 4096  # bytes that a fingerprint is taken of
 PATIENCE = 2.0  # seconds that a reader of the answers has to read some, once a stop is requested
 
 # Why a place is in the midst of a line.
@@ -43,101 +38,6 @@ class Recognised(Enum):
 def fingerprint(data: bytes) -> str:
     """A short name for some bytes."""
     return hashlib.sha256(data).hexdigest()[:16]
-
-
-class Source:
-    """Bytes from a file, or from standard input if there is no path."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.descriptor = 0 if path is None else os.open(path, os.O_RDONLY)
-        self.path = path
-        # One can go back in a file.
-        self.is_file = path is not None and stat.S_ISREG(os.fstat(self.descriptor).st_mode)
-        self._start()
-
-    def _start(self) -> None:
-        self._unpacker: Any = None  # zlib has no public name for its type
-        self._packed = self._surplus = b""
-        self._began = self.ended = False
-        self.damage: str | None = None
-
-    def close(self) -> None:
-        """Close the file."""
-        if self.path is not None:
-            os.close(self.descriptor)
-
-    @property
-    def has_more_at_hand(self) -> bool:
-        """Whether a read would not wait."""
-        return bool(self._packed or self._surplus)
-
-    def read(self) -> bytes:
-        """What there is, which may be nothing yet; `ended` says whether more can come."""
-        if self._surplus:
-            data, self._surplus = self._surplus, b""
-            return data
-        data = self._packed or os.read(self.descriptor, CHUNK)
-        if not self._began:
-            while data == b"\x1f" and (more := os.read(self.descriptor, CHUNK)):
-                data += more
-            self._began = True
-            if data[:2] == b"\x1f\x8b":
-                self._unpacker = zlib.decompressobj(wbits=31)
-        if self._unpacker is not None:
-            return self._unpack(data)
-        self.ended = not data
-        return data
-
-    def _unpack(self, data: bytes) -> bytes:
-        if not data:
-            self.ended = True
-            if not self._unpacker.eof:
-                self.damage = "the gzip data end too early"
-            return b""
-        if self._unpacker.eof:  # padding, or another member
-            data = data.lstrip(b"\0")
-            if not data:
-                self._packed = b""
-                return b""
-            self._unpacker = zlib.decompressobj(wbits=31)
-        before = self._unpacker.copy()
-        try:
-            out: bytes = self._unpacker.decompress(data, CHUNK)
-        except zlib.error as error:
-            self.damage, self.ended, self._packed = f"the gzip data are damaged: {error}", True, b""
-            return _sound_part(before, data)
-        unpacker = self._unpacker
-        self._packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
-        return out
-
-    def go_to(self, position: int) -> tuple[bytes, bytes]:
-        """Go to a position in a file; return the file's beginning and what is before it."""
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
-        self._start()
-        data, head, past = self.read(), b"", b""
-        if self._unpacker is None:
-            os.lseek(self.descriptor, position, os.SEEK_SET)
-            size = min(PRINT, position)
-            self.ended = False
-            head = os.pread(self.descriptor, size, 0)
-            return head, os.pread(self.descriptor, size, position - size)
-        while True:
-            data, self._surplus = data[:position], data[position:]
-            position -= len(data)
-            head += data[: PRINT - len(head)]
-            past = (past + data)[-PRINT:]
-            if position == 0 or self.ended:
-                return head, past
-            data = self.read()
-
-
-def _sound_part(unpacker: Any, data: bytes) -> bytes:
-    """What can be unpacked of damaged data: zlib gives nothing of a piece that has a fault."""
-    out = []
-    with contextlib.suppress(zlib.error):
-        for i in range(len(data)):
-            out.append(unpacker.decompress(data[i : i + 1]))
-    return b"".join(out)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

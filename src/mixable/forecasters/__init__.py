@@ -8,10 +8,12 @@ from typing import Any
 from mixable.forecasters.auto import AutoGAF
 from mixable.forecasters.auto_ridge import AutoRidge
 from mixable.forecasters.gaf import GAF
+from mixable.forecasters.naive_bayes import NaiveBayes
 from mixable.forecasters.sparse import SparseGAF
 from mixable.forecasters.table import BY_NAME
+from mixable.forecasters.trees import Trees
 
-__all__ = ["GAF", "AutoGAF", "AutoRidge", "SparseGAF"]
+__all__ = ["GAF", "AutoGAF", "AutoRidge", "NaiveBayes", "SparseGAF", "Trees"]
 
 
 def __getattr__(name: str) -> Any:

@@ -44,8 +44,8 @@ class AutoRidge(Ensemble):
     shared by all noise variances, which are multiples of the size that its own misses have had
     (their geometric mean, over the last 1,000 or so); experts are judged from the fifth example on,
     when that size has become steady. From then on the loss in all is at most ln(2 N) above that of
-    the best of the N experts that never sleeps, as in AutoGAF. Sleep (of posteriors) and scale are
-    as there. The unit of the targets does not matter.
+    the best of the N experts that is always active, as in AutoGAF. Sleep (of posteriors) and scale
+    are as there. The unit of the targets does not matter.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ class AutoRidge(Ensemble):
         _validate.flag(sleep, "sleep")
         check_experts(self._settings, self.views, readouts=self.noises, name="noises")
         check_experts(self._settings, self.views, readouts=self.tails, name="tails")
-        awake = [drift for i, (_, drift) in enumerate(self._settings) if i not in self._asleep]
-        refuse_if_too_large(self, 2, [("full", drift) for drift in awake])
+        active = [drift for i, (_, drift) in enumerate(self._settings) if i not in self._inactive]
+        refuse_if_too_large(self, 2, [("full", drift) for drift in active])
         self._claim_memory(2)
         self._core = _core.AutoRidge(
             self.n_features,
@@ -179,8 +179,8 @@ class AutoRidge(Ensemble):
     def std(self, x: ArrayLike) -> float | Array:
         """The standard deviation of the forecast, as `predict`: of a target to come, noise and all.
 
-        Mean and standard deviation leave out experts that owe their trust to the share alone: a
-        huge noise variance, trusted to one in a million, would otherwise be all there is to see.
+        Mean and standard deviation leave out experts that owe their weight to the share alone: a
+        huge noise variance, weighted to one in a million, would otherwise be all there is to see.
         `interval` and `log_density` are the mixture's own.
         """
         return self._moment(x, 1)
@@ -234,15 +234,15 @@ class AutoRidge(Ensemble):
             return np.asarray(weights @ self._view(table, i).T)
 
         count, rng = _validate.count(n, "n"), np.random.default_rng(random_state)
-        weights = np.maximum(self.trust - self.share / self._n_experts, 0.0)
+        weights = np.maximum(self.expert_weights - self.share / self._n_experts, 0.0)
         out = mixed_draws(weights, draw, count, rng)
         return out if rows.ndim == 2 else out[:, 0]
 
     def _noise_variances(self, x: Array, members: Members) -> Array:
         """Those of all experts: the variance of a forecast is s (1 + G), G the input's width."""
-        out, awake = np.zeros(self._n_experts), np.flatnonzero(self.awake)
-        out[awake] = self._core.components(x)[:, 2]
-        for i in {int(each) for each in awake // self._readouts}:
+        out, active = np.zeros(self._n_experts), np.flatnonzero(self.active)
+        out[active] = self._core.components(x)[:, 2]
+        for i in {int(each) for each in active // self._readouts}:
             known, z = members.gaussian(i), self._view(x[None], i)[0]
             assert known is not None
             own = slice(i * self._readouts, (i + 1) * self._readouts)
@@ -275,7 +275,7 @@ class AutoRidge(Ensemble):
         return self._core.feature_covariances()
 
     def report(self) -> str:
-        """What it has settled on, in words and numbers."""
+        """What it has chosen, in words and numbers."""
         return "\n".join(self._head_of_report("log"))
 
     def components(self, rows: Array) -> Components:

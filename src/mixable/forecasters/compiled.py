@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FullCore = _core.GAF | _core.Folklore | _core.ONS
 StructuredCore = _core.StructuredGAF | _core.StructuredFolklore
 PosteriorCore = FullCore | StructuredCore
-MulticlassCore = PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF
+MulticlassCore = PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF | _core.NaiveBayes
 
 
 class Core(Protocol):

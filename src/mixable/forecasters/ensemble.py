@@ -1,4 +1,4 @@
-"""What the forecasters without knobs share: many posteriors, mixed by loss, most of them asleep.
+"""What the forecasters without knobs share: many posteriors, mixed by loss, most of them inactive.
 
 Vovk, V. (1990). Aggregating strategies. COLT. Herbster, M. and Warmuth, M. (1998). Tracking the
 best expert. Machine Learning 32.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mixable import _core, _validate
+from mixable import _core, _renamed, _validate
 from mixable._natural import Change, Gaussian, State, combine, combined_weights
 from mixable._types import Array, Truths
 from mixable.forecasters.base import Parameter
@@ -26,8 +26,8 @@ from mixable.forecasters.structure import gaussian, saved
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-SENTINEL_DRIFT = 0.01
-"""A posterior with this drift never sleeps: it notices when a stream begins to change."""
+DRIFT_EXPERT = 0.01
+"""A posterior with this drift is always active: it notices when a stream begins to change."""
 
 
 SLOW = 0.01
@@ -41,7 +41,7 @@ Compiled = _core.AutoGAF | _core.AutoRidge
 
 @dataclass(frozen=True, kw_only=True)
 class Members:
-    """The posteriors of an ensemble: those of its settings, then class rates and guard, if any."""
+    """The posteriors of an ensemble: of its settings, then class frequencies and fallback."""
 
     state: State
     settings: Sequence[tuple[float, ...]]
@@ -53,7 +53,7 @@ class Members:
         prefix = f"{i}."
         return {k[len(prefix) :]: v for k, v in self.state.items() if k.startswith(prefix)}
 
-    def is_awake(self, i: int, unit: float | None = None) -> bool:
+    def is_active(self, i: int, unit: float | None = None) -> bool:
         """Whether a member has a posterior (in that unit)."""
         return bool(self.state[f"{i}.awake"]) and unit in (None, self.state[f"{i}.unit"])
 
@@ -66,12 +66,12 @@ class Members:
         return float(weights[i * self.readouts : (i + 1) * self.readouts].sum())
 
     def leader(self, which: Callable[[int], bool]) -> int | None:
-        """The member of most weight of some of those awake."""
-        among = [i for i in range(len(self.kinds)) if self.is_awake(i) and which(i)]
+        """The member of most weight of some of those active."""
+        among = [i for i in range(len(self.kinds)) if self.is_active(i) and which(i)]
         return max(among, key=self.weight, default=None)
 
     def setting(self, i: int) -> tuple[float, float]:
-        """Lam and drift of a member, in its unit; the guard's lam is in its state."""
+        """Lam and drift of a member, in its unit; the fallback's lam is in its state."""
         if i >= len(self.settings):
             return 0.0, 0.0
         unit = float(self.state[f"{i}.unit"])
@@ -82,17 +82,17 @@ class Members:
 
         One that sleeps knows what the member of most weight of its kind does, with its own lam.
         """
-        if self.is_awake(i, unit):
+        if self.is_active(i, unit):
             return gaussian(self.own(i), *self.setting(i))
         lam, drift = self.setting(i)
-        other = self.leader(lambda j: self.kinds[j] == self.kinds[i] and self.is_awake(j, unit))
+        other = self.leader(lambda j: self.kinds[j] == self.kinds[i] and self.is_active(j, unit))
         if other is None or not lam:
             return None
         return gaussian(self.own(other), *self.setting(other)).taught(lam, drift)
 
 
 class Ensemble(CompiledForecaster):
-    """What AutoGAF and AutoRidge share: members that sleep, and the trust in experts."""
+    """What AutoGAF and AutoRidge share: members that sleep, and the weight of experts."""
 
     views = Parameter["tuple[int, ...] | None"]()
     share = Parameter[float]()
@@ -102,10 +102,10 @@ class Ensemble(CompiledForecaster):
 
     _core: Compiled
     _settings: tuple[tuple[float, ...], ...]  # of each posterior: lam first, drift last
-    _kinds: tuple[str, ...]  # structures of the posteriors, then of class rates and guard
+    _kinds: tuple[str, ...]  # structures of the posteriors, then of class frequencies and fallback
     _readouts: int  # experts of each posterior
     # Settings that need no posterior, since a state in which they sleep is about to be restored.
-    _asleep: frozenset[int] = frozenset()
+    _inactive: frozenset[int] = frozenset()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         known = state["state"]
@@ -116,17 +116,17 @@ class Ensemble(CompiledForecaster):
             new = {"judge": 0.5, "bayes": known["weight"], **sizes, **units}
             state = {**state, "state": {**known, **new}}
         members = range(sum(name.endswith(".awake") for name in known))
-        self._asleep = frozenset(i for i in members if known[f"{i}.awake"] == 0)
+        self._inactive = frozenset(i for i in members if known[f"{i}.awake"] == 0)
         try:
             super().__setstate__(state)
         finally:
-            del self._asleep
+            del self._inactive
 
     def _saved_posteriors(
         self, parameters: dict[str, Any], state: dict[str, Any]
     ) -> dict[str, str]:
-        awake = [name for name, value in state.items() if name.endswith(".awake") and value]
-        members = [name.removesuffix("awake") for name in awake]
+        active = [name for name, value in state.items() if name.endswith(".awake") and value]
+        members = [name.removesuffix("awake") for name in active]
         return dict.fromkeys(members, "full")
 
     def _members(self, state: State | None = None) -> Members:
@@ -139,8 +139,8 @@ class Ensemble(CompiledForecaster):
     ) -> Self:
         """Members one by one, weights of experts by their losses.
 
-        A member that sleeps counts as knowing what it would if it woke. So all are awake in what is
-        combined, until the next review, and models may be combined in any groups.
+        A member that sleeps counts as knowing what it would if it woke. So all are active in what
+        is combined, until the next review, and models may be combined in any groups.
         """
         terms = [other._members() for other in others]
         start, before = (
@@ -150,7 +150,7 @@ class Ensemble(CompiledForecaster):
         if any(len(term.kinds) != len(start.kinds) for term in terms):
             raise ValueError(
                 "a mixture of an earlier version cannot be merged with a new one: it has no expert "
-                "for the class rates"
+                "for the class frequencies"
             )
         states = [term.state for term in terms]
         grown = [state["steps"] - before.state["steps"] for state in states]
@@ -217,36 +217,45 @@ class Ensemble(CompiledForecaster):
         return np.asarray(own / math.sqrt(self.input_scale or 1.0))
 
     def _plans(self, grid: Sequence[tuple[float, ...]]) -> list[tuple[Any, ...]]:
-        """Return each setting with its view, whether it is the sentinel, and whether it is awake.
+        """Return each setting with its view, whether it is the drift expert, and whether it is
+        active.
 
-        The sentinel's drift is the nearest to SENTINEL_DRIFT.
+        The drift expert's drift is the nearest to SENTINEL_DRIFT.
         """
 
         def distance(drift: float) -> float:
-            return abs(math.log(drift / SENTINEL_DRIFT)) if drift > 0 else math.inf
+            return abs(math.log(drift / DRIFT_EXPERT)) if drift > 0 else math.inf
 
         nearest = int(np.argmin([distance(drift) for *_, drift in grid]))
         views = self.views or (0,) * len(grid)
         return [
-            (*setting, view, position == nearest and setting[-1] > 0, position not in self._asleep)
+            (
+                *setting,
+                view,
+                position == nearest and setting[-1] > 0,
+                position not in self._inactive,
+            )
             for position, (setting, view) in enumerate(zip(grid, views, strict=True))
         ]
 
     @property
     def weights(self) -> Array:
-        """The trust in each expert; all together 1. Those asleep keep the trust they had."""
+        """The weight of each expert; all together 1. Those inactive keep the weight they had."""
         return np.asarray(self._core.weights()[0])
 
     @property
-    def awake(self) -> Truths:
-        """Which experts are awake."""
+    def active(self) -> Truths:
+        """Which experts are active."""
         return np.asarray(self._core.weights()[1] > 0)
 
+    awake = _renamed.attribute("awake", "active")
+    trust = _renamed.attribute("trust", "expert_weights")
+
     @property
-    def trust(self) -> Array:
-        """The trust in each expert among those awake: 0 for sleepers, all together 1."""
-        trust = np.where(self.awake, self.weights, 0.0)
-        return np.asarray(trust / trust.sum())
+    def expert_weights(self) -> Array:
+        """The weight of each expert among those active; together 1."""
+        shares = np.where(self.active, self.weights, 0.0)
+        return np.asarray(shares / shares.sum())
 
     @property
     def input_scale(self) -> float:
@@ -254,20 +263,20 @@ class Ensemble(CompiledForecaster):
         return float(self._core.scale)
 
     def _head_of_report(self, loss: str) -> list[str]:
-        """Return the first lines of a report: who leads, and who is awake."""
-        awake, trust = self.awake, self.trust
-        order, experts = np.argsort(-trust, kind="stable"), self.experts
+        """Return the first lines of a report: who leads, and who is active."""
+        active, shares = self.active, self.expert_weights
+        order, experts = np.argsort(-shares, kind="stable"), self.experts
         lines = [
             f"{type(self).__name__} after {self.steps} examples of {self.n_features} features: "
-            f"{np.count_nonzero(awake)} of {len(awake)} experts are awake.",
-            f"Inputs are measured by a mean square of {self.input_scale:.4g}. Trust is by {loss} "
+            f"{np.count_nonzero(active)} of {len(active)} experts are active.",
+            f"Inputs are measured by a mean square of {self.input_scale:.4g}. Weight is by {loss} "
             f"loss, with a share of {self.share:g}.",
-            "trust  expert",
+            "weight  expert",
         ]
         return lines + [
-            f"{trust[i]:5.1%}  {in_words(experts[i])}{self._view_in_words(i)}"
+            f"{shares[i]:5.1%}  {in_words(experts[i])}{self._view_in_words(i)}"
             for i in order[:5]
-            if trust[i] > 0
+            if shares[i] > 0
         ]
 
     def _view_in_words(self, expert: int) -> str:
@@ -277,7 +286,7 @@ class Ensemble(CompiledForecaster):
             return ""
         settings = [each for each in self.experts if getattr(each, "kind", "GAF").endswith("GAF")]
         setting = expert // (len(settings) // len(views))
-        # Class rates and guard come after all others.
+        # Class frequencies and fallback come after all others.
         return f", view {views[setting]}" if setting < len(views) else ""
 
 

@@ -27,7 +27,7 @@ class Expert(NamedTuple):
     alpha: float
 
 
-RATES = "class rates"
+FREQUENCIES = "class frequencies"
 """What the expert is called that counts the classes, and sees no input."""
 
 GRID = (
@@ -62,7 +62,7 @@ MOST_FULL_WEIGHTS = 128
 """The most weights (K - 1) d of which the posteriors of FULL are full."""
 
 MOST_GUARDED_WEIGHTS = 32
-"""The most weights of which the guard, which never sleeps, has a full posterior."""
+"""The most weights of which the fallback, which is always active, has a full posterior."""
 
 MOST_IN_BLOCKS = 100_000
 """The most numbers K d^2 in the blocks of one posterior. Beyond, a shared one is as good."""
@@ -86,12 +86,17 @@ MOST_FEATURES_SHARED = 1000
 class Choice(NamedTuple):
     """What a mixture chose by its size. It is saved: the limits above may change, its file not.
 
-    Without a guard, that is still to be chosen; files without structures have the early ones.
+    Without a fallback, that is still to be chosen; files without structures have the early ones.
     """
 
     structures: tuple[str, ...]
-    guard: str | None
-    rates: bool = False  # whether one expert counts the classes
+    fallback: str | None
+    frequencies: bool = False  # whether one expert counts the classes
+
+
+def saved_choice(choice: Choice) -> dict[str, Any]:
+    """A choice by the names that files have for it since version 0.2."""
+    return dict(zip(("structures", "guard", "rates"), choice, strict=True))
 
 
 def checked_choice(saved: Any) -> Choice:
@@ -99,9 +104,9 @@ def checked_choice(saved: Any) -> Choice:
     if saved is None:
         return Choice((), None)
     if saved["guard"] not in (None, "folklore", "gradient"):
-        raise ValueError(f"guard must be 'folklore' or 'gradient', got {saved['guard']!r:.80}")
-    rates = _validate.flag(saved.get("rates", False), "rates")
-    return Choice(tuple(as_list(saved["structures"], "structures")), saved["guard"], rates)
+        raise ValueError(f"fallback must be 'folklore' or 'gradient', got {saved['guard']!r:.80}")
+    frequencies = _validate.flag(saved.get("rates", False), "rates")
+    return Choice(tuple(as_list(saved["structures"], "structures")), saved["guard"], frequencies)
 
 
 def _has_full(n_features: int, n_classes: int, most: int) -> bool:
@@ -110,16 +115,16 @@ def _has_full(n_features: int, n_classes: int, most: int) -> bool:
     return (n_classes - 1) * n_features <= most
 
 
-def guard_kind(n_features: int, n_classes: int) -> str:
-    """Which forecaster guards the mixture: "folklore", or "gradient" if that is too slow."""
+def fallback_kind(n_features: int, n_classes: int) -> str:
+    """Which forecaster fallbacks the mixture: "folklore", or "gradient" if that is too slow."""
     full = _has_full(n_features, n_classes, MOST_GUARDED_WEIGHTS)
     return "folklore" if full else "gradient"
 
 
-def guard_plan(
+def fallback_plan(
     kind: str | None, product: float | str | None, n_features: int, n_classes: int
 ) -> tuple[str, float, float] | tuple[()]:
-    """Kind, lam and beta of a guard for B R = `product` ("auto": 10); or kind, radius and step."""
+    """Kind, lam, beta of a fallback for B R = `product` ("auto": 10); or kind, radius, step."""
     if kind is None:
         return ()
     reach = product if isinstance(product, float) else 10.0
@@ -216,14 +221,14 @@ def checked_surrogate(value: Any) -> str | None:
 def choose(parameters: dict[str, Any], saved: Choice | None = None) -> Choice:
     """What AutoGAF has with these parameters; where they leave it open, as saved or by size."""
     sizes = parameters["n_features"], parameters["n_classes"]
-    structure, guard = parameters["structure"], parameters["guard"]
+    structure, fallback = parameters["structure"], parameters["fallback"]
     if structure is None and saved is not None:
         structure = saved.structures or structures(*sizes, parameters["grid"], EARLY_FULL)
-    kind = None if guard is None else "folklore"
-    if guard == "auto":
-        kind = saved.guard if saved is not None and saved.guard else guard_kind(*sizes)
-    rates = guard is not None if saved is None else saved.rates
-    return Choice(checked_structures(structure, parameters["grid"], *sizes), kind, rates)
+    kind = None if fallback is None else "folklore"
+    if fallback == "auto":
+        kind = saved.fallback if saved is not None and saved.fallback else fallback_kind(*sizes)
+    frequencies = fallback is not None if saved is None else saved.frequencies
+    return Choice(checked_structures(structure, parameters["grid"], *sizes), kind, frequencies)
 
 
 def grown(choice: Choice, n_classes: int, larger: dict[str, Any]) -> Choice:
@@ -231,7 +236,7 @@ def grown(choice: Choice, n_classes: int, larger: dict[str, Any]) -> Choice:
     sizes = larger["n_features"], larger["n_classes"], larger["grid"]
     each = zip(choice.structures, structures(*sizes), structures(*sizes, ()), strict=True)
     kept = [new if in_mixture(old, n_classes) == "full" else less for old, new, less in each]
-    return Choice(tuple(kept), None, choice.rates)
+    return Choice(tuple(kept), None, choice.frequencies)
 
 
 def theory_grid(
@@ -255,33 +260,33 @@ def as_run(
 def experts(
     grid: Sequence[tuple[float, float, float]],
     alphas: Sequence[float],
-    guard: tuple[str, float, float] | tuple[()],
+    fallback: tuple[str, float, float] | tuple[()],
     averaged: Sequence[float | None],
     *,
-    rates: bool,
+    frequencies: bool,
 ) -> list[Expert]:
-    """The experts of AutoGAF: each setting, as run, at each width, class rates, the guard."""
+    """The experts of AutoGAF: settings, as run, at each width, class frequencies, fallback."""
     out = [
         Expert("averaged GAF" if lam else "GAF", *setting, alpha / (4 if lam else 1))
         for setting, lam in zip(grid, averaged, strict=True)
         for alpha in alphas
     ]
-    if rates:
-        out.append(Expert(RATES, *4 * [math.nan]))
-    if not guard:
+    if frequencies:
+        out.append(Expert(FREQUENCIES, *4 * [math.nan]))
+    if not fallback:
         return out
-    kind, lam, beta = guard
+    kind, lam, beta = fallback
     if kind == "folklore":
-        return [*out, Expert("guard", lam, beta, drift=0.0, alpha=math.nan)]
-    return [*out, Expert("guard by gradient descent", *4 * [math.nan])]
+        return [*out, Expert("fallback", lam, beta, drift=0.0, alpha=math.nan)]
+    return [*out, Expert("fallback by gradient descent", *4 * [math.nan])]
 
 
-def verdict(experts: Sequence[Expert], trust: Sequence[float]) -> list[str]:
-    """What the trust in the experts says of a stream, in words."""
-    pairs = list(zip(experts, trust, strict=True))
+def verdict(experts: Sequence[Expert], shares: Sequence[float]) -> list[str]:
+    """What the weight of the experts says of a stream, in words."""
+    pairs = list(zip(experts, shares, strict=True))
     drifting = sum(w for expert, w in pairs if expert.drift > 0)
-    guard = sum(w for expert, w in pairs if expert.kind.startswith("guard"))
-    rates = sum(w for expert, w in pairs if expert.kind == RATES)
+    fallback = sum(w for expert, w in pairs if expert.kind.startswith("fallback"))
+    frequencies = sum(w for expert, w in pairs if expert.kind == FREQUENCIES)
     bare = sum(w for expert, w in pairs if expert.alpha == math.inf)
     words = "is undecided between standing still and changing"
     if drifting < 0.1:
@@ -289,7 +294,7 @@ def verdict(experts: Sequence[Expert], trust: Sequence[float]) -> list[str]:
     elif drifting > 0.9:
         words = "behaves as if it changed"
     return [
-        f"The stream {words}: {drifting:.0%} of the trust expects drift.",
-        f"Hedging: {bare:.0%} of the trust is in the plain plug-in, {guard:.0%} in the guard, "
-        f"{rates:.0%} in the class rates, the rest in hedged forecasts.",
+        f"The stream {words}: {drifting:.0%} of the weight expects drift.",
+        f"Hedging: {bare:.0%} of the weight is in the plain plug-in, {fallback:.0%} in the "
+        f"fallback, {frequencies:.0%} in the class frequencies, the rest in hedged forecasts.",
     ]

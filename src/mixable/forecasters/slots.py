@@ -34,7 +34,7 @@ faster: with 60 to 190 of them, as bins and leaves have, sums of steps overshoot
 Loss of 8 shards and 16 rounds over one pass, geometric mean and worst of 22 streams of bins, leaves
 and words (benchmarks/sparse_merging.py): with 2, 1.014 (1.23) of 1,500 rows and 1.050 (1.34) of
 2,500; with 8, 1.007 (1.09) and 1.052 (1.38); with 32 and 128, 1.057 and 1.069 of 2,500. On 11
-streams kept out, 1,500 rows, 1.024 (1.11) with 2 and 1.029 (1.17) with 8. On segment's default
+streams held out, 1,500 rows, 1.024 (1.11) with 2 and 1.029 (1.17) with 8. On segment's default
 pool, four orders, 1.075 and 1.049.
 """
 SETTLED = 16  # rows after which the scale stays, as in core/sparse_row.hpp

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixable import _core, _sparse, _validate
+from mixable import _core, _renamed, _sparse, _validate
 from mixable._natural import Change, combined_weights
 from mixable._sparse import Keys, SparseRow, SparseTable
 from mixable._types import Array
@@ -101,7 +101,7 @@ class SparseGAF(MulticlassForecaster):
         The widths: the read-out is softmax(m_0 + (m - m_0) / sqrt(1 + (pi/8) g / alpha) + o), m_0
         the intercept and o offsets of the classes, by the misses of the last 5,000 examples.
     share
-        The share of the trust that is spread evenly at each step, in one of the two vectors of
+        The share of the weight that is spread evenly at each step, in one of the two vectors of
         weights (see `mixable.AutoGAF`).
 
     Notes
@@ -241,16 +241,18 @@ class SparseGAF(MulticlassForecaster):
 
     @property
     def experts(self) -> list[SparseExpert]:
-        """The experts, in the order of `trust`: all settings at one width, then at the next."""
+        """The experts, by `expert_weights`: all settings at one width, then at the next."""
         return [SparseExpert(lam, b, alpha) for alpha in self.alphas for lam, b in self.grid]
 
+    trust = _renamed.attribute("trust", "expert_weights")
+
     @property
-    def trust(self) -> Array:
-        """The trust in each expert; all together 1."""
-        return self._core.trust()
+    def expert_weights(self) -> Array:
+        """The weight of each expert; all together 1."""
+        return self._core.expert_weights()
 
     def report(self) -> str:
-        """What it has settled on, in words and numbers.
+        """What it has chosen, in words and numbers.
 
         >>> f = SparseGAF(2)
         >>> f.learn({3: 1.0}, 1)
@@ -258,20 +260,20 @@ class SparseGAF(MulticlassForecaster):
         SparseGAF after 1 examples: 1 features have weights of their own (of at most 12500000).
         ...
         """
-        trust, experts = self.trust, self.experts
-        forgetting = sum(t for t, each in zip(trust, experts, strict=True) if each.b == 0)
+        shares, experts = self.expert_weights, self.experts
+        forgetting = sum(t for t, each in zip(shares, experts, strict=True) if each.b == 0)
         lines = [
             f"SparseGAF after {self.steps} examples: {self.n_features} features have weights of "
             f"their own (of at most {self.most_features}).",
             f"They take {self.memory / 1e6:.1f} MB. Features shared the weights of others "
             f"{self.collisions} times.",
             f"Values are measured by a mean square of {self.input_scale:.4g}. {forgetting:.0%} of "
-            "the trust is in experts that forget.",
-            "trust  expert",
+            "the weight is in experts that forget.",
+            "weight  expert",
         ]
-        for i in np.argsort(-trust, kind="stable")[:5]:
+        for i in np.argsort(-shares, kind="stable")[:5]:
             lam, b, alpha = experts[i]
-            lines.append(f"{trust[i]:5.1%}  lam {lam:g}, b {b:g}, alpha {alpha:g}")
+            lines.append(f"{shares[i]:5.1%}  lam {lam:g}, b {b:g}, alpha {alpha:g}")
         return "\n".join(lines)
 
     def _grow(self, **sizes: int) -> None:

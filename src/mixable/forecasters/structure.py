@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STRUCTURES = ("full", "blocks", "shared", "diagonal")
 
 IN_MIXTURES = (*STRUCTURES, "growing")
-"""Those that a posterior of a mixture may have. "growing" is shared, of the features met so far."""
+"""Those that a posterior of a mixture may have. "growing": shared, of the features so far."""
 
 
 def checked_structure(
@@ -46,6 +46,8 @@ def shapes(n_features: int, n_classes: int, structure: str) -> dict[str, tuple[i
         return {"V": (K - 1, d)}
     if structure == "rates":
         return {"counts": (1, K)}
+    if structure == "moments":
+        return {"classes": (1, K), **dict.fromkeys(("count", "mean", "square"), (K + 1, d))}
     if structure == "full":
         return {"V": (K - 1, d), "A_inverse": ((K - 1) * d, (K - 1) * d)}
     if structure == "growing":

@@ -73,6 +73,7 @@ FORECASTERS = (
     Entry("SparseGAF", "sparse-gaf", has_posterior=False, sparse=True),
     Entry("VAW", "vaw", home=BASELINES, forecasts="numbers"),
     Entry("AutoRidge", "auto-ridge", forecasts="numbers"),
+    Entry("Trees", "trees", forecasts="any", has_posterior=False),
     Entry("GenericGAF", "generic-gaf", home="mixable.paper.reference", forecasts="any"),
     Entry(
         "KernelGAF",

@@ -13,8 +13,10 @@ from mixable.learner.pooled import (
     design_of_records,
 )
 from mixable.learner.shapes import ShapeDesign, StageDesign
+from mixable.learner.trees import BayesDesign, TreeDesign
 
 __all__ = [
+    "BayesDesign",
     "Blend",
     "Design",
     "KernelPlan",
@@ -23,6 +25,7 @@ __all__ = [
     "PooledDesign",
     "ShapeDesign",
     "StageDesign",
+    "TreeDesign",
     "design_of_classes",
     "design_of_numbers",
     "design_of_records",

@@ -7,22 +7,27 @@ judge. What happens to a record, and in which order, is compiled: core/pool.hpp.
 from __future__ import annotations
 
 import copy
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixable import _core, _validate
 from mixable._types import Array
-from mixable.experts import Experts
+from mixable.experts import Experts, before_growth
 from mixable.forecasters.compiled import is_all_compiled
 from mixable.forecasters.densities import Components, ends_of, log_densities, quantiles
 from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs
+from mixable.learner.made import FREQUENCIES, INDICATORS, NUMBERS, MadeColumns, indicators, seen
 from mixable.learner.parts import largest_row
-from mixable.learner.shapes import ShapedInputs, Stage, StageDesign
+from mixable.learner.plan import Plan
+from mixable.learner.shapes import ShapedInputs, Stage
+from mixable.learner.trees import RawInputs
 from mixable.paper.bounds.parameter_free import fallback_plan
-from mixable.pool import DRIFT, SMOOTHING
+from mixable.pool import DRIFT, SMOOTHING, judge_state
 from mixable.records.rows import Rows
 
 Records: TypeAlias = Array | Rows
@@ -32,82 +37,66 @@ LAM, SHARE = 1.0, 1e-3  # of the judge of labels
 TIE = 50.0
 """How firmly the weights sum to 1 at first, in units of LAM: that sum is learned last."""
 
-FALLBACK = ("class rates", "gradients of raw inputs", "Folklore of raw inputs")
+FALLBACK = ("class frequencies", "gradients of raw inputs", "Folklore of raw inputs")
 MOST_FEATURES = 1 << 18  # sparse features that the fallback knows: those that come first
 PIECE = 256  # rows whose predictive distributions are computed together
-
-
-@runtime_checkable
-class Plan(Protocol):
-    """What a pool asks of its design."""
-
-    standardize: bool
-
-    @property
-    def parts(self) -> list[Any]:
-        """The design of each expert."""
-
-    @property
-    def names(self) -> list[str]:
-        """What each expert is called."""
-
-    @property
-    def stage(self) -> StageDesign | None:
-        """The regressions on sparse features that experts on numbers begin with."""
-
-    @property
-    def is_pooled(self) -> bool:
-        """Whether there is a judge, and for labels a fallback."""
-
-    @property
-    def threads(self) -> int | None:
-        """Threads that share a table; None: as many as are usual."""
-
-    @property
-    def least_gain(self) -> float:
-        """Experts are inactive that gain less than this share of the first one's loss."""
-
-    @property
-    def takes_features(self) -> bool:
-        """Whether records may have sparse features."""
 
 
 class Blend(Experts):
     """A forecaster on raw records. One record goes through one compiled call.
 
-    The first expert is always active. The others are not where they gain little over it. Beside
-    the experts on labels stands the fallback, which sees the raw inputs, is always active, and
-    carries the bound (core/fallback.hpp, `bounds.default`). Pools of files of version 0.2 or
-    earlier have none.
+    The first expert is always active. Others are not while the pool can do without them
+    (core/activity.hpp). Beside the experts on labels stands the fallback, which sees the raw
+    inputs, is always active, and carries the bound (core/fallback.hpp, `bounds.default`). Pools of
+    files of version 0.2 or earlier have none.
     """
 
     def __init__(
         self, design: Plan, n_features: int, n_classes: int | None, expert: Any = None
     ) -> None:
-        self.design = design
-        parts = design.parts
-        experts = [expert] if expert is not None else self._new_experts(n_features, n_classes)
+        self.design, self._width = design, n_features
+        self.made = self._new_made(n_features, n_classes)
+        experts = [expert] if expert is not None else self._new_experts(n_classes)
         super().__init__(experts, "blend")
-        self.inputs: list[Inputs] = [self._new_inputs(part, n_features) for part in parts]
+        self.inputs: list[Inputs] = self._new_inputs()
         self.stage = None if design.stage is None else Stage(design.stage, n_features)
-        self._width = n_features
         self._core = self._new_core()
         self._fallback = self._new_fallback()
 
-    def _new_experts(self, n_features: int, n_classes: int | None) -> list[Any]:
-        stage, parts = self.design.stage, self.design.parts
-        if stage is None:
-            return [part.forecaster(n_features, n_classes) for part in parts]
-        return [part.forecaster(stage.columns(part, n_features), n_classes) for part in parts]
+    def _new_made(self, n_features: int, n_classes: int | None) -> MadeColumns | None:
+        """What makes columns of categories, if an expert sees such."""
+        parts = self.design.parts
+        if all(seen(part) == NUMBERS for part in parts):
+            return None
+        return MadeColumns(parts, self._numbers(n_features), n_classes)
 
-    def _new_inputs(self, part: Any, n_features: int) -> Inputs:
+    def _numbers(self, n_features: int) -> int:
+        """Numbers that experts can see: those of records, after what a stage says."""
         stage = self.design.stage
-        inputs: Inputs
+        return n_features if stage is None else stage.said + n_features
+
+    def _columns(self) -> list[int]:
+        """How many columns each expert sees."""
+        parts, stage, n_features = self.design.parts, self.design.stage, self._width
         if stage is None:
-            inputs = part.inputs(n_features)
-        else:  # columns of the stage are scaled already
-            inputs = part.inputs(stage.columns(part, n_features), scaled=True)
-        return inputs
+            columns = [n_features] * len(parts)
+        else:
+            columns = [stage.columns(part, n_features) for part in parts]
+        picks = [None] * len(parts) if self.made is None else self.made.picks
+        return [n if own is None else len(own) for n, own in zip(columns, picks, strict=True)]
+
+    def _new_experts(self, n_classes: int | None) -> list[Any]:
+        pairs = zip(self.design.parts, self._columns(), strict=True)
+        return [part.forecaster(columns, n_classes) for part, columns in pairs]
+
+    def _new_inputs(self) -> list[Inputs]:
+        pairs = zip(self.design.parts, self._columns(), strict=True)
+        return [self._inputs_of(part, columns) for part, columns in pairs]
+
+    def _inputs_of(self, part: Any, columns: int) -> Any:
+        """New inputs; columns of a stage are scaled already."""
+        scaled = {} if self.design.stage is None else {"scaled": True}
+        return part.inputs(columns, **scaled)
 
     def _new_fallback(self) -> _core.Fallback | None:
         if self.n_classes is None or not self.design.is_pooled:
@@ -139,29 +128,29 @@ class Blend(Experts):
         return getattr(self.experts[0], "n_classes", None)
 
     @property
-    def is_resting(self) -> bool:
-        """Whether it is its first expert, for the time being."""
-        return self._core is not None and self._core.is_resting
+    def active(self) -> list[int]:
+        """The places of the experts that are active, for the time being."""
+        return [0] if self._core is None else list(self._core.active)
 
     @property
-    def trust(self) -> Array:
+    def expert_weights(self) -> Array:
         """Of labels, the weight of the pool, of the pool that forgets, and of each expert.
 
-        Together with `fallback_trust` it sums to 1. Of numbers, the weight of each expert.
+        Together with `fallback_weights` it sums to 1. Of numbers, the weight of each expert.
         """
         if self._core is None:
             return np.ones(1)
         if self.n_classes is None:
-            return np.asarray(self._core.trust())
-        trust = (1 - sum(self.fallback_trust.values())) * self._core.trust()
-        return np.concatenate([[trust[:2].sum(), trust[2:4].sum()], trust[4:]])
+            return np.asarray(self._core.expert_weights())
+        shares = (1 - sum(self.fallback_weights.values())) * self._core.expert_weights()
+        return np.concatenate([[shares[:2].sum(), shares[2:4].sum()], shares[4:]])
 
     @property
-    def fallback_trust(self) -> dict[str, float]:
+    def fallback_weights(self) -> dict[str, float]:
         """The weight of what stands beside the pool; the pool has the rest. Empty without any."""
         if self._fallback is None:
             return {}
-        return dict(zip(FALLBACK, self._fallback.trust()[1:].tolist(), strict=True))
+        return dict(zip(FALLBACK, self._fallback.expert_weights()[1:].tolist(), strict=True))
 
     @property
     def weights(self) -> Array:
@@ -169,30 +158,34 @@ class Blend(Experts):
         return np.asarray(self._core.mean()[0])
 
     def report(self) -> str:
-        """What it has settled on, in words."""
-        names, resting = self.design.names, ""
+        """What it has chosen, in words."""
+        names = self.design.names
         if self._core is None:
             return str(self.experts[0].report())
-        if self.is_resting:
-            resting = f" All but the {names[0]} one rest."
+        inactive = [name for place, name in enumerate(names) if place not in self.active]
+        resting = f" Inactive: {', '.join(inactive)}." if inactive else ""
         if self.n_classes is None:
-            shares = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, self.trust, strict=True))
+            shares = ", ".join(
+                f"{name} {t:.0%}" for name, t in zip(names, self.expert_weights, strict=True)
+            )
             stage = "" if self.stage is None else f"\n{self.stage.report()}"
+            stage += "" if self.made is None else f"\n{self.made.report()}"
             each = "\n".join(
                 f"{name}: {expert.report()}"
                 for name, expert in zip(names, self.experts, strict=True)
             )
             head = f"Pool of {len(names)} experts after {self.steps} examples.{resting}"
             return f"{head}\nTrust: {shares}.{stage}\n{each}"
-        pool, forgetting, *each_trust = self.trust
+        pool, forgetting, *each_weight = self.expert_weights
         weights = ", ".join(f"{name} {w:.2f}" for name, w in zip(names, self.weights, strict=True))
-        alone = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, each_trust, strict=True))
-        beside = ", ".join(f"{name} {t:.0%}" for name, t in self.fallback_trust.items())
+        alone = ", ".join(f"{name} {t:.0%}" for name, t in zip(names, each_weight, strict=True))
+        beside = ", ".join(f"{name} {t:.0%}" for name, t in self.fallback_weights.items())
         return (
             f"Pool of {len(names)} experts after {self.steps} examples.{resting}\n"
             f"Weights of their logarithms: {weights}.\n"
-            f"Trust: pool {pool:.0%}, the pool that forgets {forgetting:.0%}; alone {alone}."
+            f"Weight: pool {pool:.0%}, the pool that forgets {forgetting:.0%}; alone {alone}."
             + (f"\nBeside the pool: {beside}." if beside else "")
+            + ("" if self.made is None else f"\n{self.made.report()}")
         )
 
     def predict(self, x: Records) -> Any:
@@ -215,7 +208,8 @@ class Blend(Experts):
         if kept is not None:  # its label may be a new one
             kept = self.kept_now(kept[0], self.n_features)[None]
         own = _validate.weight(weight)
-        self._compiled().learn(numbers_of(x), sparse_of(x), y, own, kept)
+        with self._growing():
+            self._compiled().learn(numbers_of(x), sparse_of(x), y, own, kept)
 
     def run(self, X: Records, y: NDArray[Any], weight: Array | None = None) -> Array:
         """Forecasts of each record, made before its outcome is learned."""
@@ -223,7 +217,16 @@ class Blend(Experts):
             _validate.labels(y, self.n_classes, len(X))
         if weight is not None:
             _validate.example_weights(weight, "weight")
-        out: Array = self._compiled().run(numbers_of(X), sparse_of(X), y, weight)
+        out = np.empty((0, 0))
+        done, n = 0, -1
+        while done < len(X) or n < 0:
+            some = slice(done, len(X))
+            own = None if weight is None else weight[some]
+            with self._growing():
+                rest = X[some] if done else X
+                P, n = self._compiled().run(numbers_of(rest), sparse_of(rest), y[some], own)
+            out = np.concatenate([out[:done], P]) if done else P
+            done += n
         return out
 
     def check(self, X: Records) -> None:
@@ -242,9 +245,43 @@ class Blend(Experts):
 
         Returns the forecasts, how many steps were done, and why not all.
         """
-        done: tuple[Array, int, str | None]
-        done = self._compiled().follow(numbers_of(X), sparse_of(X), order, y, kept)
-        return done
+        out = np.empty((0, 0))
+        numbers, sparse, done, n, reason = numbers_of(X), sparse_of(X), 0, -1, None
+        while (done < len(order) and reason is None) or n < 0:
+            steps = order[done:], y[done:]
+            with self._growing():
+                P, n, reason = self._compiled().follow(numbers, sparse, *steps, kept)
+            out = np.concatenate([out[:done], P]) if done else P
+            done += n
+        return out, done, reason
+
+    @contextmanager
+    def _growing(self) -> Iterator[None]:
+        """What may give indicators: afterwards experts have room for them, also after Ctrl-C."""
+        try:
+            yield
+        finally:
+            if self.made is not None and self.made.is_to_grow:
+                self._see_indicators(self.made)
+
+    def _see_indicators(self, made: MadeColumns) -> None:
+        """Let experts see the indicators that were given."""
+        more = indicators(made.room, made.next_room)
+        parts, experts, inputs = self.design.parts, list(self.experts), list(self.inputs)
+        for i, part in enumerate(parts):
+            if seen(part) != INDICATORS:
+                continue
+            columns = inputs[i].n_features + len(more)
+            old = inputs[i]
+            if isinstance(old, KernelInputs) and old.would_dilute(columns):
+                fresh = self._inputs_of(part, columns)
+                fresh.scaled = old.scaled.with_features(columns)
+                inputs[i], experts[i] = fresh, part.forecaster(columns, self.n_classes)
+            else:
+                inputs[i], experts[i] = old.with_features(columns), before_growth(experts[i])
+                experts[i].add_features(len(more))
+        self.made = made.grown(parts, INDICATORS, more)
+        self.experts, self.inputs, self._pool = experts, inputs, None
 
     def kept(self, x: Records) -> Array:
         """What is kept of one record until its outcome comes; see core/pool.hpp."""
@@ -274,7 +311,11 @@ class Blend(Experts):
     def interval(self, x: Records, level: float = 0.9) -> tuple[Any, Any]:
         """The ends of the central interval that has the number with probability `level`."""
         ends = ends_of(level)
-        low, high = np.vstack([quantiles(each, ends) for each in self._components(x)]).T
+        if self._core is None:  # one expert
+            found = np.vstack([quantiles(each, ends) for each in self._components(x)])
+        else:
+            found = self._compiled().interval(numbers_of(x), sparse_of(x), float(level))
+        low, high = found.T
         return (float(low[0]), float(high[0])) if x.ndim == 1 else (low.copy(), high.copy())
 
     def log_density(self, x: Records, y: Array) -> Array:
@@ -300,20 +341,36 @@ class Blend(Experts):
         if self._pool is None:
             pairs = zip(self.inputs, self.experts, strict=True)
             stage = None if self.stage is None else self.stage.compiled()
-            experts = [compiled_expert(inputs, expert, stage) for inputs, expert in pairs]
+            made = self.made
+            picks = [None] * len(self.experts) if made is None else made.picks
+            experts = [
+                compiled_expert(inputs, expert, stage, own)
+                for (inputs, expert), own in zip(pairs, picks, strict=True)
+            ]
             threads = 1 if stage else self.design.threads or 0
             kind = _core.NumberPool if self.n_classes is None else _core.LabelPool
-            self._pool = kind(experts, self._core, self._fallback, threads)
+            columns = (None, 0) if made is None else (made.core, made.room)
+            self._pool = kind(experts, self._core, self._fallback, threads, *columns)
         return self._pool
 
     def _grow(self, how: str, *arguments: int) -> None:
-        inputs, stage, width = self.inputs, self.stage, self._width
+        inputs, stage, width, made = self.inputs, self.stage, self._width, self.made
+        parts, K = self.design.parts, self.n_classes
         if how == "add_features":
             width += arguments[0]
             inputs = [self._wider(part, arguments[0]) for part in inputs]
             stage = None if stage is None else stage.with_features(width)
+            if made is not None:
+                more = range(self._numbers(self._width), self._numbers(width))
+                made = made.grown(parts, NUMBERS, more)
         super()._grow(how, *arguments)
-        self.inputs, self.stage, self._width = inputs, stage, width
+        if how == "add_class" and made is not None and K is not None:
+            made = made.with_class(parts, K)
+            places = [i for i, part in enumerate(parts) if seen(part) == FREQUENCIES]
+            inputs = [self._wider(own, 1) if i in places else own for i, own in enumerate(inputs)]
+            for i in places:
+                self.experts[i].add_features(1)
+        self.inputs, self.stage, self._width, self.made = inputs, stage, width, made
         self._pool = None
         if self.n_classes is None or self._core is None:
             return
@@ -325,8 +382,8 @@ class Blend(Experts):
             self._fallback = fallback
 
     def _wider(self, inputs: Inputs, k: int) -> Inputs:
-        """Inputs for `k` more numbers; with a stage, only kernels see numbers."""
-        if self.stage is not None and not isinstance(inputs, KernelInputs):
+        """Inputs for `k` more numbers; with a stage, only kernels and trees see numbers."""
+        if self.stage is not None and not isinstance(inputs, KernelInputs | RawInputs):
             return inputs
         wider: Inputs = inputs.with_features(inputs.n_features + k)
         return wider
@@ -344,6 +401,7 @@ class Blend(Experts):
             "state": self._core.state(),
             "fallback": None if self._fallback is None else self._fallback.state(),
             "stage": None if self.stage is None else self.stage.state(),
+            "made": None if self.made is None else self.made.state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -352,19 +410,18 @@ class Blend(Experts):
         if not (isinstance(design, Plan) and design.is_pooled):
             raise TypeError(f"a blend needs a design, got {design!r:.80}")
         self.design, self._width = design, n_features
-        lengths = {len(design.parts), len(experts), len(inputs)}
-        pairs = list(zip(design.parts, experts, strict=False))
-        stage = design.stage
-
-        def columns(part: Any) -> int:
-            return n_features if stage is None else stage.columns(part, n_features)
-
-        if len(lengths) > 1 or not all(part.fits(each, columns(part)) for part, each in pairs):
-            raise ValueError("the experts of the saved blend are not those of its design")
-        if len({getattr(expert, "n_classes", None) for expert in experts}) > 1:
+        lengths, stage = {len(design.parts), len(experts), len(inputs)}, design.stage
+        classes = {getattr(expert, "n_classes", None) for expert in experts}
+        if len(classes) > 1:
             raise ValueError("the experts of the saved blend have different classes")
+        self.made = self._new_made(n_features, *classes)
+        if self.made is not None:
+            self.made.restore(state["made"], design.parts, self._numbers(n_features), *classes)
+        each = zip(design.parts, experts, self._columns(), strict=False)
+        if len(lengths) > 1 or not all(part.fits(own, columns) for part, own, columns in each):
+            raise ValueError("the experts of the saved blend are not those of its design")
         self.experts = experts
-        self.inputs = [self._new_inputs(part, n_features) for part in design.parts]
+        self.inputs = self._new_inputs()
         for part, known in zip(self.inputs, inputs, strict=True):
             part.restore(arrays(known))
         self.stage = None
@@ -372,7 +429,7 @@ class Blend(Experts):
             self.stage = Stage(stage, n_features)
             self.stage.restore(state["stage"])
         self._core = self._new_core()
-        self._core.restore(arrays(state["state"]))
+        self._core.restore(judge_state(arrays(state["state"]), len(experts)))
         known, self._fallback = state.get("fallback"), None
         if known is not None:
             self._fallback = self._new_fallback()
@@ -405,17 +462,20 @@ def arrays(state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def compiled_expert(inputs: Inputs, expert: Any, stage: Any) -> Any:
+def compiled_expert(inputs: Inputs, expert: Any, stage: Any, picks: list[int] | None) -> Any:
     """An expert as its compiled parts: `expert_of` of pool_model.hpp."""
     if isinstance(inputs, ShapedInputs):
-        return inputs.scaler, inputs.shapes, expert._core
+        return inputs.scaler, inputs.shapes, expert._core, inputs.memory
+    if isinstance(inputs, RawInputs):
+        return (expert._core,)
     is_compiled = is_all_compiled(expert) or not hasattr(expert, "n_classes")
     core, none = expert._core if is_compiled else expert, (1.0, True, False)
     if isinstance(inputs, KernelInputs):
         plan, maps = inputs.plan, [each.compiled() for each in inputs.maps]
-        return inputs.scaled.scaler, maps, inputs.amplitude, plan.beside, plan.linear, core, stage
+        how = inputs.amplitude, plan.beside, plan.linear
+        return inputs.scaled.scaler, maps, *how, core, stage, picks
     assert isinstance(inputs, ScaledInputs)
-    return inputs.scaler, [], *none, core, stage
+    return inputs.scaler, [], *none, core, stage, picks
 
 
 def numbers_of(x: Records) -> Array:
@@ -427,8 +487,10 @@ def numbers_of(x: Records) -> Array:
 
 
 def sparse_of(x: Records) -> Any:
-    """The sparse features of records, crosses, and what is shown of numbers; None without any."""
+    """Sparse features, crosses, what is shown of numbers, categories; None for numbers alone."""
     if not isinstance(x, Rows):
         return None
     values, crossed = (np.asarray(v, np.float64) for v in (x.values, x.cross_values))
-    return (x.indptr, x.keys, values), (x.cross_indptr, x.cross_keys, crossed), x.shown
+    crosses = x.cross_indptr, x.cross_keys, crossed
+    categories = np.ascontiguousarray(x.categories)
+    return (x.indptr, x.keys, values), crosses, x.shown, categories

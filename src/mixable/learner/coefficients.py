@@ -41,15 +41,15 @@ def deviations(learner: Learner, contrasts: Array) -> Array:
 
 
 def kernel_widths(learner: Learner) -> list[tuple[float | None, float]]:
-    """The gamma of each view (None for the linear one), and the trust in those that see it."""
+    """The gamma of each view (None for the linear one), and the weight of those that see it."""
     inputs, forecaster = learner.inputs, learner.forecaster
     assert isinstance(inputs, KernelInputs)
     gammas: list[float | None] = [None] if inputs.plan.linear else []
     gammas += [each.gamma for each in inputs.maps]
     if len(gammas) == 1:
         return [(gammas[0], 1.0)]
-    trust = forecaster.trust.reshape(len(forecaster.views), -1).sum(axis=1)
-    shares = np.bincount(forecaster.views, trust, minlength=len(gammas))
+    shares = forecaster.expert_weights.reshape(len(forecaster.views), -1).sum(axis=1)
+    shares = np.bincount(forecaster.views, shares, minlength=len(gammas))
     return list(zip(gammas, shares.tolist(), strict=True))
 
 

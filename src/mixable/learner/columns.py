@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = (numbers.Real, np.bool_)
+_PLAIN = {float, int, bool, type(None)}
 
 
 class Columns(dict[Hashable, int]):
@@ -73,7 +74,10 @@ def check_dictionary(x: Any) -> None:
 
 def has_words(x: Mapping[Hashable, Any]) -> bool:
     """Whether a dictionary has something else than numbers: text, categories, lists, times."""
-    return not all(value is None or isinstance(value, _NUMBERS) for value in x.values())
+    values = x.values()
+    if {*map(type, values)} <= _PLAIN:  # as most are: that is quick
+        return False
+    return not all(value is None or isinstance(value, _NUMBERS) for value in values)
 
 
 def number(name: Hashable, value: Any) -> float:

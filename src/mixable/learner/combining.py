@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixable import _core
 from mixable._natural import Change, State
 from mixable._types import Array
 from mixable.kernels import Nystroem
@@ -23,8 +24,10 @@ from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.learner import Learner
 from mixable.learner.outcomes import Labels, Targets
 from mixable.learner.shapes import ShapedInputs
-from mixable.pool import combined_judge
+from mixable.learner.uniting import Known, United
+from mixable.pool import combined_activity, combined_judge
 
+WIDTH = 3  # numbers that are remembered of each class; core/memory.hpp
 Places = Sequence[int]  # of the features of a learner, in the combined one
 
 
@@ -144,9 +147,37 @@ def combined_part(
         own.of_rows(term.forecaster.n_features, change)
         for (term, own), change in zip(grown, rows, strict=True)
     ]
-    forecasters = [term.forecaster for term, _ in grown]
+    forecasters = [_relabelled(term, own.change.classes) for term, own in grown]
+    last, own = grown[-1]
+    if isinstance(last.inputs, ShapedInputs) and last.inputs.memory is not None:
+        state["memory"] = _in_place(last.inputs.memory.numbers, own.change.classes)
     forecaster = start.forecaster._combine(forecasters, base.forecaster, changes)
     return state if weight == 1 else statistics.tempered(state, weight), forecaster
+
+
+def _in_place(numbers: Array, classes: Array | None) -> Array:
+    """What is remembered of each class, with the classes in their places in the combined model."""
+    if classes is None:
+        return numbers
+    each = numbers.reshape(-1, WIDTH)
+    return np.ravel(classes[:, : len(each)] @ each)
+
+
+def _relabelled(part: Part, classes: Array | None) -> Any:
+    """A forecaster whose features of labels are those of the combined model's classes."""
+    inputs, forecaster = part
+    if classes is None or not isinstance(inputs, ShapedInputs) or inputs.memory is None:
+        return forecaster
+    keys = _core.Memory.keys(len(classes))
+    place = {
+        keys[code * WIDTH + i]: keys[int(new) * WIDTH + i]
+        for code, new in enumerate(classes.argmax(axis=0))
+        for i in range(WIDTH)
+    }
+    state = forecaster.__getstate__()
+    known = state["state"]["keys"]
+    own = np.array([place.get(key, key) for key in known.tolist()], dtype=known.dtype)
+    return _made(forecaster, state={**state["state"], "keys": own})
 
 
 def _combined(
@@ -159,7 +190,8 @@ def _combined(
             Part(each.inputs[0], each.experts[0]) for each in (first, old, *pools)
         )
         return combined_part(begin, own, before, where)
-    forecaster = _blend(first, pools, old, where)
+    united = None if first.made is None else _united(start, terms, base, where)
+    forecaster = _blend(first, pools, old, where, united)
     if start.records is None:
         return {}, forecaster
     encoder, known, *encoders = (
@@ -168,16 +200,42 @@ def _combined(
     return {"encoder": encoder.combine(encoders, known)}, forecaster
 
 
-def _blend(start: Blend, terms: list[Blend], base: Blend, where: list[Coordinates]) -> Blend:
+def _united(
+    start: Learner, terms: list[Learner], base: Learner, where: list[Coordinates]
+) -> United:
+    """The columns that are made of categories, in all learners."""
+    every = [base, start, *terms]
+    encoders = [each.records.encoder for each in every if each.records is not None]
+    # As encoders are combined: those of the start come first.
+    orders = [encoders[i].registry.orders for i in (1, 0, *range(2, len(encoders)))]
+    names = list(dict.fromkeys(name for own in orders for name in own))
+    known = []
+    for learner, encoder in zip(every, encoders, strict=True):
+        K, labels = learner.pool.n_classes or 0, learner.labels if learner.has_labels else []
+        classes = [start.labels.index(label) for label in labels]
+        classes += sorted({*range(K)} - {*classes})  # a second class may stand for labels to come
+        categories = [names.index(name) for name in encoder.registry.orders]
+        known.append(Known(learner.pool, range(learner.n_features), classes, categories))
+    moved = [each._replace(numbers=own.places) for each, own in zip(known[2:], where, strict=True)]
+    return United(known[0], known[1], moved)
+
+
+def _blend(
+    start: Blend, terms: list[Blend], base: Blend, where: list[Coordinates], united: United | None
+) -> Blend:
     """Experts one by one, each by its own kind, their judge, and what stands beside them."""
 
-    def expert(blend: Blend, i: int) -> Part:
-        return Part(blend.inputs[i], blend.experts[i])
+    def expert(i: int) -> tuple[State, Any]:
+        if united is None or united.picks[i] is None:
+            old, first, *own = (Part(b.inputs[i], b.experts[i]) for b in (base, start, *terms))
+            return combined_part(first, own, old, where)
+        wide = [united.expert(each, i) for each in united.known]
+        old, first, *own = (Part(inputs, forecaster) for inputs, forecaster, _ in wide)
+        places = [places for *_, places in wide[2:]]
+        there = [each._replace(places=at or []) for each, at in zip(where, places, strict=True)]
+        return combined_part(first, own, old, there)
 
-    merged = [
-        combined_part(expert(start, i), [expert(t, i) for t in terms], expert(base, i), where)
-        for i in range(len(start.experts))
-    ]
+    merged = [expert(i) for i in range(len(start.experts))]
     cores = start._core, [term._core for term in terms], base._core
     if start.n_classes is None:
         judge = _number_judge(*cores)
@@ -193,6 +251,8 @@ def _blend(start: Blend, terms: list[Blend], base: Blend, where: list[Coordinate
         beside = fallback.combine(states[0], states[2:], states[1], changes, most)
     inputs, experts = zip(*merged, strict=True)
     known = {"inputs": inputs, "experts": experts, "state": judge, "fallback": beside}
+    if united is not None:
+        known["made"] = united.state(where[0].change.weight)
     made: Blend = _made(terms[0], **known)
     return made
 
@@ -217,11 +277,10 @@ def _number_judge(start: Any, terms: Sequence[Any], base: Any) -> State:
     out: State = {}
     for name, value in states[0].items():
         values = [state[name] for state in states]
-        if isinstance(value, int):
-            out[name] = min(values)
-        else:
+        if not name.startswith("activity."):
             mean = sum(w * np.asarray(each) for w, each in zip(share, values, strict=True))
             out[name] = mean if isinstance(value, np.ndarray) else float(mean)
+    out |= combined_activity(start.state(), states, base.state())
     out["steps"] = start.steps + sum(grown)
     return out
 
@@ -275,13 +334,15 @@ def _origin(start: Learner, terms: Sequence[Learner]) -> float | None:
     return float(sum(steps * origin for steps, origin in known) / total)
 
 
-def settle(learner: Learner) -> None:
-    """Let a learner keep landmarks, kinds of columns, and the scale that kernel features see."""
+def freeze(learner: Learner) -> None:
+    """Let a learner keep landmarks, indicators, kinds of columns, and the scale of kernels."""
     learner.pool._pool = None  # it has the maps as they were
     for inputs in learner.pool.inputs:
         for each in inputs.maps if isinstance(inputs, KernelInputs) else []:
             if isinstance(each, Nystroem):
                 each.keep_landmarks()
+    if learner.pool.made is not None:
+        learner.pool.made.core.hold()
     if learner.records is not None:
         for column in learner.records.encoder.registry.columns.values():
             column.guessed = False

@@ -13,6 +13,7 @@ from mixable.forecasters.structure import checked_structure
 from mixable.learner import grids
 from mixable.learner.inputs import Inputs, ScaledInputs
 from mixable.learner.kernel_inputs import KernelInputs, KernelPlan
+from mixable.learner.made import FREQUENCIES, INDICATORS, NUMBERS
 from mixable.learner.shapes import StageDesign
 
 
@@ -30,8 +31,11 @@ class Design:
         standardize: bool,
         intercept: bool,
         kernel: KernelPlan | None = None,
+        sees: str = NUMBERS,
     ) -> None:
-        self.kind, self.parameters, self.kernel = kind, parameters, kernel
+        self.kind, self.parameters, self.kernel, self.sees = kind, parameters, kernel, sees
+        if sees not in (NUMBERS, INDICATORS, FREQUENCIES):
+            raise ValueError(f"an expert does not see {sees!r:.80}")
         self.standardize = _validate.flag(standardize, "standardize")
         self.intercept = _validate.flag(intercept, "fit_intercept")
 
@@ -62,7 +66,7 @@ class Design:
         if kind is not None:
             _check_kind(kind, given if structure is None else {**given, "structure": structure})
         everything = len(given) == len(fixed) and (kernel is None or kernel.gamma is not None)
-        flags = {"standardize": standardize, "intercept": intercept}
+        flags: dict[str, Any] = {"standardize": standardize, "intercept": intercept}
         if kind is not None or (everything and not pooled):
             if structure is not None:
                 given["structure"] = structure
@@ -71,7 +75,7 @@ class Design:
         grid = grids.LOW_GRID if effort == "low" else AutoGAF.GRID
         kernel, parameters = _mixed(grid, names, given, standardize=standardize, kernel=kernel)
         if kernel is not None:
-            parameters.update(guard=None, structure="full")
+            parameters.update(fallback=None, structure="full")
         parameters.update(grids.EFFORTS[effort])
         if structure is not None:
             parameters["structure"] = structure
@@ -103,7 +107,7 @@ class Design:
             parameters["robust"] = list(dict.fromkeys(fixed_rows))
             if "views" in parameters:
                 parameters["views"] += [0] * len(parameters["robust"])
-        flags = {"standardize": standardize, "intercept": intercept}
+        flags: dict[str, Any] = {"standardize": standardize, "intercept": intercept}
         return cls(AutoRidge, parameters, kernel=kernel, **flags)
 
     def forecaster(self, n_features: int, n_classes: int | None) -> Any:
@@ -120,6 +124,11 @@ class Design:
             return KernelInputs(self.kernel, n_features, **flags)
         return ScaledInputs(n_features, views=self._views, **flags)
 
+    def seeing(self, sees: str) -> Design:
+        """The same for an expert that sees other columns beside numbers."""
+        flags = {"standardize": self.standardize, "intercept": self.intercept}
+        return Design(self.kind, self.parameters, kernel=self.kernel, sees=sees, **flags)
+
     def width(self, n_features: int) -> int:
         """Numbers in each view of an input."""
         components = self.kernel.n_components if self.kernel else 0
@@ -128,7 +137,7 @@ class Design:
     def is_like(self, other: Design) -> bool:
         """Whether the other asks for the same forecaster with the same parameters."""
         same_kind = type(self) is type(other) and self.kind is other.kind
-        return same_kind and _choices(self) == _choices(other)
+        return same_kind and self.sees == other.sees and _choices(self) == _choices(other)
 
     def fits(self, forecaster: Any, n_features: int) -> bool:
         """Whether a forecaster is of this kind, and takes the rows that the inputs make."""
@@ -137,7 +146,7 @@ class Design:
         width = self.width(n_features)
         return (forecaster.n_features, forecaster._row_length) == (width, self._views * width)
 
-    # As a pool of one expert; see `blend.Plan`.
+    # As a pool of one expert; see `plan.Plan`.
 
     @property
     def parts(self) -> list[Any]:
@@ -167,7 +176,7 @@ class Design:
 
     @property
     def least_gain(self) -> float:
-        """Experts are inactive that gain less than this share of the first one's loss."""
+        """Experts are inactive without which a pool loses less than this share of the loss."""
         return 0.005
 
     @property
@@ -191,6 +200,9 @@ class Design:
         kind, parameters, kernel = state["kind"], state["parameters"], state.get("kernel")
         if not (_is_multiclass(kind) or kind is AutoRidge):
             raise TypeError(f"a design must be of a forecaster, got {kind!r:.80}")
+        if isinstance(parameters, dict) and "guard" in parameters:  # up to version 0.2
+            parameters = {**parameters, "fallback": parameters["guard"]}
+            del parameters["guard"]
         if not (isinstance(parameters, dict) and parameters.keys() <= _taken(kind)):
             raise TypeError(f"{kind.__name__} does not have the parameters {parameters!r:.80}")
         if not (kernel is None or isinstance(kernel, KernelPlan)):
@@ -198,7 +210,8 @@ class Design:
         if parameters.get("threads") is not None:
             _validate.count(parameters["threads"], "threads")
         flags = {"standardize": state["standardize"], "intercept": state["intercept"]}
-        self.__init__(kind, parameters, kernel=kernel, **flags)  # type: ignore[misc]
+        sees = state.get("sees", NUMBERS)  # files of version 0.2 have none
+        self.__init__(kind, parameters, kernel=kernel, sees=sees, **flags)  # type: ignore[misc]
 
 
 def _choices(design: Design) -> dict[str, Any]:

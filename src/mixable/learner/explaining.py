@@ -26,7 +26,7 @@ class Contribution:
 
     `log_odds` says for each class by how much the column raises the log-odds of the class against
     the rest, `deviation` how uncertain that is: the standard deviation of the column's weights in
-    the expert that is always awake. It is NaN where weights do not belong to columns, or have no
+    the expert that is always active. It is NaN where weights do not belong to columns, or have no
     posterior. `without` is the forecast without the column.
     """
 
@@ -42,25 +42,50 @@ class Contribution:
         return max((abs(each) for each in self.log_odds.values()), default=0.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class NumberContribution:
+    """What one column of a record does to the forecast of a number, beside the record without it.
+
+    `change` is the mean of the forecast less that of the forecast without the column, in the unit
+    of the targets. `deviation` says how uncertain that is, by the column's weight in the linear
+    expert; NaN where weights do not belong to columns. `without` is the mean without the column.
+    """
+
+    column: Hashable
+    value: Any
+    change: float
+    deviation: float
+    without: float
+
+    @property
+    def size(self) -> float:
+        """The change, up or down."""
+        return abs(self.change)
+
+
 def explained(
     learner: Learner, record: Any, columns: Iterable[Named], names: list[Any] | None = None
-) -> list[Contribution]:
+) -> list[Any]:
     """What each column does to the forecast of a record, the most first.
 
-    Records are as `Learner.predict` takes them: one record of a list, one row of an array, or rows.
-    `names` are the labels, if they are to be in another order than the learner's.
+    Those are `Contribution` or, of numbers, `NumberContribution`. Records are as `Learner.predict`
+    takes them: one record of a list, one row of an array, or rows. `names` are the labels, if they
+    are to be in another order than the learner's.
     """
     p, features = _forecast(learner, record), _features(learner, record)
-    order = [learner.labels.index(name) for name in names or learner.labels]
-    out = []
+    labels = learner.labels if learner.has_labels else None
+    order = [] if labels is None else [labels.index(name) for name in names or labels]
+    out: list[Contribution | NumberContribution] = []
     for column, value, rest in columns:
-        q = _forecast(learner, rest)
-        change = log_odds(p) - log_odds(q)
-        deviation = _deviation(learner, features, _features(learner, rest), p)
-        by_label = [
-            {learner.labels[c]: float(values[c]) for c in order}
-            for values in (change, deviation, q)
-        ]
+        q, without = _forecast(learner, rest), _features(learner, rest)
+        if labels is None:
+            change, deviation = p[0] - q[0], _deviation_of_mean(learner, features, without)
+            numbers = {"change": change, "deviation": deviation, "without": q[0]}
+            known = {name: float(each) for name, each in numbers.items()}
+            out.append(NumberContribution(column=column, value=value, **known))
+            continue
+        changes = log_odds(p) - log_odds(q), _deviation(learner, features, without, p), q
+        by_label = [{labels[c]: float(values[c]) for c in order} for values in changes]
         out.append(
             Contribution(
                 column=column,
@@ -81,7 +106,9 @@ def log_odds(p: Array) -> Array:
 
 
 def _forecast(learner: Learner, record: Any) -> Array:
-    return np.asarray(np.atleast_2d(learner.predict(record))[0], dtype=np.float64)
+    """Probabilities (K,), or a mean (1,)."""
+    p = np.asarray(learner.predict(record), dtype=np.float64)
+    return p.reshape(-1, p.shape[-1])[0] if learner.has_labels else p.reshape(-1)
 
 
 def first_expert(learner: Learner) -> tuple[Any, Inputs]:
@@ -103,7 +130,12 @@ def _features(learner: Learner, record: Any) -> Any:
         for key, value in pairs:
             values[key] = values.get(key, 0.0) + value
         return values
-    if isinstance(inputs, ScaledInputs) and hasattr(forecaster, "feature_covariances"):
+    has_stage = learner.pool.stage is not None  # its expert sees what regressions say
+    if (
+        isinstance(inputs, ScaledInputs)
+        and hasattr(forecaster, "feature_covariances")
+        and not has_stage
+    ):
         z = inputs.transform(np.ascontiguousarray(np.ravel(record)))
         return z[: forecaster.feature_covariances().shape[0]]
     return None
@@ -129,6 +161,14 @@ def _deviation(learner: Learner, features: Any, rest: Any, p: Array) -> Array:
     covariance = np.einsum("l,lij->ij", change**2, forecaster.feature_covariances())
     variances = np.einsum("ci,ij,cj->c", contrasts, covariance, contrasts)
     return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
+
+
+def _deviation_of_mean(learner: Learner, features: Any, rest: Any) -> float:
+    """The standard deviation of the change in the mean that the features make."""
+    if features is None:
+        return math.nan
+    variances = first_expert(learner)[0].feature_covariances()[:, 0, 0]
+    return math.sqrt(max(float((features - rest) ** 2 @ variances), 0.0))
 
 
 def without_each(

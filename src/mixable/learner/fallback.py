@@ -95,10 +95,10 @@ def _written(total: dict[str, Array], every: list[State], keys: Any, most: int) 
     order = order[largest[order] > 0][:most]
     each = np.stack([wealth(total["sparse logs"], sparse), total["sparse gain"], sparse], axis=-1)
     slots = np.column_stack([largest, each.reshape(len(keys), 3 * each.shape[1])])
-    trust = np.where(total["trust"] > NOTHING / 2, total["trust"], -np.inf)
-    trust -= trust.max() + np.log(np.exp(trust - trust.max()).sum())
+    shares = np.where(total["trust"] > NOTHING / 2, total["trust"], -np.inf)
+    shares -= shares.max() + np.log(np.exp(shares - shares.max()).sum())
     return {
-        "trust": np.maximum(trust, NOTHING),
+        "trust": np.maximum(shares, NOTHING),
         "counts": np.maximum(total["counts"], 0.0),
         "largest": np.max([state["largest"] for state in every], axis=0),
         "wealth": wealth(total["logs"], square),

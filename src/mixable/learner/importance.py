@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mixable._types import Array
 from mixable.forecasters import SparseGAF
 from mixable.learner.explaining import first_expert
 from mixable.learner.inputs import ScaledInputs
@@ -20,18 +21,34 @@ Keys = NDArray[np.uint64]
 
 
 def importance(learner: Learner, names: Sequence[Hashable]) -> dict[Hashable, float]:
-    """How far each column usually moves the log-odds of one class against another, most first.
+    """How far each column usually moves the forecast, most first.
 
-    That is the root mean square, over the records learned, of the spread of the column's weights
-    over the classes, times its values; in the expert that is always awake, linear or sparse.
-    `names` are those of the columns of numbers, where there is no encoder. Nothing is known of
-    other models, and nothing before the first example.
+    That is the root mean square, over the records learned, of the column's weights, times its
+    values, in the expert that is always active, linear or sparse. Of classes, the spread of the
+    weights over them counts: how far it moves the log-odds of one class against another. Of numbers
+    in records the weights are those of the regressions on sparse features, on average. `names` are
+    those of the columns of numbers, where there is no encoder. Nothing is known of other models,
+    and nothing before the first example.
     """
     forecaster, inputs = first_expert(learner)
+    stage = learner.pool.stage
     sizes: dict[Hashable, float] = {}
     if isinstance(forecaster, SparseGAF):
         assert isinstance(inputs, ShapedInputs)
-        sizes = _of_features(learner, forecaster, len(inputs.design.bins), names)
+        # What a feature has gathered, beside what the intercept has: how often it is there, times
+        # the mean square of its values.
+        gathered = np.asarray(forecaster._core.state()["slots"])[:, 0].astype(np.float64)
+        keys = forecaster.keys
+        spread = np.ptp(forecaster.coef_of(keys.tolist()), axis=0)
+        energy = spread**2 * _shares(gathered) * forecaster.input_scale
+        sizes = _of_features(learner, keys, energy, len(inputs.design.bins), names)
+    elif stage is not None:
+        known = stage.sparse.state()
+        slots = np.asarray(known["slots"]).astype(np.float64)
+        weights = float(known["unit"]) * slots[1:, 1 : 1 + len(stage.design.grid)].mean(axis=1)
+        energy = weights**2 * _shares(slots[:, 0])
+        bins = len(stage.design.shapes.bins)
+        sizes = _of_features(learner, np.asarray(known["keys"]), energy, bins, names)
     elif type(inputs) is ScaledInputs and hasattr(forecaster, "coef"):
         first = 1 if learner.design.intercept else 0
         theta = np.atleast_2d(forecaster.coef)[:, first : first + len(names)]
@@ -42,18 +59,16 @@ def importance(learner: Learner, names: Sequence[Hashable]) -> dict[Hashable, fl
     return {name: sizes[name] for name in order if sizes[name] > 0}
 
 
+def _shares(gathered: Array) -> Array:
+    """What features have gathered beside the intercept, which comes first."""
+    return np.asarray(gathered[1:] / max(gathered[0], np.finfo(float).tiny))
+
+
 def _of_features(
-    learner: Learner, forecaster: SparseGAF, bins: int, names: Sequence[Hashable]
+    learner: Learner, keys: Keys, energy: Array, bins: int, names: Sequence[Hashable]
 ) -> dict[Hashable, float]:
-    keys = forecaster.keys
     if not len(keys):
         return {}
-    # What a feature has gathered, beside what the intercept has: how often it is there, times the
-    # mean square of its values.
-    gathered = np.asarray(forecaster._core.state()["slots"])[:, 0].astype(np.float64)
-    share = gathered[1:] / max(gathered[0], np.finfo(float).tiny)
-    spread = np.ptp(forecaster.coef_of(keys.tolist()), axis=0)
-    energy = spread**2 * share * forecaster.input_scale
     inputs = learner.inputs
     sums: dict[Hashable, float] = {}
     if not isinstance(inputs, RecordInputs):  # keys are columns of a sparse matrix

@@ -43,20 +43,30 @@ class Inputs(Protocol):
 class ScaledInputs(Inputs):
     """Each feature by its running mean and deviation, with an intercept; one or two views of it.
 
-    The compiled `Scaler` does the work; see core/scaler.hpp.
+    With `logarithms`, features with heavy tails are logarithms in the second. The compiled `Scaler`
+    does the work; see core/scaler.hpp.
     """
 
-    def __init__(self, n_features: int, *, intercept: bool, standardize: bool, views: int) -> None:
+    def __init__(
+        self,
+        n_features: int,
+        *,
+        intercept: bool,
+        standardize: bool,
+        views: int,
+        logarithms: bool = True,
+    ) -> None:
         self.n_features = n_features
-        self._options = (intercept, standardize, views)
+        self._options = (intercept, standardize, views, logarithms)
         self.scaler = _core.Scaler(n_features, *self._options)
 
     def transform(self, X: Array) -> Array:
         return self.scaler.transform(X)
 
     def with_features(self, n_features: int) -> ScaledInputs:
-        intercept, standardize, views = self._options
-        larger = ScaledInputs(n_features, intercept=intercept, standardize=standardize, views=views)
+        larger = object.__new__(ScaledInputs)
+        larger.n_features, larger._options = n_features, self._options
+        larger.scaler = _core.Scaler(n_features, *self._options)
         larger.scaler.adopt(self.scaler)
         return larger
 

@@ -37,6 +37,10 @@ class FeatureMap(Protocol):
         """Go on from what `state` returned; ValueError if it does not fit."""
 
 
+DILUTED = 2.0
+"""A kernel whose rows have this many times the columns that its widths were made for is too
+narrow."""
+
 METHODS: dict[str, Any] = {"fourier": Fourier, "nystroem": Nystroem}
 
 
@@ -96,7 +100,7 @@ class KernelPlan:
         return replace(self, bandwidths=bandwidths if self.gamma is None else (1.0,), linear=True)
 
     def only(self, bandwidth: float, by: float = 1.0, *, beside: bool = True) -> KernelPlan:
-        """Return the plan of a curved expert of kernel="auto": Nystroem features of one width.
+        """Return the plan of a nonlinear expert of kernel="auto": Nystroem features of one width.
 
         There are `by` times n_components, at least one.
         """
@@ -129,12 +133,21 @@ class KernelInputs(Inputs):
         self, plan: KernelPlan, n_features: int, *, intercept: bool, standardize: bool
     ) -> None:
         self.plan, self.n_features, self.intercept = plan, n_features, 1 if intercept else 0
-        views = 2 if standardize else 1
+        # Logarithms for some experts: the judge finds out what is better.
         self.scaled = ScaledInputs(
-            n_features, intercept=intercept, standardize=standardize, views=views
+            n_features,
+            intercept=intercept,
+            standardize=standardize,
+            views=2 if standardize else 1,
+            logarithms=not plan.beside,
         )
         self.maps = plan.maps(n_features)
         self.amplitude = math.sqrt(max(n_features, 1))
+
+    def would_dilute(self, columns: int) -> bool:
+        """Whether its widths are not made for rows of so many columns: it had better begin anew."""
+        at_first = self.plan.bandwidths[0] / self.maps[0].gamma
+        return columns >= DILUTED * at_first
 
     @property
     def row_length(self) -> int:
@@ -169,7 +182,7 @@ class KernelInputs(Inputs):
         maps = self.plan.maps(self.n_features)
         for i, each in enumerate(maps):
             each.restore({name: _saved(rest.pop(f"map{i}.{name}"), name) for name in each.state()})
-        wanted = {*self.scaled.state(), "held", "units"}
+        wanted = {*self.scaled.state(), "held", "units", "heavy"}
         if not rest.keys() <= wanted:
             raise ValueError(f"kernel inputs have nothing called {sorted(rest.keys() - wanted)}")
         self.scaled.restore(rest)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mixable._types import Array
 from mixable.records.column import Keys, Values
-from mixable.records.rows import Rows, at_width
+from mixable.records.rows import Rows, at_width, categories_at
 
 NO_KEYS, NO_VALUES = np.empty(0, np.uint64), np.empty(0, np.float32)
 
@@ -32,6 +32,7 @@ class Kept:
     values: Values = field(default_factory=lambda: NO_VALUES)
     cross_keys: Keys = field(default_factory=lambda: NO_KEYS)
     cross_values: Values = field(default_factory=lambda: NO_VALUES)
+    categories: Keys = field(default_factory=lambda: NO_KEYS)
 
     def as_rows(self, n_features: int, shown: bytes) -> Rows:
         """A table of this row, for a forecaster that may know more numbers by now."""
@@ -44,7 +45,8 @@ class Kept:
     @property
     def bytes(self) -> int:
         """Memory of the arrays."""
-        return 8 * (len(self.x) + len(self.z)) + 12 * (len(self.keys) + len(self.cross_keys))
+        sparse = len(self.keys) + len(self.cross_keys)
+        return 8 * (len(self.x) + len(self.z) + len(self.categories)) + 12 * sparse
 
 
 class Forecasts:
@@ -119,6 +121,8 @@ def with_kept(X: Array | Rows, kept: Sequence[Kept], n_features: int) -> Array |
 
     indptr, keys = joined(X.indptr, X.keys, [each.keys for each in kept])
     cross_indptr, cross_keys = joined(X.cross_indptr, X.cross_keys, [k.cross_keys for k in kept])
+    known = [X.categories, *(each.categories[None] for each in kept)]
+    width = max(each.shape[1] for each in known)
     return Rows(
         dense=np.concatenate(both),
         indptr=indptr,
@@ -128,6 +132,7 @@ def with_kept(X: Array | Rows, kept: Sequence[Kept], n_features: int) -> Array |
         cross_keys=cross_keys,
         cross_values=np.concatenate([X.cross_values, *(each.cross_values for each in kept)]),
         shown=X.shown,
+        categories=np.concatenate([categories_at(each, width) for each in known]),
     )
 
 
@@ -145,6 +150,7 @@ def kept_row(X: Array | Rows, row: int, z: Array, record: dict[Hashable, Any] | 
         values=X.values[some].copy(),
         cross_keys=X.cross_keys[crossed].copy(),
         cross_values=X.cross_values[crossed].copy(),
+        categories=X.categories[row].copy(),
     )
 
 
@@ -155,6 +161,7 @@ _ARRAYS: dict[str, Any] = {
     "values": np.float32,
     "cross_keys": np.uint64,
     "cross_values": np.float32,
+    "categories": np.uint64,
 }
 
 
@@ -169,11 +176,13 @@ def saved(kept: Sequence[Kept]) -> dict[str, Any]:
 def restored(state: dict[str, Any], n_features: int, *, has_records: bool) -> list[Kept]:
     """What was saved, once it is known to go with a learner of so many numbers."""
     arrays = {}
+    texts = unstacked(state["records"], "u")
+    # Files of version 0.2 have no categories.
+    state = {"categories": stacked([NO_KEYS] * len(texts), np.uint64), **state}
     for name, kind in _ARRAYS.items():
         arrays[name] = unstacked(state[name], np.dtype(kind).kind)
         arrays[name] = [np.asarray(each, kind) for each in arrays[name]]
     out = []
-    texts = unstacked(state["records"], "u")
     for text, *row in zip(texts, *arrays.values(), strict=True):
         record = checked_record(text) if has_records else None
         kept = Kept(record=record, **dict(zip(_ARRAYS, row, strict=True)))

@@ -25,6 +25,7 @@ from mixable.learner.pooled import warn_if_slow
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
 from mixable.records import Encoder
+from mixable.records.category import Category
 from mixable.records.tables import Grid
 
 
@@ -77,7 +78,7 @@ class Learner:
 
     @property
     def labels(self) -> list[Hashable]:
-        """The labels met so far, in the order of the probabilities."""
+        """The labels observed so far, in the order of the probabilities."""
         assert isinstance(self.outcomes, Labels)
         return self.outcomes.names
 
@@ -86,6 +87,19 @@ class Learner:
         """The place of each label in the probabilities."""
         assert isinstance(self.outcomes, Labels)
         return self.outcomes.codes
+
+    @property
+    def taken_for(self) -> dict[Any, str]:
+        """What each column of records is taken for, and how many of its values have indicators."""
+        assert self.records is not None
+        encoder, made = self.records.encoder, self.pool.made
+        out = encoder.taken_for
+        given = set() if made is None else {*made.core.indicators().tolist()}
+        for name, column in encoder.registry.columns.items() if given else ():
+            n = len(given.intersection(column.keys)) if isinstance(column, Category) else 0
+            if n:
+                out[name] += f", {n} indicator{'s' if n > 1 else ''}"
+        return out
 
     def unknown(self, y: Sequence[Hashable]) -> list[Hashable]:
         """Labels among y that are not allowed: those not met, if no others may come."""
@@ -179,33 +193,35 @@ class Learner:
     def follow(
         self,
         X: Any,
-        codes: NDArray[np.int_],
+        y: NDArray[Any],
         order: NDArray[np.int_] | None = None,
         kept: Sequence[Kept] = (),
     ) -> Followed:
-        """Steps with rows, one after the other: predict, and learn where the code is 0 or more.
+        """Steps with rows, one after the other: predict, and learn where an outcome has come.
+
+        y has codes of labels, or -1; or numbers, or NaN.
 
         Step t is with row order[t], or t. A negative one is an outcome that comes late, for row
         -1 - order[t]: it is learned with the inputs of its forecast. Rows beyond those of X are
         those that were kept. The bits do not depend on how steps are spread over calls.
         """
-        order = np.arange(len(codes)) if order is None else order
+        order = np.arange(len(y)) if order is None else order
         if self.records is not None:
-            return self._follow_records(self.records, X, codes, order, kept)
+            return self._follow_records(self.records, X, y, order, kept)
         both = with_kept(X, kept, self.n_features)
-        room = self._room(both, kept, codes)
-        P, done, reason = self.pool.follow(both, order, codes, room)
+        room = self._room(both, kept, y)
+        P, done, reason = self.outcomes.follow(self.pool, both, order, y, room)
         return Followed(
-            P=self.outcomes.forecast(P[:done]),
+            P=P,
             done=done,
             reason=reason,
             # There is room wherever a row was not learned.
             kept=lambda row: kept_row(both, row, room, None),  # type: ignore[arg-type]
         )
 
-    def _room(self, X: Any, kept: Sequence[Kept], codes: NDArray[np.int_]) -> Array | None:
+    def _room(self, X: Any, kept: Sequence[Kept], y: NDArray[Any]) -> Array | None:
         """What is kept of the forecasts of rows, if some outcomes are late; of some it is known."""
-        if not kept and (codes >= 0).all():
+        if not kept and self.outcomes.come(y).all():
             return None
         room = np.zeros((len(X), self.pool.kept_length))
         for row, each in enumerate(kept, len(X) - len(kept)):
@@ -223,7 +239,7 @@ class Learner:
         self,
         inputs: RecordInputs,
         X: Any,
-        codes: NDArray[np.int_],
+        y: NDArray[Any],
         order: NDArray[np.int_],
         kept: Sequence[Kept],
     ) -> Followed:
@@ -241,18 +257,18 @@ class Learner:
             return kept_row(rows, row - first, room, X[row])
 
         rows = np.where(order < 0, -1 - order, order).tolist()
-        late = (order < 0).tolist()
+        late, come = (order < 0).tolist(), self.outcomes.come(y)
         learned: list[Any] = [None] * len(rows)
-        are_prompt = isinstance(X, Grid) and bool((codes >= 0).all()) and not any(late)
-        for step in [] if are_prompt else np.flatnonzero(codes >= 0).tolist():
+        are_prompt = isinstance(X, Grid) and bool(come.all()) and not any(late)
+        for step in [] if are_prompt else np.flatnonzero(come).tolist():
             row = rows[step]
             learned[step] = kept[row - len(X)].record if row >= len(X) else X[row]
-        done, reason, most = 0, None, len(codes)
-        while done < len(codes) and reason is None:
+        done, reason, most = 0, None, len(y)
+        while done < len(y) and reason is None:
             n = inputs.alike(X[done : done + most], learned[done : done + most])
             part = slice(done, done + n)
             try:
-                prompt = bool((codes[part] >= 0).all()) and not any(late[part])
+                prompt = bool(come[part].all()) and not any(late[part])
                 Z, pending = inputs.follow(X[part], learned[part], prompt=prompt)
             except (ValueError, TypeError) as error:
                 if n == 1:
@@ -267,19 +283,18 @@ class Learner:
             own_order = np.where(late[part], -1 - np.array(own), own)
             before = [of_row(row) for row in others]
             both = with_kept(Z, before, self.n_features)
-            room = self._room(both, before, codes[part])
-            P, count, reason = self.pool.follow(both, own_order, codes[part], room)
+            room = self._room(both, before, y[part])
+            P, count, reason = self.outcomes.follow(self.pool, both, own_order, y[part], room)
             inputs = self.records or inputs  # it may have become wider
-            inputs.commit(pending, int(np.count_nonzero(codes[part][:count] >= 0)))
+            inputs.commit(pending, int(np.count_nonzero(come[part][:count])))
             self.widen()
             inputs = self.records or inputs
             made.append((done, both, room))
-            pieces.append(P[:count])
-            done, most = done + count, len(codes)
+            pieces.append(P)
+            done, most = done + count, len(y)
         inputs.encoder.ask()
-        none = np.empty((0, self.pool.n_classes or 2))
-        P = np.concatenate([none, *pieces])
-        return Followed(P=self.outcomes.forecast(P), done=done, reason=reason, kept=of_row)
+        none = self.outcomes.forecast(np.empty((0, self.pool.n_classes or 2)))
+        return Followed(P=np.concatenate([none, *pieces]), done=done, reason=reason, kept=of_row)
 
     def kept(self, x: Any) -> Kept:
         """The inputs of a forecast, to be kept until its outcome comes; x as in `predict`."""

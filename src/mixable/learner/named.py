@@ -17,7 +17,7 @@ from mixable.learner import class_weights, combining
 from mixable.learner.class_weights import ClassWeight, Tally
 from mixable.learner.columns import Columns, check_dictionary, finite_or_missing, has_words, number
 from mixable.learner.design import Design
-from mixable.learner.explaining import Contribution, explained, without_each
+from mixable.learner.explaining import explained, without_each
 from mixable.learner.importance import importance
 from mixable.learner.late import Forecasts, Kept
 from mixable.learner.learner import Learner
@@ -127,7 +127,7 @@ class NamedLearner(Alone, Mergeable):
         self._columns = Columns()
 
     def _probabilities(self, x: dict[Hashable, Any]) -> dict[Any, float]:
-        """The probability of each class met so far."""
+        """The probability of each class observed so far."""
         learner = self._learner
         if learner is None or not learner.labels:
             return {}
@@ -146,13 +146,14 @@ class NamedLearner(Alone, Mergeable):
         return self._columns.table(X) if self.encoder is None else X
 
     @alone
-    def explain(self, x: dict[Hashable, Any]) -> list[Contribution]:
-        """What each column of a record does to the log-odds of each class, the most first."""
-        if self._labels() is None:
-            raise TypeError("explain is for classifiers: a regressor has no log-odds of classes")
+    def explain(self, x: dict[Hashable, Any]) -> list[Any]:
+        """What each column of a record does to the forecast, the most first.
+
+        That is to the log-odds of each class, or to the mean.
+        """
         check_dictionary(x)
         learner = self._learner
-        if learner is None or not learner.labels:
+        if learner is None or (learner.has_labels and not learner.labels):
             return []
         if self.encoder is not None:
             known = self.encoder.kinds
@@ -168,7 +169,7 @@ class NamedLearner(Alone, Mergeable):
 
     @alone
     def important(self, n: int = 20) -> dict[Hashable, float]:
-        """The n columns that matter most, and how far each usually moves a log-odds."""
+        """The n columns that matter most, and how far each usually moves a log-odds or the mean."""
         n = _validate.count(n, "n")
         if self._learner is None:
             return {}

@@ -14,6 +14,7 @@ from mixable.learner.design import Design
 from mixable.learner.kernel_inputs import KernelPlan
 from mixable.learner.pooled import PooledDesign
 from mixable.learner.shapes import StageDesign
+from mixable.pool import judge_state
 
 LOG_OF_NORMAL = 0.6352  # E -log |x| of a standard normal x
 
@@ -136,9 +137,9 @@ def _judge(
     share = 1 / (1 + math.exp(-odds))
     if len(experts) == 2:
         state["experts.weight"] = state["experts.bayes"] = np.array([[1 - share, share]])
-        for name in ("idle", "left"):
-            state[f"rest.{name}"] = _validate.count(rest[name], name, least=0)
-    level, seen = np.zeros((1, len(experts) + 2)), np.zeros((1, len(experts) + 2))
+        left = _validate.count(rest["left"], "left", least=0)
+        state = judge_state({**state, "rest.left": left, "rest.alone": 0}, 2)
+    level, seen = np.zeros((1, 2 * len(experts) + 1)), np.zeros((1, 2 * len(experts) + 1))
     for place, expert in enumerate(experts):
         row = np.zeros(expert._row_length)  # of inputs that are all at their mean
         if design.intercept:
@@ -148,7 +149,6 @@ def _judge(
             level[0, place] = math.log(std) - LOG_OF_NORMAL
             seen[0, place] = min(expert.steps, 100)
     best = int(np.argmin(np.where(seen[0, : len(experts)] > 0, level[0, : len(experts)], np.inf)))
-    for place in (-2, -1):  # the pools
-        level[0, place], seen[0, place] = level[0, best], seen[0, best]
+    level[0, len(experts) :], seen[0, len(experts) :] = level[0, best], seen[0, best]  # the pools
     state["level"], state["seen"] = level, seen
     return state

@@ -11,6 +11,8 @@ from mixable import _validate
 from mixable._types import Array
 from mixable.learner.class_weights import Tally
 
+Followed = tuple[Array, int, str | None]  # forecasts, steps done, why not all
+
 
 class Outcomes(Protocol):
     """What a learner asks of its outcomes. `Z` has rows of the forecaster."""
@@ -27,6 +29,12 @@ class Outcomes(Protocol):
 
     def run(self, forecaster: Any, Z: Any, y: Any, weight: Array | None) -> Any:
         """Let it learn the rows of a table; return the forecasts made before each."""
+
+    def come(self, y: Any) -> Any:
+        """Which outcomes of a stream have come; the others are -1, or NaN."""
+
+    def follow(self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any) -> Followed:
+        """Let it take steps with rows: `Learner.follow`."""
 
     def stacked(self, pieces: list[Any]) -> Any:
         """What `run` returned for several tables, one after the other."""
@@ -115,6 +123,15 @@ class Labels:
         weights = None if weight is None else weight[rows]
         return [self.forecast(forecaster.run(Z[rows], codes, weights))]
 
+    def come(self, y: Any) -> Any:
+        """Which labels have come, by their codes."""
+        return y >= 0
+
+    def follow(self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any) -> Followed:
+        """Probabilities of the labels met, made before each step; y has codes, or -1."""
+        P, done, reason = forecaster.follow(Z, order, y, room)
+        return self.forecast(P[:done]), done, reason
+
     def state(self) -> dict[str, Any]:
         """All that was learned."""
         known = {"labels": self.names, "codes": self.codes, "closed": self.closed, "origin": None}
@@ -197,6 +214,26 @@ class Targets:
         begin = first + 1 if before is None else 0  # rows before had no origin yet
         mean[begin:] += self.offset
         return mean, std
+
+    def come(self, y: Any) -> Any:
+        """Which numbers have come."""
+        return ~np.isnan(y)
+
+    def follow(self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any) -> Followed:
+        """Means and standard deviations (n, 2), made before each step; y has numbers, or NaN."""
+        before, steps = self.origin, forecaster.steps
+        come = np.flatnonzero(self.come(y))
+        first = int(come[0]) if len(come) else len(y)
+        try:
+            if first < len(y):
+                self._begin(float(y[first]))
+            P, done, reason = forecaster.follow(Z, order, y - self.offset, room)
+        finally:  # also Ctrl-C
+            if forecaster.steps == steps:
+                self.origin = before
+        begin = first + 1 if before is None else 0  # steps before had no origin yet
+        P[begin:, 0] += self.offset
+        return P[:done], done, reason
 
     def _begin(self, y: float) -> None:
         if self.origin is None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, TypeVar
 
+from mixable import _validate
 from mixable._spelling import did_you_mean
 from mixable.kernels.choice import RBF, Auto, Kernel, chosen
 from mixable.learner.class_weights import ClassWeight
@@ -78,6 +79,10 @@ class Parameters:
 
     def _design(self) -> Design:
         raise NotImplementedError
+
+    def _table_design(self) -> Design:
+        """The design of a model that learns tables, whose order need not be that of time."""
+        return self._design()
 
     @property
     def _threads(self) -> int | None:
@@ -159,6 +164,11 @@ class ClassParameters(Parameters):
         n_c of n examples being of class c. `fit` counts the whole table, all else the examples up
         to the present one. Probabilities are then those of classes that come as often as their
         weights say.
+    memory
+        Whether one expert also sees the labels before, True by default, for streams whose labels
+        depend on those just before. It stands in models that begin with `prequential`, in river,
+        `mixable stream` and `mixable serve`, and is inactive where it gains nothing. Models that
+        begin with `fit` or `partial_fit` do without: their rows may come in batches.
     """
 
     beta: float | None = None
@@ -166,6 +176,7 @@ class ClassParameters(Parameters):
     structure: str | None = None
     forecaster: type | None = None
     class_weight: ClassWeight = None
+    memory: bool = True
 
     @property
     def _fixed(self) -> dict[str, float | None]:
@@ -178,8 +189,15 @@ class ClassParameters(Parameters):
         return self.forecaster is None and (is_pooled or None in self._fixed.values())
 
     def _design(self) -> Design:
-        options = self._options()
-        return design_of_classes(self.forecaster, self._fixed, structure=self.structure, **options)
+        return self._designed(memory=_validate.flag(self.memory, "memory"))
+
+    def _table_design(self) -> Design:
+        _validate.flag(self.memory, "memory")
+        return self._designed(memory=False)
+
+    def _designed(self, *, memory: bool) -> Design:
+        options = {**self._options(), "structure": self.structure, "memory": memory}
+        return design_of_classes(self.forecaster, self._fixed, **options)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

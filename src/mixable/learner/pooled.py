@@ -13,11 +13,13 @@ from mixable.learner import grids
 from mixable.learner.blend import Blend
 from mixable.learner.design import Design
 from mixable.learner.kernel_inputs import KernelPlan
+from mixable.learner.made import FREQUENCIES, INDICATORS
 from mixable.learner.shapes import ShapeDesign, StageDesign
+from mixable.learner.trees import BayesDesign, RawDesign, TreeDesign
 
 OVERHEAD = 2.0  # the time of a row over that of the posteriors: features, copies, the pool
 
-Part: TypeAlias = Design | ShapeDesign
+Part: TypeAlias = Design | ShapeDesign | RawDesign
 
 
 class PooledDesign(Design):
@@ -66,13 +68,13 @@ class PooledDesign(Design):
 
     @property
     def least_gain(self) -> float:
-        """Experts are inactive that gain less than this share of the first one's loss.
+        """Experts are inactive without which the pool loses less than this share of the loss.
 
-        Beside sparse features the others take ten times as long or more.
+        Of numbers: less than so many nats.
         """
         if not self.rests:
             return -math.inf
-        return 0.05 if isinstance(self.parts[0], ShapeDesign) else 0.005
+        return 0.005 if self.kind is AutoRidge else 0.002
 
     @property
     def threads(self) -> int | None:
@@ -116,9 +118,11 @@ class PooledDesign(Design):
             raise TypeError(f"a pool must have designs, got {parts!r:.80}")
         kinds = set()
         for each in parts:
-            if type(each) not in (Design, ShapeDesign):
+            if type(each) not in (Design, ShapeDesign, TreeDesign, BayesDesign):
                 raise TypeError(f"a pool must have designs, got {each!r:.80}")
-            kinds.add(AutoGAF if isinstance(each, ShapeDesign) else each.kind)
+            if not isinstance(each, TreeDesign):
+                of_labels = isinstance(each, ShapeDesign | BayesDesign)
+                kinds.add(AutoGAF if of_labels else each.kind)
         if kinds not in ({AutoGAF}, {AutoRidge}):
             raise TypeError(
                 f"the experts of a pool must be AutoGAF or AutoRidge, got {kinds!r:.80}"
@@ -134,17 +138,23 @@ class PooledDesign(Design):
 
 def are_alike(one: Part, other: Part) -> bool:
     """Whether two designs of experts ask for the same."""
-    if isinstance(one, ShapeDesign) or isinstance(other, ShapeDesign):
-        return one == other
-    return one.is_like(other) and one.kernel == other.kernel
+    if isinstance(one, Design) and isinstance(other, Design):
+        return one.is_like(other) and one.kernel == other.kernel
+    return one == other
 
 
 def _name(part: Part) -> str:
     if isinstance(part, Design):
         if part.kernel is None:
-            return "linear"
+            return part.sees if part.sees == FREQUENCIES else "linear"
         widths = part.kernel.bandwidths
-        return f"kernel {widths[0]:g}" if len(widths) == 1 else "kernels"
+        if len(widths) > 1:
+            return "kernels"
+        return "kernel of indicators" if part.sees == INDICATORS else f"kernel {widths[0]:g}"
+    if isinstance(part, RawDesign):
+        return part.name
+    if part.memory:
+        return "memory"
     if part.takes_crosses:
         return "crosses"
     if part.takes_features:
@@ -175,11 +185,13 @@ def design_of_classes(
     threads: int | None = None,
     standardize: bool = True,
     intercept: bool = True,
+    memory: bool = False,
 ) -> Design:
     """The design of a classifier of numbers; of kernel="auto", experts of several kinds, pooled.
 
     Parameters and structure are those of its linear expert. Where a forecaster or a low effort is
-    asked for, "auto" is linear. `features` are n_components, gamma and method.
+    asked for, "auto" is linear. `features` are n_components, gamma and method. With `memory`, one
+    expert of the pool also sees the labels before.
     """
     flags: dict[str, Any] = {"standardize": standardize, "intercept": intercept}
     options = {"structure": structure, "effort": effort, "threads": threads, **flags}
@@ -191,8 +203,10 @@ def design_of_classes(
     curves = _curves(features, effort, flags)
     if not is_pooled:
         return linear
-    linear.parameters["guard"] = None  # the fallback stands guard, on the raw inputs
-    return PooledDesign([linear, *curves, grids.BINS, grids.LEAVES], standardize=standardize)
+    linear.parameters["fallback"] = None  # the pool has one, on the raw inputs
+    shapes: list[Part] = [grids.BINS, grids.LEAVES, TreeDesign(), BayesDesign()]
+    shapes += [grids.MEMORY] if memory else []
+    return PooledDesign([linear, *curves, *shapes], standardize=standardize)
 
 
 def design_of_numbers(
@@ -220,24 +234,31 @@ def design_of_numbers(
     linear = Design.for_numbers(fixed, **options)
     if effort == "low":
         return linear
-    widths, parameters = grids.curved_ridge()
+    widths, parameters = grids.nonlinear_ridge()
     parameters.update(threads=threads, sleep=effort != "high")
     kernels = Design(AutoRidge, parameters, kernel=plan.several(widths), **flags)
-    return PooledDesign([linear, kernels], standardize=standardize, rests=effort != "high")
+    return PooledDesign(
+        [linear, kernels, TreeDesign()], standardize=standardize, rests=effort != "high"
+    )
 
 
-def design_of_records(design: Design, *, crosses: bool = False, numbers: bool = True) -> Design:
+def design_of_records(
+    design: Design, *, crosses: bool = False, numbers: bool = True, few: bool = True
+) -> Design:
     """The same for records with sparse features, from the design for numbers.
 
-    Without `numbers`, records have sparse features only.
+    Without `numbers`, records have sparse features only. Linear experts may have `few` settings.
     """
     if design.kind is AutoRidge:
         return _ridge_of_records(design, crosses=crosses, numbers=numbers)
     sparse: list[Part] = [grids.SPARSE]
     if crosses:
         sparse.append(grids.CROSSES)
+    dense: list[Part]
+    memory: list[Part] = []
     if isinstance(design, PooledDesign):
-        dense = [part for part in design.parts if part != grids.BINS]
+        dense = [part for part in design.parts if part not in (grids.BINS, grids.MEMORY)]
+        memory = [grids.SPARSE_MEMORY] if grids.MEMORY in design.parts else []
     elif takes_records(design):
         dense = [design]
     else:
@@ -245,7 +266,28 @@ def design_of_records(design: Design, *, crosses: bool = False, numbers: bool = 
             "text, categories and sparse rows need kernel='auto', or kernel=None without lam, "
             "beta, alpha and drift all given; in both cases without another forecaster"
         )
-    return PooledDesign([*sparse, *(dense if numbers else [])], standardize=design.standardize)
+    dense = _with_categories(dense, few=few) if numbers else []
+    return PooledDesign([*sparse, *dense, *memory], standardize=design.standardize)
+
+
+def _with_categories(dense: list[Part], *, few: bool) -> list[Part]:
+    """The linear expert sees indicators, too; so does a kernel more. One sees frequencies.
+
+    Experts that see the same are side by side: they share scaled rows.
+    """
+    linear, *others = dense
+    assert isinstance(linear, Design)
+    kernels = [part for part in others if isinstance(part, Design) and part.kernel is not None]
+    parameters = grids.few(linear.parameters) if few else linear.parameters
+    flags: dict[str, Any] = {"standardize": linear.standardize, "intercept": linear.intercept}
+    least = Design(AutoGAF, parameters, **flags)
+    out = [*others, least.seeing(INDICATORS)]
+    if kernels:
+        plan, own = grids.of_categories(kernels[0].kernel), kernels[0].parameters
+        out.append(Design(AutoGAF, own, kernel=plan, sees=INDICATORS, **flags))
+    if len(parameters["grid"]) > 1:  # not with a low effort
+        out.append(least.seeing(FREQUENCIES))
+    return out
 
 
 def takes_records(design: Design) -> bool:
@@ -261,7 +303,7 @@ def _ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> Pooled
         raise TypeError(
             "text, categories and sparse rows need kernel='auto' or None, and neither lam nor drift"
         )
-    plain, *kernels = design.parts
+    plain, *others = design.parts
     is_low = len(plain.parameters["grid"]) == 1
     flags: dict[str, Any] = {"standardize": True, "intercept": True}
     parameters: dict[str, Any] = {
@@ -273,7 +315,10 @@ def _ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> Pooled
     parts: list[Part] = [Design(AutoRidge, parameters, **flags)]
     if numbers:
         parts += [
-            Design(AutoRidge, each.parameters, kernel=each.kernel, **flags) for each in kernels
+            Design(AutoRidge, each.parameters, kernel=each.kernel, sees=INDICATORS, **flags)
+            if isinstance(each, Design)
+            else each
+            for each in others
         ]
     shapes = grids.RIDGE_CROSSES if crosses else grids.SPARSE
     stage = StageDesign(grid=grids.SPARSE_RIDGE_GRID, shapes=shapes)
@@ -285,7 +330,7 @@ def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) 
     plan = KernelPlan.of("rbf", *features)
     assert plan is not None
     plans = [
-        plan.only(width, by, beside=width not in grids.CURVED_ALONE)
-        for width, by in grids.CURVED_WIDTHS.items()
+        plan.only(width, by, beside=width not in grids.NONLINEAR_ALONE)
+        for width, by in grids.NONLINEAR_WIDTHS.items()
     ]
-    return [Design(AutoGAF, grids.curved(effort), kernel=each, **flags) for each in plans]
+    return [Design(AutoGAF, grids.nonlinear(effort), kernel=each, **flags) for each in plans]

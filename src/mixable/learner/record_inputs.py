@@ -11,7 +11,7 @@ from mixable._types import Array
 from mixable.learner.inputs import Pending
 from mixable.records import Encoder, Row, Rows
 from mixable.records.kinds import values
-from mixable.records.tables import Grid, frame_columns
+from mixable.records.tables import Grid, frame_columns, frame_names
 from mixable.records.time import Time
 
 LARGEST_PART = 16_384
@@ -105,7 +105,7 @@ class RecordInputs:
         """The records of a frame with the first value of each column that is not known yet."""
         records: list[dict[Any, Any]] = [{}] * len(X)
         known, declared = self.encoder.registry.columns, self.encoder.declared
-        names = [name for name in frame_columns(rows_of(X, slice(0, 1))) if name not in known]
+        names = [name for name in frame_names(X) if name not in known]
         columns = frame_columns(X) if names else {}
         for name in names:
             found = values(name, columns[name].items)
@@ -155,9 +155,7 @@ class RecordInputs:
 def _are_same(one: Any, other: Any) -> bool:
     """Whether two records are equal, and of the same types (1 is not True, nor 1.0)."""
     try:
-        return bool(one == other) and all(
-            type(a) is type(b) for a, b in zip(one.values(), other.values(), strict=True)
-        )
+        return bool(one == other) and [*map(type, one.values())] == [*map(type, other.values())]
     except (TypeError, ValueError):  # of values that cannot be compared
         return False
 

@@ -8,11 +8,13 @@ import numpy as np
 
 from mixable import _validate
 from mixable._types import Array
+from mixable.forecasters import Trees
 from mixable.forecasters.base import draws_of, mixed_draws, repeated
-from mixable.learner.blend import Blend, Records
+from mixable.learner.blend import Blend, Records, numbers_of
 from mixable.learner.learner import Learner
 from mixable.learner.outcomes import Labels
 from mixable.pool import expert_weights
+from mixable.records.rows import Rows
 
 POOLS = 4  # forecasts of the pools, before those of the experts; core/judge.hpp
 
@@ -33,18 +35,26 @@ def sample(learner: Learner, X: Any, n: int, random_state: Any = None) -> Array:
 
 
 def _weights(pool: Blend) -> Array:
-    alone: Array = np.eye(len(pool.experts))[0]
-    if pool.is_resting or pool._core is None:
-        return alone
-    return np.asarray(pool.trust if pool.n_classes is None else expert_weights(pool))
+    weights = np.zeros(len(pool.experts))
+    if len(pool.active) == 1:
+        weights[0] = 1.0
+        return weights
+    every = np.asarray(pool.expert_weights if pool.n_classes is None else expert_weights(pool))
+    weights[pool.active] = every[pool.active]
+    return np.asarray(weights / weights.sum())
 
 
 def _draws(pool: Blend, rows: Records, i: int, n: int, rng: np.random.Generator) -> Array:
     """Draws of one expert."""
+    expert = pool.experts[i]
+    if isinstance(expert, Trees):
+        keys = rows.categories if isinstance(rows, Rows) else np.zeros((len(rows), 0), np.uint64)
+        p = expert.predict_records(numbers_of(rows), keys)
+        return repeated(p, n) if pool.n_classes else np.tile(p[:, 0], (n, 1))
     seen = pool.rows(i, rows)
     if seen.shape[1] > 0:
         begin, own = seen[:, 0], np.ascontiguousarray(seen[:, 1:])
-        drawn = draws_of(pool.experts[i], own, n, rng)
+        drawn = draws_of(expert, own, n, rng)
         return drawn + begin if pool.n_classes is None else drawn
     # Of sparse features: it has no posterior. What it says stands in what is kept of a record.
     K = pool.n_classes or 0

@@ -12,6 +12,7 @@ from mixable._types import Array
 from mixable.forecasters import SparseGAF
 from mixable.forecasters.sparse import checked_grid
 from mixable.learner.inputs import ScaledInputs
+from mixable.learner.trees import RawDesign
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,7 @@ class ShapeDesign:
     Numbers are standardised, and logarithmic beyond one deviation. `bins` says how many bins there
     are to a deviation. Trees ask random questions of the numbers that were there at first. With
     `whole`, whole numbers below 100,000 are bins of their own in place of the last set of bins.
+    With `memory`, the labels before a record are features, too (core/memory.hpp).
     """
 
     takes_features: bool = False
@@ -30,9 +32,10 @@ class ShapeDesign:
     trees: int = 0
     depth: int = 0
     whole: bool = False
+    memory: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("takes_features", "takes_crosses", "linear", "whole"):
+        for name in ("takes_features", "takes_crosses", "linear", "whole", "memory"):
             _validate.flag(getattr(self, name), name)
         if not isinstance(self.bins, tuple) or len(self.bins) > 8:
             raise TypeError(f"bins must be a tuple of at most 8 numbers, got {self.bins!r:.80}")
@@ -59,8 +62,9 @@ class ShapedInputs(ScaledInputs):
     """The scale of numbers, and the shapes that are made of them."""
 
     def __init__(self, design: ShapeDesign, n_features: int, first: int | None = None) -> None:
-        super().__init__(n_features, intercept=False, standardize=True, views=2)
+        super().__init__(n_features, intercept=False, standardize=True, views=2, logarithms=False)
         self.design = design
+        self.memory = _core.Memory() if design.memory else None
         self._set_first(n_features if first is None else first)
 
     def _set_first(self, first: int) -> None:
@@ -80,15 +84,20 @@ class ShapedInputs(ScaledInputs):
     def with_features(self, n_features: int) -> ShapedInputs:
         larger = ShapedInputs(self.design, n_features, self.first)
         larger.scaler.adopt(self.scaler)
+        larger.memory = self.memory
         return larger
 
     def state(self) -> dict[str, Array]:
-        return {**super().state(), "first": np.array([float(self.first)])}
+        state = {**super().state(), "first": np.array([float(self.first)])}
+        return state if self.memory is None else {**state, "memory": self.memory.numbers}
 
     def restore(self, state: dict[str, Array]) -> None:
         rest = dict(state)
         first = _validate.count(int(rest.pop("first")[0]), "first", least=0, most=self.n_features)
+        numbers = np.array(rest.pop("memory")) if self.memory is not None else None
         super().restore(rest)
+        if self.memory is not None and numbers is not None:
+            self.memory.restore(numbers)
         self._set_first(first)
 
 
@@ -108,8 +117,18 @@ class StageDesign:
         object.__setattr__(self, "grid", checked_grid(self.grid, "grid"))
 
     def columns(self, part: Any, n_features: int) -> int:
-        """Columns that an expert sees: what the regressions say; a kernel also sees numbers."""
-        return len(self.grid) + 1 + (0 if part.kernel is None else n_features)
+        """Columns that an expert sees: what the regressions say; a kernel also sees numbers.
+
+        Trees see the numbers alone.
+        """
+        if isinstance(part, RawDesign):
+            return n_features
+        return self.said + (0 if part.kernel is None else n_features)
+
+    @property
+    def said(self) -> int:
+        """Columns of what the regressions say."""
+        return len(self.grid) + 1
 
 
 class Stage:

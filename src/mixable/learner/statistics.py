@@ -19,9 +19,10 @@ from mixable.learner.shapes import ShapedInputs
 
 State = dict[str, Array]
 
-BY_COLUMN, BY_ROW = ("count", "mean", "square", "held"), ("sizes", "early", "units")
+BY_COLUMN, BY_ROW = ("count", "mean", "square", "held"), ("sizes", "early", "units", "heavy")
 """What the state of a scaler has: "held" where rows were seen by a scale that was held, "units"
-where entries may have changed their unit. A combined model does not know of units before."""
+where entries may have changed their unit, "heavy" where tails are. A combined model does not know
+of units before."""
 
 NEAR, STILL_NEAR = 0.25, 0.5
 """Means that differ by this many deviations, or deviations by this factor, are the same to a
@@ -37,7 +38,10 @@ def combine(
 
     `inputs` is any of them, for its kind.
     """
-    merged, same = _statistics(start, terms, base), [None] * len(terms)
+    same = [None] * len(terms)
+    if not start:  # raw inputs
+        return {}, [*same]
+    merged = _statistics(start, terms, base) | _heavy(terms)
     held = _held(terms)
     if held is not None:
         merged["held"] = held
@@ -45,7 +49,7 @@ def combine(
         check_near(merged, terms, is_begun=bool(base["count"].any()))
         return {**merged, **_same_maps(terms)}, [*same]
     assert isinstance(inputs, ScaledInputs)
-    intercept, standardize, _ = inputs._options
+    intercept, standardize, *_ = inputs._options
     if not standardize or held is not None:
         return merged, [*same]
     is_new = _has_new_unit((*terms, start), base)
@@ -67,6 +71,8 @@ def reordered(state: State, places: Sequence[int]) -> State:
 
 def tempered(state: State, weight: float) -> State:
     """Statistics that count `weight` times, for another model to begin with: it may yet adapt."""
+    if not state:  # raw inputs
+        return state
     count, early = np.ceil(weight * state["count"]), np.full_like(state["early"], np.nan)
     square = state["square"] * count / np.maximum(state["count"], 1.0)
     return {**state, "count": count, "square": square, "early": early}
@@ -125,8 +131,25 @@ def _early(terms: Sequence[State], count: Array, *, is_new: bool) -> Array:
     return out
 
 
+def _heavy(terms: Sequence[State]) -> State:
+    """The scale of features with heavy tails: the mean of what the models take it for, if all do.
+
+    What the others have learned of such a feature was learned in another scale.
+    """
+    if not all("heavy" in term for term in terms):
+        return {}
+    scales = np.array([term["heavy"] for term in terms])  # (terms, features, 4)
+    low, weights = scales[..., 0].copy(), np.array([term["count"][0] for term in terms])
+    share = (weights / np.maximum(weights.sum(axis=0), 1.0))[..., None]
+    scales[..., 0] = np.log(np.where(low > 0, low, 1.0))
+    out = np.where((scales == scales[0]).all(axis=0), scales[0], (share * scales).sum(axis=0))
+    out[:, 0] = np.exp(out[:, 0])
+    out[~(low > 0).all(axis=0)] = 0.0
+    return {"heavy": out} if out.any() else {}
+
+
 def _held(terms: Sequence[State]) -> Array | None:
-    """The scale by which all have seen their rows (`settle`), if it is one, held no longer."""
+    """The scale by which all have seen their rows (`freeze`), if it is one, held no longer."""
     held = [term["held"] for term in terms if "held" in term]
     if len(held) < len(terms) or any(not np.array_equal(h[:2], held[0][:2]) for h in held):
         return None
@@ -155,7 +178,7 @@ def _change(own: State, merged: State, is_new: Truths, *, intercept: bool) -> Ar
 
 
 def check_near(merged: State, terms: Sequence[State], *, is_begun: bool) -> None:
-    """Refuse models whose statistics are too far from each other for features that are curved.
+    """Refuse models whose statistics are too far from each other for features that are nonlinear.
 
     Models that were settled have seen their rows by one scale, whatever their statistics are.
     """
@@ -163,6 +186,8 @@ def check_near(merged: State, terms: Sequence[State], *, is_begun: bool) -> None
     for term in [] if "held" in merged else terms:
         far = np.abs(term["mean"][0] - merged["mean"][0]) > near * theirs
         far |= np.abs(_deviations(term) - theirs) > near * theirs
+        none = np.zeros((len(theirs), 1))
+        far |= (merged.get("heavy", none)[:, 0] > 0) != (term.get("heavy", none)[:, 0] > 0)
         far &= term["count"][0] > 0
         if far.any():
             raise ValueError(
@@ -175,11 +200,11 @@ def check_near(merged: State, terms: Sequence[State], *, is_begun: bool) -> None
 
 def _same_maps(terms: Sequence[State]) -> State:
     """The feature maps, which must be the same in all."""
-    maps = {k: v for k, v in terms[0].items() if k not in (*BY_COLUMN, *BY_ROW)}
+    maps = {k: v for k, v in terms[0].items() if k not in (*BY_COLUMN, *BY_ROW, "memory")}
     if not all(np.array_equal(term[name], maps[name]) for term in terms for name in maps):
         raise ValueError(
             "models whose kernel features have other directions (landmarks or frequencies) "
             "cannot be merged: let them start from a common model (base), and call "
-            "mixable.merging.settle on each before it learns; or take kernel=None"
+            "mixable.merging.freeze on each before it learns; or take kernel=None"
         )
     return maps

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from mixable.learner.blend import Blend
+from mixable.learner.design import Design
 from mixable.learner.learner import Learner
+from mixable.learner.made import FREQUENCIES, NUMBERS, seen
 from mixable.learner.pooled import are_alike, design_of_records
 from mixable.records import Encoder
 from mixable.records.declaration import Name
@@ -21,7 +24,7 @@ def widened(learner: Learner, names: Iterable[Name]) -> Learner:
     has no kind yet. The old learner must not learn any more: the experts are the same objects. What
     is no classifier of records is a TypeError.
     """
-    design = design_of_records(learner.design)
+    design = design_of_records(learner.design, few=False)  # the linear expert goes on
     known = _parts(learner)
     encoder = Encoder()
     registry, counts = encoder.registry, np.ravel(known[0][2].state()["count"])
@@ -36,9 +39,20 @@ def widened(learner: Learner, names: Iterable[Name]) -> Learner:
     assert isinstance(blend, Blend)
     for i, part in enumerate(blend.design.parts):
         for other, expert, inputs in known:
-            if are_alike(part, other):
-                blend.experts[i], blend.inputs[i] = expert, inputs
+            if are_alike(_of_numbers(part), other):
+                if seen(part) == FREQUENCIES:  # beside the linear expert, which is the same object
+                    more = blend.n_classes or 0
+                    own, wider = copy.deepcopy(expert), inputs.n_features + more
+                    own.add_features(more)
+                    blend.experts[i], blend.inputs[i] = own, inputs.with_features(wider)
+                else:
+                    blend.experts[i], blend.inputs[i] = expert, inputs
     return made
+
+
+def _of_numbers(part: Any) -> Any:
+    """The design of an expert before there were columns of categories."""
+    return part.seeing(NUMBERS) if isinstance(part, Design) else part
 
 
 def _parts(learner: Learner) -> list[tuple[Any, Any, Any]]:

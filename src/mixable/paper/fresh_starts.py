@@ -57,7 +57,7 @@ class FreshStarts(Mergeable):
     A fresh copy is born at each step, and lives for as many steps as the largest power of two that
     divides the step; one more lives for ever. So at most 2 + log2(n) are alive after n steps: for
     each length 2^j up to n one interval [i 2^j, (i + 1) 2^j), i >= 1, holds the step, and who was
-    born when it began is alive for it. They are mixed by their losses; who is asleep counts as
+    born when it began is alive for it. They are mixed by their losses; who is inactive counts as
     predicting what the mixture does. So the loss is at most that of the forecaster itself + ln 2,
     and on each interval [i 2^j, (i + 1) 2^j) of steps, counted from 1, at most that of a fresh
     copy, + ln(2 b (b + 1) (1 + v)), b = i 2^j and v the largest j for this b. Over a whole stream
@@ -114,20 +114,20 @@ class FreshStarts(Mergeable):
 
     @property
     def weights(self) -> Array:
-        """The trust in each that is alive; it sums to 1."""
-        return _trust(self._copies)
+        """The weight of each that is alive; it sums to 1."""
+        return _expert_weights(self._copies)
 
     @property
     def coef(self) -> Array:
-        """The coefficients of those alive, averaged by trust."""
+        """The coefficients of those alive, averaged by weight."""
         pairs = zip(self.weights, self._copies, strict=True)
         fresh = np.zeros_like(self.expert.coef)
-        return np.asarray(sum((trust * each.forecaster.coef for trust, each in pairs), fresh))
+        return np.asarray(sum((shares * each.forecaster.coef for shares, each in pairs), fresh))
 
     def predict(self, x: ArrayLike) -> Array:
         """Probabilities (n_classes,) of an input (n_features,); of a table, a row each."""
         inputs, alive = _validate.inputs(x, self.n_features), self._alive()
-        return np.asarray(np.tensordot(_trust(alive), _forecasts(alive, inputs), axes=1))
+        return np.asarray(np.tensordot(_expert_weights(alive), _forecasts(alive, inputs), axes=1))
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
@@ -173,10 +173,10 @@ class FreshStarts(Mergeable):
 
     def _step(self, x: Array, y: int, weight: float) -> Array:
         alive = self._alive()
-        forecasts, trust = _forecasts(alive, x), _trust(alive)
+        forecasts, shares = _forecasts(alive, x), _expert_weights(alive)
         gains = weight * np.log(forecasts[:, y])
         top = float(gains.max())
-        mixed = top + math.log(float(trust @ np.exp(gains - top)))
+        mixed = top + math.log(float(shares @ np.exp(gains - top)))
         alive[-1] = alive[-1]._replace(forecaster=copy.deepcopy(self.expert))
         learners = to_learn([each.forecaster for each in alive], weight)
         alive = [each._replace(forecaster=f) for each, f in zip(alive, learners, strict=True)]
@@ -188,7 +188,7 @@ class FreshStarts(Mergeable):
             each._replace(log_weights=each.log_weights + gain - mixed) for each, gain in pairs
         ]
         self._steps += 1
-        return np.asarray(trust @ forecasts)
+        return np.asarray(shares @ forecasts)
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
@@ -223,6 +223,6 @@ def _forecasts(alive: list[_Copy], x: Array) -> Array:
     return np.array([each.forecaster.predict(x) for each in alive])
 
 
-def _trust(alive: list[_Copy]) -> Array:
+def _expert_weights(alive: list[_Copy]) -> Array:
     logs = np.array([np.logaddexp.reduce(each.log_weights) for each in alive])
     return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))

@@ -40,7 +40,8 @@ def learning_curve(
 ) -> Axes:
     """Draw the running mean of the log loss, beside that of a forecaster that ignores the inputs.
 
-    That one predicts the rates of the classes so far, (n_c + 1/2) / (t + K/2) after t labels of
+    That one predicts the frequencies of the classes so far, (n_c + 1/2) / (t + K/2) after t labels
+    of
     which n_c were c. Like the forecaster, it knows a class only once it has been met or has had a
     probability; another label costs 36 nats (see `mixable.metrics`).
 
@@ -59,7 +60,7 @@ def learning_curve(
     window
         Also draw the mean over as many examples, those up to each.
     baseline
-        Whether to draw the rates of the classes.
+        Whether to draw the frequencies of the classes.
     name
         What the legend calls the forecasts.
 
@@ -71,7 +72,7 @@ def learning_curve(
     >>> p = model.prequential(X, y)
     >>> ax = mx.plots.learning_curve(p, y, classes=model.classes_, window=100)
     >>> [line.get_label() for line in ax.lines]
-    ['forecasts', 'forecasts, last 100', 'class rates']
+    ['forecasts', 'forecasts, last 100', 'class frequencies']
     """
     values, positions = metrics._table(p, y, classes)
     n = len(values)
@@ -93,8 +94,10 @@ def learning_curve(
         ax.plot(seen[window - 1 :], last, **style, linewidth=0.8, alpha=0.6, label=label)
         drawn.append(last[max(0, early - window) :])
     if baseline:
-        rates = _running_mean(-np.log(np.maximum(_class_rates(values, positions), metrics.LEAST)))
-        ax.plot(seen, rates, **BASELINE, linewidth=1.6, label="class rates")
+        rates = _running_mean(
+            -np.log(np.maximum(_class_frequencies(values, positions), metrics.LEAST))
+        )
+        ax.plot(seen, rates, **BASELINE, linewidth=1.6, label="class frequencies")
         drawn.append(rates[early:])
     top = 1.1 * max(float(each.max()) for each in drawn)
     others = len(named_lines(ax)) > len(drawn)
@@ -178,8 +181,8 @@ def _running_mean(loss: Array) -> Array:
     return np.asarray(np.cumsum(loss) / np.arange(1, len(loss) + 1))
 
 
-def _class_rates(p: Array, y: Labels) -> Array:
-    """The probability of each label by the rates of the classes before it."""
+def _class_frequencies(p: Array, y: Labels) -> Array:
+    """The probability of each label by the frequencies of the classes before it."""
     came = np.where(y[:, None] == np.arange(p.shape[1]), 1.0, 0.0)
     before = np.cumsum(came, axis=0) - came  # (n, K): how often each class came before
     known = (before > 0) | np.logical_or.accumulate(p > 0, axis=0)

@@ -21,7 +21,7 @@ with NaN or cuts. A place that is not there yet is NaN, as is a number that is m
 """
 
 from mixable.records.declaration import Columns
-from mixable.records.encoder import Encoder, Pending, Piece
-from mixable.records.rows import Row, Rows
+from mixable.records.encoder import Encoder, Pending
+from mixable.records.rows import Piece, Row, Rows
 
 __all__ = ["Columns", "Encoder", "Pending", "Piece", "Row", "Rows"]

@@ -21,7 +21,7 @@ LONGEST_VALUE = 256  # characters; longer values are hashed, and not remembered
 
 
 class Category(Column):
-    """A key for each value. A value that was never met before has one, too.
+    """A key for each value. A value that was never observed before has one, too.
 
     Values are remembered, with their counts, up to a limit; then they are only counted.
     """
@@ -38,6 +38,7 @@ class Category(Column):
         # In files of version 0.2 few values had places in the dense part: 1 where a record has
         # one, else 0.
         self.place_of: dict[Value, int] = {}
+        self.order = -1  # the place of the column among those of categories; -1: none
 
     def plain(self, cell: Any) -> Value | list[str]:
         if type(cell) is str:
@@ -53,6 +54,8 @@ class Category(Column):
             at = self.known.get(value)
             draft.keys.append(self.key_of(value) if at is None else self.keys[at])
             draft.values.append(1.0)
+        if self.order >= 0 and len(values) == 1 and values[0] is not None:
+            draft.categories[self.order] = draft.keys[-1]
         for value, place in self.place_of.items():
             draft.dense[place] = float(value in values)
 
@@ -109,6 +112,12 @@ class Category(Column):
             present[~present] = there
         learned = {"codes": codes, "values": values, "present": present}
         part = Part(counts=counts, keys=keys[codes], cells=learned)
+        if self.order >= 0:
+            is_missing = np.array([value is None for value in values], bool)
+            is_one = counts == 1
+            part.categories = np.zeros(len(counts), np.uint64)
+            of_one = np.where(is_missing, np.uint64(0), keys)[codes]
+            part.categories[is_one] = of_one[np.repeat(is_one, counts)]
         if self.places:
             part.dense = np.zeros((len(counts), len(self.places)))
             for place, value in enumerate(self.place_of):

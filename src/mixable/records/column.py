@@ -33,10 +33,11 @@ ALL, WITHOUT_BINS, NOTHING = 0, 1, 2
 class Draft:
     """A row in the making."""
 
-    __slots__ = ("dense", "keys", "values")
+    __slots__ = ("categories", "dense", "keys", "values")
 
-    def __init__(self, dense: list[float]) -> None:
+    def __init__(self, dense: list[float], n_categories: int = 0) -> None:
         self.dense = dense
+        self.categories = [0] * n_categories
         self.keys: list[int] = []
         self.values: list[float] = []
 
@@ -54,6 +55,7 @@ class Part:
     keys: Keys  # of all rows, one after the other
     values: Values | None = None  # None: all are 1
     dense: Array | None = None  # (n, places of the column)
+    categories: Keys | None = None  # (n,) the key of each row's one value; 0: missing, or a list
     cells: dict[str, Any] = field(default_factory=dict)
 
     @property

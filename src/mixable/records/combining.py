@@ -26,6 +26,7 @@ def combined(start: Any, others: Sequence[Any], base: Any) -> dict[str, Any]:
         columns=[column for column in columns if column is not None],
         places=places,
         bag=any(each.registry.bag for each in every),
+        orders=list(dict.fromkeys(name for each in every for name in each.registry.orders)),
         keys=np.array(list(names)[:most], dtype=np.uint64),
         names=list(names.values())[:most],
     )

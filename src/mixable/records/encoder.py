@@ -6,6 +6,7 @@ import copy
 import math
 import warnings
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -22,7 +23,7 @@ from mixable.records.column import RECONSIDERED, Column, Draft, Keys, Part
 from mixable.records.declaration import Columns, Name
 from mixable.records.kinds import SAMPLE
 from mixable.records.registry import Limits, Registry, saved_names
-from mixable.records.rows import Cross, Row, Rows, loose_keys, loose_part, side_by_side
+from mixable.records.rows import Cross, Piece, Row, Rows, loose_keys, loose_part, side_by_side
 from mixable.records.tables import Cells, Table
 
 
@@ -39,21 +40,6 @@ class Pending:
 
     def __len__(self) -> int:
         return self.n
-
-
-@dataclass(slots=True, kw_only=True)
-class Piece:
-    """What one column, or one cross, has put into a row.
-
-    `keys` are the places begin to end in `row.keys` (of a cross, in `row.cross_keys`), `places`
-    those in `row.dense`.
-    """
-
-    column: Name  # of a cross, both names
-    value: Any  # as the record has it
-    places: list[int]
-    keys: range
-    is_cross: bool = False
 
 
 class Encoder:
@@ -136,7 +122,7 @@ class Encoder:
         """
         if not isinstance(record, Mapping):
             raise TypeError(f"a record must be a dictionary, got {type(record).__name__}")
-        draft = Draft([math.nan] * self.n_dense)
+        draft = Draft([math.nan] * self.n_dense, len(self.registry.orders))
         cells: dict[Name, Any] = {}
         parts: dict[Name, list[int]] = {}
         get, marked = record.get, self._crossed
@@ -145,9 +131,13 @@ class Encoder:
             if cell is ABSENT:
                 column.put_absent(draft)
                 continue
-            begin = len(draft.keys)
-            cells[name] = cell = column.plain(cell)
-            column.put(cell, draft)
+            begin = 0
+            if type(cell) is float and cell - cell == 0.0 and column.kind == "number":
+                draft.dense[column.places[0]] = cells[name] = cell  # most cells, without a call
+            else:
+                begin = len(draft.keys)
+                cells[name] = cell = column.plain(cell)
+                column.put(cell, draft)
             if name in marked:
                 parts[name] = column.crossed(draft, begin)
         names: dict[int, str] = {}
@@ -171,6 +161,7 @@ class Encoder:
             cross_keys=_as_keys(keys),
             cross_values=np.ones(len(keys), np.float32) if keys else _NO_VALUES,
             shown=self.registry.shown,
+            categories=_as_keys(draft.categories),
             learned={"cells": cells, "names": names},
         )
 
@@ -187,6 +178,7 @@ class Encoder:
             cross_keys=rows.cross_keys,
             cross_values=rows.cross_values,
             shown=rows.shown,
+            categories=rows.categories[0],
             learned={"record": dict(record)},
         )
 
@@ -220,7 +212,7 @@ class Encoder:
                 column.learn(cell, most)
                 if isinstance(cell, str) and not isinstance(column, Category) and self.has_room:
                     self._remember(column.labels(cell))
-            if column.may_change and column.n in RECONSIDERED:
+            if column.n in RECONSIDERED and column.may_change:
                 registry.reconsider(column, before)
         for cross in self.crosses if self.has_room else ():
             if all(name in cells and name in registry.columns for name in cross.names):
@@ -309,9 +301,12 @@ class Encoder:
         parts = {name: _staged(c, table.column(name)) for name, c in columns.items()}
         loose = loose_part(table, registry.columns)
         dense = np.full((table.n, len(registry.places)), np.nan)
+        categories = np.zeros((table.n, len(registry.orders)), np.uint64)
         for name, part in parts.items():
             if part.dense is not None:
                 dense[:, columns[name].places] = part.dense
+            if part.categories is not None:
+                categories[:, registry.orders[name]] = part.categories
         crosses = [
             (cross, cross.stage(*(columns[name].crossed_part(parts[name]) for name in cross.names)))
             for cross in self.crosses
@@ -328,6 +323,7 @@ class Encoder:
             cross_keys=crossed[1],
             cross_values=crossed[2],
             shown=registry.shown,
+            categories=categories,
         )
         pending = Pending(
             n=table.n, after=self.n, registry=registry, parts=parts, loose=loose, crosses=crosses
@@ -345,7 +341,7 @@ class Encoder:
         records; if that is 0, now.
         """
         before, known = self._asked
-        if least and not any(before < n <= self.n for n in RECONSIDERED):
+        if least and bisect_right(RECONSIDERED, before) >= bisect_right(RECONSIDERED, self.n):
             return
         doubts = self.registry.doubts(least)
         columns = self.registry.columns
@@ -448,6 +444,7 @@ class Encoder:
             "columns": [column.state() for column in self.registry.columns.values()],
             "places": list(self.registry.places),
             "bag": self.registry.bag,
+            "orders": list(self.registry.orders),
             "names": list(self.names.values()),
             "keys": np.array(list(self.names), np.uint64),
         }

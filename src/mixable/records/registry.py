@@ -57,6 +57,7 @@ class Registry:
         self.columns: dict[Name, Column] = {}
         self.places: list[str] = []  # what each place of the dense part holds
         self.shown = b""  # what experts on keys see of each place; those at the end may lack
+        self.orders: dict[Name, int] = {}  # places of columns that are or were categories
         self.bag = False  # numbers under new names are counts
         self.unclear: dict[Name, str] = {}  # questions about categories; not saved
 
@@ -64,13 +65,13 @@ class Registry:
         """The same columns, to which others can be added."""
         out = Registry(self.declared, self.limits)
         out.columns, out.places = dict(self.columns), list(self.places)
-        out.shown, out.bag = self.shown, self.bag
+        out.shown, out.bag, out.orders = self.shown, self.bag, dict(self.orders)
         return out
 
     def adopt(self, other: Registry) -> None:
         """Take over the columns of a copy."""
         self.columns, self.bag = other.columns, other.bag
-        self.places, self.shown = other.places, other.shown
+        self.places, self.shown, self.orders = other.places, other.shown, other.orders
 
     def scan(
         self, record: Mapping[Name, Any], *, in_frame: bool = False
@@ -140,6 +141,12 @@ class Registry:
         self.places += [f"{column.name}: {part}" if part else f"{column.name}" for part in parts]
         column.places = list(range(begin, len(self.places)))
         self._show(column)
+        self._order(column)
+
+    def _order(self, column: Column) -> None:
+        """Give a column of categories its place among them, which never changes."""
+        if type(column) is Category:
+            column.order = self.orders.setdefault(column.name, len(self.orders))
 
     def _show(self, column: Column) -> None:
         """Note what experts on keys see of the places of one more column."""
@@ -301,8 +308,15 @@ class Registry:
             raise ValueError("a saved place is beyond the dense part")
         if len(self.columns) > self.limits.columns:
             raise ValueError("the saved encoder has more columns than its limit")
+        names = saved.get("orders", [])  # files of version 0.2 have none
+        if not isinstance(names, list):
+            raise TypeError("the saved categories must be a list of names")
+        self.orders = {checked_name(name): order for order, name in enumerate(names)}
+        if len(self.orders) != len(names):
+            raise ValueError("two saved categories have the same name")
         for column in self.columns.values():
             self._show(column)
+            self._order(column)
 
     def _has_place(self, kind: str) -> bool:
         """Whether there is room for another column of a kind in the dense part."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixable import _core
 from mixable._types import Array
@@ -16,6 +17,8 @@ from mixable.records.column import Ends, Keys, Part, Values
 from mixable.records.declaration import Name, name_text
 from mixable.records.kinds import kind_of_text
 from mixable.records.tables import Table
+
+T = TypeVar("T", np.float64, np.uint64)
 
 MOST_PAIRS = 256
 """Pairs of one cross in one record; lists and texts have many."""
@@ -31,6 +34,7 @@ class Row:
     cross_keys: Keys
     cross_values: Values
     shown: bytes = b""  # what experts on keys see of the dense part; see records/column.py
+    categories: Keys  # (c,) a key for each column of categories, 0 where there is no value
     learned: dict[str, Any]
 
     def dense_at(self, width: int) -> Array:
@@ -48,6 +52,7 @@ class Row:
             cross_keys=self.cross_keys,
             cross_values=self.cross_values,
             shown=self.shown,
+            categories=self.categories[None, :],
         )
 
 
@@ -63,6 +68,7 @@ class Rows:
     cross_keys: Keys
     cross_values: Values
     shown: bytes = b""
+    categories: Keys  # (n, c)
     kept: Array | None = None  # what a pool kept of their forecasts, if those were made before
 
     ndim: ClassVar[int] = 2
@@ -79,6 +85,7 @@ class Rows:
             cross_indptr=none[0],
             cross_keys=none[1],
             cross_values=none[2],
+            categories=np.empty((len(dense), 0), np.uint64),
         )
 
     def __len__(self) -> int:
@@ -97,6 +104,7 @@ class Rows:
             cross_keys=self.cross_keys[crossed],
             cross_values=self.cross_values[crossed],
             shown=self.shown,
+            categories=self.categories[begin:end],
         )
 
     def dense_at(self, width: int) -> Array:
@@ -106,11 +114,20 @@ class Rows:
 
 def at_width(dense: Array, width: int) -> Array:
     """The same with NaN at the end of the last axis, or cut there."""
-    have = dense.shape[-1]
+    return _at_width(dense, width, np.nan)
+
+
+def categories_at(categories: Keys, width: int) -> Keys:
+    """The same with 0 at the end of the last axis: columns that came later are absent."""
+    return _at_width(categories, width, 0)
+
+
+def _at_width(values: NDArray[T], width: int, rest: float) -> NDArray[T]:
+    have = values.shape[-1]
     if have == width:
-        return dense
-    out = np.full((*dense.shape[:-1], width), np.nan)
-    out[..., :have] = dense[..., :width]
+        return values
+    out = np.full((*values.shape[:-1], width), rest, values.dtype)
+    out[..., :have] = values[..., :width]
     return out
 
 
@@ -136,6 +153,21 @@ def side_by_side(parts: list[Part], n: int) -> tuple[Ends, Keys, Values]:
             values[at] = part.values
         begins = begins + part.counts
     return indptr, keys, values
+
+
+@dataclass(slots=True, kw_only=True)
+class Piece:
+    """What one column, or one cross, has put into a row.
+
+    `keys` are the places begin to end in `row.keys` (of a cross, in `row.cross_keys`), `places`
+    those in `row.dense`.
+    """
+
+    column: Name  # of a cross, both names
+    value: Any  # as the record has it
+    places: list[int]
+    keys: range
+    is_cross: bool = False
 
 
 class Cross:

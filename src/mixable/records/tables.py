@@ -192,21 +192,29 @@ def frame_columns(table: Any) -> dict[Name, Cells]:
         if len({len(cells) for cells in columns.values()}) > 1:
             raise ValueError("the columns of the table differ in length")
         return {name: Cells(cells) for name, cells in columns.items()}
-    kind = type(table)
-    library = kind.__module__.partition(".")[0]
+    names = frame_names(table)
+    read = READERS[_library(table)]
+    return {name: read(_series(table, place)) for place, name in enumerate(names)}
+
+
+def frame_names(table: Any) -> list[Name]:
+    """The names of the columns of a frame."""
+    kind, library = type(table), _library(table)
     if hasattr(kind, "collect"):
         raise TypeError(f"a {kind.__name__} is only a plan of a table; collect() it first")
-    readers = {"pandas": _pandas, "polars": _polars, "pyarrow": _arrow}
     names = getattr(table, "column_names" if library == "pyarrow" else "columns", None)
-    if library not in readers or names is None:
+    if library not in READERS or names is None:
         raise TypeError(
             "a table must be a frame of pandas, Polars or Arrow, a list of dictionaries, or a "
             f"dictionary of lists, got {kind.__name__}"
         )
     names = [checked_name(name.item() if isinstance(name, np.generic) else name) for name in names]
     refuse_twice(names)
-    read = readers[library]
-    return {name: read(_series(table, place)) for place, name in enumerate(names)}
+    return names
+
+
+def _library(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]
 
 
 def refuse_twice(names: Sequence[Any]) -> None:
@@ -274,3 +282,6 @@ def _number_array(values: Any) -> NDArray[Any]:
     """What may be written to: the arrays of other libraries are often read-only."""
     out: NDArray[Any] = np.asarray(values)
     return out if out.dtype.kind in "iu" else out.astype(np.float64)
+
+
+READERS = {"pandas": _pandas, "polars": _polars, "pyarrow": _arrow}

@@ -1,5 +1,6 @@
 """The routes over HTTP: what they answer, what they refuse, and no 5xx whatever is sent."""
 
+import gzip
 import json
 import re
 
@@ -7,11 +8,10 @@ import pytest
 from browser import CHROMIUM, opened
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serve_command import Caller, in_thread
+from serve_command import Caller, in_thread, saved
 
-from mixable import persistence
-from mixable.events.events import ModelLimits
-from mixable.events.serve.service import Limits
+from mixable.events import ModelOptions
+from mixable.events.serve.shown import Limits
 
 TOKEN = "a-long-token"
 
@@ -47,7 +47,7 @@ def test_models_by_name_are_apart(start):
         for method, path in (("GET", ""), ("POST", "/learn")):
             status = call(method, f"/models/{name}{path}", {"features": {}, "label": "x"})[0]
             assert status in (404, 405), (name, status)
-    assert service.models.names == {"default", "other", "third"}
+    assert set(service.names) == {"default", "other", "third"}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_bad_requests_have_a_reason_and_change_nothing(start, path, body, status
     service, call = start()
     got, answer = call("POST", path, body)
     assert (got, list(answer)) == (status, ["error"])
-    assert service.journal.entries == 0
+    assert service.commits == 0
 
 
 JSON = st.recursive(
@@ -94,8 +94,9 @@ BODIES = st.one_of(
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory):
-    limits = Limits(model=ModelLimits(features=5, classes=4, waiting=3), body=2000)
-    with in_thread(tmp_path_factory.mktemp("fuzz"), limits=limits) as both:
+    limits = Limits(body=2000)
+    options = ModelOptions(most_features=5, most_classes=4, remember=3)
+    with in_thread(tmp_path_factory.mktemp("fuzz"), limits=limits, options=options) as both:
         yield both
 
 
@@ -108,7 +109,7 @@ def fuzzed(tmp_path_factory):
 @given(st.sampled_from(["/predict", "/learn", "/events"]), BODIES)
 def test_no_request_is_answered_with_5xx_and_refused_ones_change_nothing(fuzzed, path, body):
     service, call = fuzzed
-    model = service.models.loaded["default"].model if service.models.loaded else None
+    model = service.loaded["default"].model if service.loaded else None
     before = None if model is None else dict(model.counts)
     answer, text = call.raw("POST", path, body)
     assert answer.status < 500, text
@@ -134,18 +135,17 @@ def test_a_service_that_is_full_says_503_and_when_to_come_again(start):
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     assert b"too many events wait for the disk" in text
     assert call.predict(features={"a": 1})[0] == 200
-    assert service.models.loaded["default"].model.counts["learned"] == 0
+    assert "default" not in service.loaded or not service.loaded["default"].model.counts["learned"]
 
 
 def test_what_is_answered_is_on_the_disk(start, tmp_path):
-    """The journal alone, without a checkpoint, has every label that was answered."""
-    service, call = start(seconds=1000)
+    """The log alone, without a checkpoint, has every label that was answered."""
+    _, call = start(seconds=1000)
     for t in range(5):
         _, answer = call.learn(features={"a": t}, label="xy"[t % 2])
         assert answer["step"] == t + 1
-        text = service.journal.path.read_bytes()
-        assert text.count(b'"label"') == t + 1
-    assert persistence.load(tmp_path / "models" / "default.model").counts["learned"] == 0
+        model, rest = saved(tmp_path / "models")
+        assert (model.counts["learned"], len(rest)) == (0, t + 1)
 
 
 def test_who_watches_sees_it_learn(start):
@@ -206,6 +206,9 @@ def test_the_page_shows_in_a_browser_what_is_learned_meanwhile(start, tmp_path):
         )
         assert page.value(f"{text}.includes('<b>one</b>')")
         assert page.value("document.querySelectorAll('svg .ours').length") == 3
+        page.until("document.querySelectorAll('#events tr').length == 11")
+        assert page.value(f"/taken for\\s+drift/.test({text})")
+        assert page.value("JSON.parse(document.getElementById('features').value).a") in range(5)
         page.value("document.getElementById('features').value = '{\"a\": 2}'")
         page.value("document.querySelector('#try button').click()")
         page.until("document.querySelectorAll('#forecast td').length == 2")
@@ -216,6 +219,54 @@ def test_the_page_shows_in_a_browser_what_is_learned_meanwhile(start, tmp_path):
         assert not complaints
         assert page.requests
         assert all(each.startswith((address, "data:")) for each in page.requests)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page")
+def test_the_page_shows_a_regression(start, tmp_path):
+    _, call = start(options=ModelOptions(regression=True, linear=True))
+    text = "document.body.innerText"
+    for t in range(150):
+        call.learn(features={"a": t % 5, "colour": "rgb"[t % 3]}, label=t % 5 + 0.5)
+    with opened(f"http://127.0.0.1:{call._connection.port}/", tmp_path / "browser") as page:
+        page.until(f"/CRPS over time/.test({text})")
+        assert page.value(f"/Can I trust the intervals.\\s+(Yes|Roughly|No)/.test({text})")
+        assert page.value("document.getElementById('calibration').hidden")
+        page.value("document.querySelector('#try button').click()")
+        page.until(f"/mean without colour/.test({text})")
+        page.size(400)
+        assert page.value("document.documentElement.scrollWidth") <= 400
+        assert not page.complaints
+
+
+def test_requests_are_logged_with_their_reasons(tmp_path):
+    with in_thread(tmp_path / "models", TOKEN, log=tmp_path / "requests") as (_, call):
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert call("POST", "/learn", {"features": {"a": 1}, "label": "x"}, right)[0] == 200
+        assert call("POST", "/learn", {"label": "x"}, right)[0] == 422
+        assert call("GET", "/model")[0] == 401
+    lines = [json.loads(line) for line in (tmp_path / "requests").read_text().splitlines()]
+    assert [(each["path"], each["status"]) for each in lines] == [
+        ("/learn", 200),
+        ("/learn", 422),
+        ("/model", 401),
+    ]
+    assert "reason" not in lines[0]
+    assert lines[1]["reason"].startswith("features are missing")
+    assert lines[2]["reason"].startswith("a token is needed")
+    assert all(each["client"] == "127.0.0.1" and each["seconds"] > 0 for each in lines)
+
+
+def test_compressed_bodies_are_read_within_the_limit(start):
+    _, call = start(limits=Limits(body=5000))
+    packed = {"Content-Encoding": "gzip"}
+    body = gzip.compress(json.dumps({"features": {"a": 1}, "label": "x"}).encode())
+    assert call("POST", "/learn", body, packed)[0] == 200
+    lines = gzip.compress(b'{"features": {"a": 2}, "label": "y"}\n' * 3)
+    assert call.raw("POST", "/events", lines, packed)[1].count(b'"learned": true') == 3
+    bomb = gzip.compress(b'{"features": {"a": "' + b"x" * 10**7 + b'"}}')
+    assert len(bomb) < 20_000
+    assert call("POST", "/predict", bomb[:4900] + b"", packed)[0] in (413, 422)
+    assert call("POST", "/predict", body, {"Content-Encoding": "br"})[0] == 415
 
 
 def test_each_route_that_takes_a_body_says_what_it_holds(start):

@@ -6,16 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from make_fixtures import served
-from serve_command import served_model
+from serve_command import apply, read, served_model
 
 import mixable as mx
 from mixable import river
-from mixable.events.events import ModelLimits, read
-from mixable.events.model import StreamModel
-from mixable.events.serve import ServedModel
+from mixable.events.beginning import begun_from
+from mixable.events.model import EventModel
 from mixable.learner import design_of_classes
-
-LIMITS, begun_from = ModelLimits(), ServedModel.begun_from
 
 
 def rows(n=60, *, is_record=False):
@@ -27,7 +24,7 @@ def rows(n=60, *, is_record=False):
 
 def stream_model(*, is_record=False, **options):
     fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
-    model = StreamModel(design_of_classes(None, fixed), **options)
+    model = EventModel(design=design_of_classes(None, fixed), **options)
     for x, y in rows(is_record=is_record):
         model.learn_one(x, y)
     return model
@@ -39,7 +36,7 @@ def saved(model, tmp_path):
 
 
 def applied(model, **event):
-    return model.apply(read(json.dumps(event).encode(), LIMITS), LIMITS)
+    return apply(model, read(json.dumps(event).encode()))
 
 
 @pytest.mark.parametrize("is_record", [False, True])
@@ -47,7 +44,7 @@ def test_a_model_of_a_stream_goes_on_where_it_was(tmp_path, is_record):
     model = stream_model(is_record=is_record)
     begun = begun_from(saved(model, tmp_path))
     for x, y in rows(5, is_record=is_record):
-        assert begun.predict(x) == model.predict_proba_one(x)
+        assert begun.predict_proba_one(x) == model.predict_proba_one(x)
         assert applied(begun, features=x, label=y)["learned"]
         model.learn_one(x, y)
     assert begun.counts["learned"] == begun.scores.n == 5
@@ -66,10 +63,10 @@ def test_classifiers_go_on_and_their_labels_are_text(tmp_path, kernel):
         other.learn_one(x, label)
     x = {"a": 0.3, "b": -1.0}
     expected = dict(zip(["0", "1"], model.predict_proba(pd.DataFrame([x]))[0], strict=True))
-    assert begun_from(saved(model, tmp_path)).predict(x) == pytest.approx(expected)
+    assert begun_from(saved(model, tmp_path)).predict_proba_one(x) == pytest.approx(expected)
     expected = {str(label): p for label, p in other.predict_proba_one(x).items()}
     begun = begun_from(saved(other, tmp_path))
-    assert begun.predict(x) == expected
+    assert begun.predict_proba_one(x) == expected
     assert applied(begun, features={"a": 1, "c": 2}, label="new")["step"] == 1
 
 
@@ -77,15 +74,15 @@ def test_a_model_of_a_service_begins_another(tmp_path):
     model = served()
     begun = begun_from(saved(model, tmp_path))
     x = {"one": 0.5}
-    assert begun.predict(x) == model.predict(x)
-    assert (begun.journal, len(begun.waiting), begun.counts["learned"]) == ("", 0, 0)
+    assert begun.predict_proba_one(x) == model.predict_proba_one(x)
+    assert (len(begun.waiting), begun.counts["learned"]) == (0, 0)
 
 
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
         (lambda X, y: mx.GAF(2, 3), "holds a GAF that a service cannot go on with"),
-        (lambda X, y: mx.GAFRegressor().fit(X, y), "holds a GAFRegressor"),
+        (lambda X, y: mx.GAFRegressor(), "holds a GAFRegressor that"),
         (lambda X, y: mx.GAFClassifier(), "holds a GAFClassifier that"),
         (lambda X, y: mx.GAFClassifier(kernel=None).fit(X, y), "its features by name"),
         (
@@ -106,4 +103,4 @@ def test_what_is_no_model_is_refused(tmp_path):
     (tmp_path / "saved").write_bytes(b"nothing")
     with pytest.raises(ValueError, match="saved"):
         begun_from(tmp_path / "saved")
-    assert served_model().predict({"a": 1.0}) == {}
+    assert served_model().predict_proba_one({"a": 1.0}) == {}

@@ -7,7 +7,7 @@ import pytest
 
 from mixable.events.events import RefusedError
 from mixable.events.serve.app import lines_of
-from mixable.events.serve.service import Limits
+from mixable.events.serve.shown import Limits
 
 
 def collected(pieces, limits=None):
@@ -60,10 +60,10 @@ def test_each_line_has_its_answer_in_order(start):
     got = [json.loads(line) for line in text.splitlines()]
     assert (answer.status, [each["line"] for each in got]) == (200, [1, 3, 4, 5, 6, 7])
     assert (got[0]["step"], got[1]["probabilities"], got[3]["step"]) == (1, {"x": 1.0}, 2)
-    assert got[2]["error"].startswith("not JSON")
-    assert got[4]["error"] == "the id '1' was learned with another label"
+    assert got[2]["error"].startswith("JSON is malformed")
+    assert got[4]["error"] == "the id '1' was learned with another outcome"
     assert set(got[5]["probabilities"]) == {"x", "y"}
-    assert [reason for _, reason in service.rejected] == [got[2]["error"], got[4]["error"]]
+    assert [reason for _, _, reason in service.rejected] == [got[2]["error"], got[4]["error"]]
 
 
 def test_many_lines_are_answered_and_learned_as_one_by_one(start):

@@ -10,7 +10,7 @@ import time
 import pytest
 from serve_command import Caller, in_thread, serving
 
-from mixable.events.serve.service import Limits
+from mixable.events.serve.shown import Limits
 
 HOST = b"Host: 127.0.0.1\r\n"
 TOKEN = "a-long-token"
@@ -92,7 +92,7 @@ def test_bodies_of_events_are_counted_before_they_are_read(tmp_path):
             got = b""
             while b'{"line": 2' not in got:
                 got += sock.recv(10_000)
-        assert service.models.loaded["default"].model.counts["learned"] == 4
+        assert service.loaded["default"].model.counts["learned"] == 4
         (again,) = connected(stack, port, 1, head("/events", len(body)) + body)
         assert again.recv(1000).startswith(b"HTTP/1.1 200")
 
@@ -121,25 +121,26 @@ def test_who_hangs_up_leaves_no_traceback(start, capfd):
                 sock.close()
         assert call.predict(features={"a": 1})[0] == 200
         time.sleep(0.1)
-    assert service.models.names == {"default"}
+    assert set(service.names) == {"default"}
     assert "".join(capfd.readouterr()) == ""
 
 
 def test_health_is_not_well_on_a_full_disk_and_well_again_when_there_is_room(tmp_path):
     with serving(tmp_path / "models") as (server, call):
         assert call.learn(features={"a": 1}, label="x")[0] == 200
-        assert call("GET", "/healthz") == (200, {"status": "ok"})
+        assert call("GET", "/readyz") == (200, {"status": "ok"})
         pid, unlimited = server.process.pid, resource.RLIM_INFINITY
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, unlimited))  # no file may grow
         status, answer = call.learn(features={"a": 1}, label="x")
         assert (status, "the disk cannot be written" in answer["error"]) == (503, True)
-        status, answer = call("GET", "/healthz")
+        assert call("GET", "/healthz")[0] == 200  # it is alive
+        status, answer = call("GET", "/readyz")
         assert status == 503
-        assert "the journal cannot be written: File too large" in answer["status"]
+        assert "the log cannot be written: " in answer["status"]
         assert call.predict(features={"a": 1})[0] == 200
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (unlimited, unlimited))
         until = time.monotonic() + 10
-        while call("GET", "/healthz")[0] != 200:  # without any label that comes
+        while call("GET", "/readyz")[0] != 200:  # without any label that comes
             assert time.monotonic() < until
             time.sleep(0.05)
         assert call.learn(features={"a": 1}, label="x")[1]["step"] == 2

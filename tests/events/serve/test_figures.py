@@ -4,21 +4,21 @@ import json
 
 import numpy as np
 import pytest
-from serve_command import served_model
+from serve_command import apply, served_model
 
 from mixable import persistence
-from mixable.events.events import Event, ModelLimits, RefusedError
-from mixable.events.serve import ServedModel
+from mixable.events import EventModel
+from mixable.events.events import Event, RefusedError
 from mixable.events.serve.figures import (
     RATE,
     drifting,
     explained,
     figures,
     matter,
-    trust,
     try_without,
+    weights,
 )
-from mixable.events.serve.service import Held
+from mixable.events.serve.shown import Held
 from mixable.learner import Design, design_of_classes
 
 
@@ -27,27 +27,27 @@ def filled(model, n=200):
     for strong, weak in rng.normal(size=(n, 2)).tolist():
         label = "up" if strong + 0.1 * weak > 0 else "down"
         features = {"weak": weak, "strong": strong}
-        model.apply(Event(id=None, features=features, label=label), ModelLimits())
+        apply(model, Event(id=None, features=features, label=label))
     return model
 
 
 def curved():
     fixed = dict.fromkeys(("lam", "beta", "alpha", "drift"))
-    return ServedModel(
-        design_of_classes(None, fixed, kernel="auto", features=(10, None, "fourier"))
+    return EventModel(
+        design=design_of_classes(None, fixed, kernel="auto", features=(10, None, "fourier"))
     )
 
 
 def single():
-    return ServedModel(Design.for_classes(None, {"lam": 0.1, "beta": 1.0}))
+    return EventModel(design=Design.for_classes(None, {"lam": 0.1, "beta": 1.0}))
 
 
 @pytest.mark.parametrize("make", [served_model, curved, single])
 def test_figures_are_json_before_and_after_learning(make):
-    empty = json.loads(json.dumps(figures(Held("m", make())), allow_nan=False))
+    empty = json.loads(json.dumps(figures(Held("m", 1, make(), 0)), allow_nan=False))
     assert (empty["learned"], empty["scores"]["log_loss"], empty["history"]) == (0, None, [])
     model = filled(make(), 60)
-    got = json.loads(json.dumps(figures(Held("m", model)), allow_nan=False))
+    got = json.loads(json.dumps(figures(Held("m", 1, model, 0)), allow_nan=False))
     assert (got["learned"], got["classes"]) == (60, model.learner.labels)
     assert got["columns"] == ["strong", "weak"]
     assert got["scores"]["log_loss"] == model.scores.log_loss
@@ -55,31 +55,35 @@ def test_figures_are_json_before_and_after_learning(make):
     assert got["scores"]["log_loss"] == pytest.approx(np.mean(losses))
 
 
-def test_trust_adds_up_to_one_and_drift_is_part_of_it():
+def test_weights_add_up_to_one_and_drift_is_part_of_it():
     for make in (served_model, curved):
         model = filled(make(), 40)
-        assert sum(trust(model).values()) == pytest.approx(1)
+        assert sum(weights(model).values()) == pytest.approx(1)
         assert 0 <= drifting(model) <= 1
-    assert (trust(single()), drifting(single())) == ({}, None)
+    assert (weights(single()), drifting(single())) == ({}, None)
 
 
 @pytest.mark.parametrize("word", [None, "red"])
-def test_the_drift_gauge_moves_while_the_curved_experts_rest(word):
-    rng, model, said = np.random.default_rng(0), served_model(curved=True), []
+def test_the_drift_gauge_moves_while_the_first_expert_is_alone(word):
+    rng, model, said = np.random.default_rng(0), served_model(linear=False), []
     for t in range(2600):
         x = rng.normal(size=2)
         label = "up" if (2 * x[0] if t < 2200 else -2 * x[0]) + rng.logistic() > 0 else "down"
         features = {"a": x[0], "b": x[1], **({} if word is None else {"c": word})}
-        model.apply(Event(id=None, features=features, label=label), ModelLimits())
+        apply(model, Event(id=None, features=features, label=label))
+        if t == 2100:
+            core = model.learner.forecaster._core
+            left = np.array([[0.0, *[99.0] * (len(model.learner.forecaster.experts) - 1)]])
+            core.restore({**core.state(), "activity.left": left, "activity.level": 1e9 * left})
         if t >= 2100 and t % 50 == 0:
-            assert model.learner.forecaster.is_resting
+            assert model.learner.forecaster.active == [0]
             said.append(drifting(model))
     first = model.learner.forecaster.experts[0]
     forgets = [
         getattr(each, "drift", 0) > 0 or getattr(each, "b", 1) == 0 for each in first.experts
     ]
     assert said[-1] != pytest.approx(0)
-    assert drifting(model) == pytest.approx(first.trust[forgets].sum(), abs=1e-12)
+    assert drifting(model) == pytest.approx(first.expert_weights[forgets].sum(), abs=1e-12)
     assert len(set(said)) == len(said)
     if word is None:
         assert max(said[3:]) > 0.5 > 0.2 > max(said[:2])
@@ -90,12 +94,12 @@ def test_late_labels_score_forecast_and_class_rates_at_the_time_of_the_forecast(
     """All forecasts are made before the first label: neither knows how often classes come."""
     model, n = served_model(classes=classes), 60
     for t in range(n):
-        model.apply(Event(id=str(t), features={"a": 1.0}, label=None), ModelLimits())
+        apply(model, Event(id=str(t), features={"a": 1.0}, label=None))
     model = persistence.from_bytes(persistence.to_bytes(model))
     for t in range(n):
         label = "seldom" if t % 10 == 9 else "often"
-        model.apply(Event(id=str(t), features=None, label=label), ModelLimits())
-    scores = figures(Held("m", model))["scores"]
+        apply(model, Event(id=str(t), features=None, label=label))
+    scores = figures(Held("m", 1, model, 0))["scores"]
     assert scores["baseline"] == pytest.approx(scores["log_loss"])
     if classes:
         assert scores["baseline"] == pytest.approx(np.log(2))
@@ -103,19 +107,19 @@ def test_late_labels_score_forecast_and_class_rates_at_the_time_of_the_forecast(
     model = served_model(classes=("often", "seldom"))
     for t in range(n):
         label = "seldom" if t % 10 == 9 else "often"
-        model.apply(Event(id=str(t), features={"a": 1.0}, label=label), ModelLimits())
-    assert figures(Held("m", model))["scores"]["baseline"] < 0.5
+        apply(model, Event(id=str(t), features={"a": 1.0}, label=label))
+    assert figures(Held("m", 1, model, 0))["scores"]["baseline"] < 0.5
 
 
 def test_the_column_that_decides_matters_most():
-    sizes = figures(Held("m", filled(served_model())))["matter"]
+    sizes = figures(Held("m", 1, filled(served_model()), 0))["matter"]
     assert list(sizes) == ["strong", "weak"]
     assert sizes["strong"] > 3 * sizes["weak"]
     assert list(filled(curved()).important()) == ["strong", "weak"]
 
 
 def test_columns_of_curved_models_matter_by_forecasts_without_them():
-    held = Held("m", filled(curved(), 60))
+    held = Held("m", 1, filled(curved(), 60), 0)
     assert figures(held)["matter"] == {}
     held.recent.append({"strong": 1.0, "weak": 1.0})
     got = figures(held)
@@ -133,8 +137,8 @@ def test_a_forecast_is_explained_by_what_it_would_be_without_each_feature():
     features = {"strong": 2.0, "weak": 0.5, "unknown": 1.0}
     answer = explained(model, features)
     assert answer["without"] == {
-        "strong": model.predict({"weak": 0.5}),
-        "weak": model.predict({"strong": 2.0}),
+        "strong": model.predict_proba_one({"weak": 0.5}),
+        "weak": model.predict_proba_one({"strong": 2.0}),
     }
     (first, *_) = model.explain(features)
     assert answer["log_odds"]["strong"] == first.log_odds
@@ -146,7 +150,10 @@ def test_a_forecast_is_explained_by_what_it_would_be_without_each_feature():
 
 def moved(model, features, name):
     """Half the distance between the forecasts with and without a column."""
-    p, q = model.predict(features), model.predict({k: features[k] for k in features if k != name})
+    p, q = (
+        model.predict_proba_one(features),
+        model.predict_proba_one({k: features[k] for k in features if k != name}),
+    )
     return sum(abs(p[label] - q[label]) for label in p) / 2
 
 
@@ -158,7 +165,7 @@ def learned_model():
 
 
 def test_it_is_the_mean_over_the_records_and_the_model_stays_as_it_was():
-    held = Held("m", learned_model())
+    held = Held("m", 1, learned_model(), 0)
     model = held.model
     before = persistence.to_bytes(model)
     records = [{"a": 1.0, "b": 2.0}, {"a": 0.0, "other": 1.0}]
@@ -172,7 +179,7 @@ def test_it_is_the_mean_over_the_records_and_the_model_stays_as_it_was():
 
 
 def test_what_was_long_ago_fades():
-    held = Held("m", learned_model())
+    held = Held("m", 1, learned_model(), 0)
     model = held.model
     for _ in range(200):
         try_without(held, {"a": 0.5})

@@ -7,7 +7,7 @@ import pytest
 
 from mixable.events.events import RefusedError
 from mixable.events.serve.guard import Guard, whole_body
-from mixable.events.serve.service import Limits
+from mixable.events.serve.shown import Limits
 
 
 def asked(path="/model", headers=(), *, token=None, limits=None):

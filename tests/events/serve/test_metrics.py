@@ -26,9 +26,11 @@ def test_requests_and_models_are_counted(start):
     assert got["mixable_request_seconds_count", "/learn"] == 6
     assert got["mixable_learned_total", "default"] == 5
     assert got["mixable_waiting", "default"] == 1
-    model = service.models.loaded["default"].model
+    model = service.loaded["default"].model
     assert got["mixable_log_loss", "default"] == model.scores.log_loss
-    assert got["mixable_baseline_log_loss", "default"] == model.progress.baseline
-    assert got["mixable_calibration_error", "default", "y"] == model.progress.calibration_error(0)
+    assert got["mixable_baseline", "default"] == model.progress.mean()[1]
+    errors = [each.error for each in model.scores.by_class()]
+    assert got["mixable_calibration_error", "default", "y"] == errors[0]
+    assert got["mixable_rejects_total", "default", "no forecast waits under the id ..."] == 1
     assert 0 <= got["mixable_drifting_trust", "default"] <= 1
-    assert got["mixable_commits_total",] == service.commits == 7
+    assert got["mixable_commits_total",] == service.commits == 6

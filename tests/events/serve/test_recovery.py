@@ -1,104 +1,202 @@
-"""After a crash: the journal is learned once, under the limits of its time."""
+"""The log: what was committed is learned once, whatever happened to the process."""
 
+import asyncio
 import json
-from dataclasses import asdict
+import sqlite3
 
-from serve_command import same_models, served_model
+import pytest
+from serve_command import apply, read, same_models, saved, served_model
 
-from mixable import persistence
-from mixable.events.events import Event, ModelLimits
-from mixable.events.serve.journal import Journal
-from mixable.events.serve.service import Models, recover
+import mixable as mx
+from mixable.events import ModelOptions
+from mixable.events.applying import Applier
+from mixable.events.serve.service import Service
+from mixable.events.store import FILE, Keep, Store, StoreError, adopt_old, load
 
-LIMITS = ModelLimits(classes=4)
-
-
-def as_entry(name, text):
-    return b'["%s",%s]' % (name.encode(), text)
+from make_fixtures import FOLDER  # isort: skip
 
 
-def texts(n, first=0):
-    return [
-        json.dumps({"features": {"x": t % 3 + 0.5}, "label": "ab"[t % 2]}).encode()
-        for t in range(first, first + n)
-    ]
+def event(t, **more):
+    values = {"features": {"x": t % 7 + 0.5}, "label": "ab"[t % 2], **more}
+    return read(json.dumps(values).encode())
 
 
-def learned(lines):
-    model = served_model()
-    for line in lines:
-        model.apply(Event(id=None, **json.loads(line)), LIMITS)
+def submitted(folder, events, *, crash=False, **options):
+    """Submit events to a service and end it, or leave it as a crash would."""
+
+    async def main():
+        service = Service(folder, ModelOptions(linear=True), say=lambda _: None, **options)
+        service.start()
+        answers = await service.submit("default", events)
+        if not crash:
+            await service.stop()
+            return answers
+        service._task.cancel()
+        service.store.close()
+        service._reader.close()
+        service._lock.release()
+        return answers
+
+    return asyncio.run(main())
+
+
+def known(folder, name="default"):
+    """A model as a start would read it."""
+    model, rest = saved(folder, name)
+    Applier(model).all(rest)
     return model
 
 
-def journal_of(folder, *batches, limits=LIMITS):
-    made = Journal(folder, 1, asdict(limits))
-    for batch in batches:
-        made.append(batch)
-    made.close()
-    return made
+def test_after_a_crash_the_log_has_what_the_checkpoint_lacks(tmp_path):
+    events = [event(t) for t in range(40)]
+    submitted(tmp_path / "m", events[:20])
+    submitted(tmp_path / "m", events[20:], crash=True)
+    model, rest = saved(tmp_path / "m")
+    assert (model.counts["learned"], len(rest)) == (20, 20)
+    by_hand = served_model()
+    for each in events:
+        apply(by_hand, each)
+    assert same_models(known(tmp_path / "m"), by_hand)
+    submitted(tmp_path / "m", [event(40)])
+    assert saved(tmp_path / "m")[0].counts["learned"] == 41
 
 
-def test_models_learn_what_they_have_not_and_once(tmp_path):
-    models, lines, said = Models(tmp_path, served_model, 9), texts(20), []
-    models.make("a", "", 0)
-    models.make("b", "", 0)
-    made = journal_of(tmp_path, [as_entry("ab"[t % 2], line) for t, line in enumerate(lines)])
-    assert recover(tmp_path, models, said.append) == (made.id, 21)
-    assert said == ["took 20 events from the journal"]
-    for which, name in enumerate("ab"):
-        held = models.loaded[name]
-        assert held.dirty
-        assert same_models(held.model, learned(lines[which::2]))
-        models.write(name, persistence.to_bytes(held.model))
-    again = Models(tmp_path, served_model, 9)
-    assert recover(tmp_path, again, said.append) == (made.id, 21)
-    assert same_models(again.loaded["a"].model, models.loaded["a"].model)
-    assert len(said) == 1
-
-
-def test_a_model_of_another_journal_learns_all_of_this_one(tmp_path):
-    models = Models(tmp_path, served_model, 9)
-    models.make("a", "another", 1000)
-    journal_of(tmp_path, [as_entry("a", line) for line in texts(5)])
-    recover(tmp_path, models, print)
-    assert models.loaded["a"].model.counts["learned"] == 5
-
-
-def test_limits_are_those_of_the_time(tmp_path):
-    models = Models(tmp_path, served_model, 9)
-    models.make("a", "", 0)
-    lines = [json.dumps({"features": {"x": 1.0}, "label": name}).encode() for name in "abcde"]
-    few = ModelLimits(classes=3)
-    journal_of(tmp_path, [as_entry("a", line) for line in lines], limits=few)
-    recover(tmp_path, models, print)
-    assert models.loaded["a"].model.learner.labels == ["a", "b", "c"]
-
-
-def test_a_torn_end_and_models_that_are_gone_are_said(tmp_path):
-    models, said = Models(tmp_path, served_model, 9), []
-    models.make("a", "", 0)
-    made = journal_of(tmp_path, [as_entry("a", texts(1)[0])], [as_entry("gone", texts(1)[0])])
-    with open(made.path, "ab") as file:
-        file.write(b"mxJ1 torn")
-    assert recover(tmp_path, models, said.append)[1] == 3
-    assert said == [
-        "cut 9 bytes off the journal: a crash left them, nobody was told of them",
-        "took 1 events from the journal",
-        "the journal has events of models that are gone: gone",
+def test_late_outcomes_repeats_and_refusals_come_back_from_the_log(tmp_path):
+    events = [
+        event(0, id="1"),
+        event(1, id="2", label=None),
+        event(2, id="1"),  # another outcome for 1
+        event(3, label=None),  # nobody remembers it
+        event(4, id="2", features=None),
+        event(4, id="2", features=None),
+        event(5, id="3", features={"x": 1, "word": "new"}),
+        event(6, id="4", features={"x": 2, "word": "old"}, label=None),
+        event(8, id="4", features=None),
     ]
-    assert b"torn" not in made.path.read_bytes()
+    answers = submitted(tmp_path / "m", events, crash=True)
+    statuses = [getattr(answer, "status", 200) for answer in answers]
+    assert statuses == [200, 200, 409, 200, 200, 200, 200, 200, 200]
+    assert answers[5] == {"id": "2", "learned": False, "step": 2}
+    by_hand = served_model()
+    by_hand_answers = [each.answer for each in Applier(by_hand).apply(numbered(events))]
+    assert [getattr(each, "status", each) for each in by_hand_answers] == [
+        getattr(each, "status", each) for each in answers
+    ]
+    assert same_models(known(tmp_path / "m"), by_hand)
+    db = sqlite3.connect(tmp_path / "m" / FILE)
+    rows = db.execute("SELECT id, outcome FROM log ORDER BY number").fetchall()
+    assert rows == [("1", "a"), ("2", "a"), ("3", "b"), ("4", "a")]
+    assert db.execute("SELECT count(*) FROM events").fetchone() == (4,)
+    db.close()
 
 
-def test_more_models_than_fit_are_saved_on_the_way(tmp_path):
-    models, names = Models(tmp_path, served_model, 2), "abcdef"
-    for name in names:
-        models.make(name, "", 0)
-    entries = [as_entry(name, line) for line in texts(4) for name in names]
-    journal_of(tmp_path, entries)
-    recover(tmp_path, models, print)
-    assert len(models.loaded) <= 2
-    for name in names:
-        held = models.loaded.get(name)
-        model = held.model if held else models.read(name)
-        assert same_models(model, learned(texts(4)))
+def numbered(events):
+    """As a service numbers them."""
+    number = 0
+    for each in events:
+        number += each.changes
+        each.number = number
+    return events
+
+
+def test_a_log_and_a_checkpoint_are_one_transaction(tmp_path):
+    """Each checkpoint and what the log has since make the same model."""
+    events = [event(t, id=str(t)) for t in range(30)]
+    for begin in range(0, 30, 10):
+        submitted(tmp_path / "m", events[begin : begin + 10])
+    store = Store(tmp_path / "m", read_only=True)
+    key = store.models()["default"]
+    expected = known(tmp_path / "m")
+    versions = store.versions(key)
+    assert [each["learned"] for each in versions] == [30, 20, 10, 0]
+    for each in versions:
+        model = mx.loads(store.version(key, each["version"]))
+        Applier(model).all(store.since(key, each["number"]))
+        assert same_models(model, expected)
+    store.close()
+
+
+def test_what_is_not_kept_goes_and_the_models_stay(tmp_path):
+    submitted(tmp_path / "m", [event(t) for t in range(50)])
+    submitted(tmp_path / "m", [event(50)], keep=Keep(rows=10), crash=True)
+    store = Store(tmp_path / "m")
+    store.make("idle", served_model(), 0)  # which knows nothing of the log
+    assert store.prune(Keep(rows=10)) == 41
+    assert store.prune(Keep(rows=10)) == 0
+    assert store.prune(Keep(seconds=3600)) == 0
+    assert store.prune(Keep()) == 0
+    assert store.prune(Keep(seconds=0)) == 9  # the last one is in no checkpoint yet
+    store.close()
+    assert known(tmp_path / "m").counts["learned"] == 51
+
+
+@pytest.mark.parametrize("text", ["", "30", "7d", "12h", "all", "many", "-1", "3w"])
+def test_what_is_kept_is_read(text):
+    if text in ("", "many", "-1", "3w"):
+        with pytest.raises(ValueError, match="--keep must be"):
+            Keep.read(text)
+    else:
+        assert Keep.read(text).is_bounded == (text != "all")
+
+
+def test_a_backup_is_whole_while_events_are_written(tmp_path):
+    submitted(tmp_path / "m", [event(t) for t in range(30)], crash=True)
+    store = Store(tmp_path / "m")
+    (tmp_path / "copy").mkdir()
+    store.backup(tmp_path / "copy" / FILE)
+    store.close()
+    assert same_models(known(tmp_path / "copy"), known(tmp_path / "m"))
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / FILE).write_bytes(b"nothing that SQLite wrote" * 100)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(tmp_path)
+    (tmp_path / FILE).unlink()
+    db = sqlite3.connect(tmp_path / FILE)
+    db.execute("CREATE TABLE other (a)")
+    db.commit()
+    db.close()
+    with pytest.raises(StoreError, match="this version of mixable"):
+        Store(tmp_path)
+    with pytest.raises(StoreError, match="is no folder of mixable serve"):
+        Store(tmp_path / "none", read_only=True)
+
+
+def old_folder(folder, entries=b""):
+    """What version 0.2 leaves when it is stopped."""
+    folder.mkdir()
+    (folder / "shop.model").write_bytes((FOLDER / "ServedModel.safetensors").read_bytes())
+    text = b'{"id": "0123456789abcdef", "limits": {}}'
+    head = b"mxJ1" + len(text).to_bytes(4, "little") + bytes(8) + bytes(16)
+    (folder / "journal-0000000000000015").write_bytes(head + text + entries)
+
+
+def test_a_folder_of_version_0_2_is_taken_over(tmp_path):
+    old_folder(tmp_path / "m")
+
+    async def main():
+        said = []
+        service = Service(tmp_path / "m", say=said.append)
+        service.start()
+        assert set(service.names) == {"shop"}
+        before = (await service.held("shop")).model.counts["learned"]
+        (answer,) = await service.submit("shop", [event(0, id="late", features=None, label="no")])
+        assert answer == {"id": "late", "learned": True, "step": before + 1}
+        await service.stop()
+        return said
+
+    (said,) = asyncio.run(main())
+    assert "took over the models of version 0.2: shop" in said
+
+
+def test_events_that_version_0_2_has_not_learned_are_not_lost(tmp_path):
+    old_folder(tmp_path / "m", b"mxJ1 more")
+    with pytest.raises(StoreError, match=r'Let that version.*mixable\[serve\]==0.2.0"'):
+        Service(tmp_path / "m", say=print)
+    assert not (tmp_path / "m" / FILE).exists()
+    store = Store(tmp_path)
+    assert adopt_old(tmp_path, store) == []
+    key = store.make("a", served_model(), 0)
+    assert load(store, key)[1] == 0
+    store.close()

@@ -4,19 +4,17 @@ import json
 
 import numpy as np
 import pytest
-from serve_command import served_model
+from serve_command import apply, read, served_model
 
 import mixable as mx
 from mixable import persistence
-from mixable.events.events import ModelLimits, RefusedError, read
+from mixable.events.events import RefusedError
 from mixable.events.serve.figures import explained, figures
-from mixable.events.serve.service import Held
-
-LIMITS = ModelLimits()
+from mixable.events.serve.shown import Held
 
 
 def applied(model, **event):
-    return model.apply(read(json.dumps(event).encode(), LIMITS), LIMITS)
+    return apply(model, read(json.dumps(event).encode()))
 
 
 def learned_model(n=40, **options):
@@ -32,7 +30,7 @@ def test_the_first_record_decides_and_the_model_says_its_kinds():
     model = learned_model()
     p = applied(model, features={"user": "u1", "new": "column"})["probabilities"]
     assert p["yes"] > 0.6
-    said = figures(Held("m", model))
+    said = figures(Held("m", 1, model, 0))
     assert said["columns"] == ["user", "price", "tags"]
     assert "user: category, 4 values so far" in said["kinds"]
     json.dumps(said, allow_nan=False)
@@ -43,14 +41,14 @@ def test_the_first_record_decides_and_the_model_says_its_kinds():
 
 def test_a_label_finds_its_record_after_loading(tmp_path):
     model = learned_model()
-    applied(model, id="7", features={"user": "\ud800", "price": "unknown"})
+    applied(model, id="7", features={"user": "\u00fc", "price": "unknown"})
     mx.save(model, tmp_path / "model")
     again = mx.load(tmp_path / "model")
     answers = [applied(each, id="7", label="no") for each in (model, again)]
     assert answers[0] == answers[1] == {"id": "7", "learned": True, "step": 41}
     assert "price: number, no number in 1" in again.encoder.describe()
-    record = {"user": "\ud800", "price": 0.5}
-    assert model.predict(record) == again.predict(record)
+    record = {"user": "\u00fc", "price": 0.5}
+    assert model.predict_proba_one(record) == again.predict_proba_one(record)
 
 
 def test_what_is_refused_changes_nothing():
@@ -65,8 +63,10 @@ def test_what_is_refused_changes_nothing():
 def test_features_that_are_named_are_the_only_ones():
     model = learned_model(features=("user", "price"))
     assert list(model.encoder.kinds) == ["user", "price"]
-    p = model.predict({"user": "u1"})
-    assert model.predict({"user": "u1", "tags": ["a"]}) == p
-    assert figures(Held("m", model))["settings"]["features"] == ["user", "price"]
+    p = model.predict_proba_one({"user": "u1"})
+    assert model.predict_proba_one({"user": "u1", "tags": ["a"]}) == p
+    assert figures(Held("m", 1, model, 0))["settings"]["options"]["features"] == ["user", "price"]
     new = served_model(features=("user",), classes=("yes", "no"))
-    assert new.predict({"user": "u1"}) == pytest.approx({"yes": 0.5, "no": 0.5}, rel=1e-12)
+    assert new.predict_proba_one({"user": "u1"}) == pytest.approx(
+        {"yes": 0.5, "no": 0.5}, rel=1e-12
+    )

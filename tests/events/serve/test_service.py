@@ -3,23 +3,28 @@
 import asyncio
 import json
 import os
+import sqlite3
+import time
 
 import pytest
-from serve_command import same_models, served_model
+from serve_command import apply, read, same_models, saved, served_model
 
-from mixable import persistence
-from mixable.events.events import ModelLimits, RefusedError, read
+from mixable.events import ModelOptions
+from mixable.events.events import RefusedError
 from mixable.events.files import StreamError
-from mixable.events.serve.service import Limits, Service
+from mixable.events.serve.service import Service
+from mixable.events.serve.shown import Limits
 
 
 def event(t, **more):
     values = {"features": {"x": t % 7 + 0.5}, "label": "ab"[t % 2], **more}
-    return read(json.dumps(values).encode(), ModelLimits())
+    return read(json.dumps(values).encode())
 
 
 def new(folder, **options):
-    return Service(folder, served_model, say=options.pop("say", lambda _: None), **options)
+    return Service(
+        folder, ModelOptions(linear=True), say=options.pop("say", lambda _: None), **options
+    )
 
 
 def running(folder, work, **options):
@@ -39,7 +44,7 @@ def running(folder, work, **options):
 def learned(n):
     model = served_model()
     for t in range(n):
-        model.apply(event(t), ModelLimits())
+        apply(model, event(t))
     return model
 
 
@@ -53,61 +58,45 @@ def test_events_at_one_time_are_written_together_and_learned_in_order(tmp_path):
 
     model = running(tmp_path / "m", work)
     assert same_models(model, learned(50))
-    saved = persistence.load(tmp_path / "m" / "default.model")
-    assert same_models(saved, model)
+    kept, rest = saved(tmp_path / "m")
+    assert same_models(kept, model)
+    assert not rest
     assert sorted(os.listdir(tmp_path)) == ["m"]
 
 
 def test_forecasts_that_nobody_remembers_never_touch_the_disk(tmp_path):
     async def work(service):
         held = await service.held("default")
-        asked = read(b'{"features": {"x": 1}}', ModelLimits())
+        asked = read(b'{"features": {"x": 1}}')
         (answer,) = await service.submit("default", [asked])
-        assert (answer, service.journal.entries, held.dirty) == ({"probabilities": {}}, 0, False)
+        assert (answer, service.commits, held.number) == ({"probabilities": {}}, 0, 0)
 
     running(tmp_path / "m", work)
 
 
 def test_within_a_request_each_event_sees_those_before(tmp_path):
     async def work(service):
-        asked = read(b'{"features": {"x": 1}}', ModelLimits())
+        asked = read(b'{"features": {"x": 1}}')
         answers = await service.submit("default", [asked, event(0), asked, event(1), asked])
         assert [len(answer["probabilities"]) for answer in answers] == [0, 0, 1, 1, 2]
-        assert service.journal.entries == 2
+        assert service.store.one("SELECT count(*) FROM events") == 2
 
     running(tmp_path / "m", work)
 
 
-def test_what_is_refused_when_it_is_learned_stays_refused_after_a_crash(tmp_path):
-    async def work(service):
-        held = await service.held("default")
-        both = [event(0, id="1"), event(1, id="1"), event(2, id="2")]
-        answers = await service.submit("default", both)
-        assert isinstance(answers[1], RefusedError)
-        before = persistence.to_bytes(held.model)
-        service._lock.release()  # as if the process had died: only the journal is there
-        again = new(tmp_path / "m")
-        assert persistence.to_bytes(again.models.loaded["default"].model) == before
-
-    running(tmp_path / "m", work, seconds=1000)
-
-
-def test_a_checkpoint_cuts_the_journal_while_events_come(tmp_path):
+def test_a_checkpoint_is_made_while_events_come(tmp_path):
     async def work(service):
         held = await service.held("default")
         for t in range(60):
             await service.submit("default", [event(t)])
-        for _ in range(100):
-            if len(service.journal.others()) == 0 and service.journal.entries < 60:
-                break
-            await asyncio.sleep(0.05)
-        assert service.journal.entries < 60
-        assert not service.journal.others()
-        return held.model
+        until = time.monotonic() + 10
+        while held.saved < held.number:
+            assert time.monotonic() < until
+            await asyncio.sleep(0.02)
+        assert len(await service.versions("default")) > 1
 
-    model = running(tmp_path / "m", work, seconds=0.05)
-    assert same_models(persistence.load(tmp_path / "m" / "default.model"), learned(60))
-    assert model.counts["learned"] == 60
+    running(tmp_path / "m", work, seconds=0.05)
+    assert same_models(saved(tmp_path / "m")[0], learned(60))
 
 
 def test_too_much_at_one_time_is_refused_with_503(tmp_path):
@@ -123,45 +112,85 @@ def test_too_much_at_one_time_is_refused_with_503(tmp_path):
     running(tmp_path / "m", work, limits=Limits(queue=5))
 
 
-def test_a_full_disk_refuses_labels_and_the_model_stays_as_it_was(tmp_path):
+def test_a_disk_that_cannot_be_written_refuses_labels_and_the_model_is_as_it_was(tmp_path):
     said = []
 
     async def work(service):
-        held = await service.held("default")
         await service.submit("default", [event(0)])
-        before = persistence.to_bytes(held.model)
-        good = service.journal._descriptor
-        service.journal._descriptor = os.open("/dev/full", os.O_WRONLY)
-        with pytest.raises(RefusedError, match="the disk cannot be written"):
-            await service.submit("default", [event(1)])
-        assert persistence.to_bytes(held.model) == before
-        os.close(service.journal._descriptor)
-        service.journal._descriptor, service.journal.broken = good, None
+        write = service.store.write
+
+        def fails(*_):
+            raise sqlite3.OperationalError("database or disk is full")
+
+        service.store.write = fails
+        for reason in ("the disk cannot be written", "try again in a second"):
+            with pytest.raises(RefusedError, match=reason):
+                await service.submit("default", [event(1)])
+        assert service.trouble == "the log cannot be written: database or disk is full"
+        held = await service.held("default")
+        assert held.model.counts["learned"] == 1
+        service.store.write, service._tried = write, 0.0
         (answer,) = await service.submit("default", [event(1)])
-        assert answer["step"] == 2
-        assert service.failures == 1
+        assert (answer["step"], service.trouble, service.failures) == (2, None, 1)
 
     running(tmp_path / "m", work, say=said.append, seconds=1000)
-    assert said == ["the journal cannot be written: No space left on device"]
+    assert said == ["the log cannot be written: database or disk is full"]
+    assert same_models(saved(tmp_path / "m")[0], learned(2))
 
 
-def test_an_error_that_nobody_expected_is_not_learned_after_a_crash(tmp_path):
+def test_an_error_that_nobody_expected_is_not_learned(tmp_path):
     async def work(service):
         held = await service.held("default")
         await service.submit("default", [event(0)])
-        apply = held.model.apply_many
 
         def fails(*_):
             raise MemoryError("no room for this")
 
-        held.model.apply_many = fails
+        held.applier.apply = fails
+        with pytest.raises(RefusedError, match="no room for this") as refused:
+            await service.submit("default", [event(1)])
+        assert refused.value.status == 503
         (answer,) = await service.submit("default", [event(1)])
-        del held.model.apply_many
-        assert held.model.apply_many == apply
-        assert (answer.status, "no room" in answer.reason) == (503, True)
+        assert answer["step"] == 2
 
     running(tmp_path / "m", work, seconds=1000)
-    assert persistence.load(tmp_path / "m" / "default.model").counts["learned"] == 1
+    assert same_models(saved(tmp_path / "m")[0], learned(2))
+
+
+def test_a_model_is_what_it_was_at_a_version(tmp_path):
+    async def work(service):
+        await service.submit("default", [event(t) for t in range(20)])
+        await service.name_version("default", "good")
+        await service.submit("default", [event(t, label="wrong") for t in range(20)])
+        with pytest.raises(RefusedError, match="no version 'bad'"):
+            await service.roll_back("default", "bad")
+        with pytest.raises(RefusedError, match="cannot be the name"):
+            await service.name_version("default", "7")
+        await service.roll_back("default", "good")
+        held = await service.held("default")
+        assert same_models(held.model, learned(20))
+        (answer,) = await service.submit("default", [event(20)])
+        assert answer["step"] == 21
+        assert service.store.one("SELECT count(*) FROM events") == 41  # they are kept
+
+    running(tmp_path / "m", work, seconds=1000)
+    assert same_models(saved(tmp_path / "m")[0], learned(21))
+
+
+def test_of_the_versions_without_a_name_the_last_are_kept(tmp_path):
+    async def work(service):
+        await service.name_version("default", "first")
+        for t in range(5):
+            await service.submit("default", [event(t)])
+            await service._checkpoint()
+        return await service.versions("default")
+
+    versions = running(tmp_path / "m", work, limits=Limits(versions=2), seconds=1000)
+    assert [(each["name"], each["learned"]) for each in versions] == [
+        (None, 5),
+        (None, 4),
+        ("first", 0),
+    ]
 
 
 def test_models_go_out_of_memory_and_come_back(tmp_path):
@@ -178,15 +207,17 @@ def test_models_go_out_of_memory_and_come_back(tmp_path):
                         break
                     except RefusedError:  # too many are in use
                         await asyncio.sleep(0.02)
-        await asyncio.sleep(0.2)
-        assert len(service.models.loaded) <= 4
+        assert len(service.loaded) <= 2
         with pytest.raises(RefusedError, match="there are 7 models already"):
             await service.make("another")
         return names
 
     names = running(tmp_path / "m", work, limits=Limits(in_memory=2, models=7), seconds=0.05)
     for name in names:
-        assert same_models(persistence.load(tmp_path / "m" / f"{name}.model"), learned(3))
+        model, rest = saved(tmp_path / "m", name)
+        for each in rest:
+            apply(model, each)
+        assert same_models(model, learned(3))
 
 
 def test_two_services_cannot_have_one_folder(tmp_path):
@@ -215,7 +246,8 @@ async def nothing(service):
 def test_a_damaged_model_is_not_served_and_others_are(tmp_path):
     async def work(service):
         await service.make("good")
-        (tmp_path / "m" / "default.model").write_bytes(b"nothing")
+        with service.store.transaction() as db:
+            db.execute("UPDATE checkpoints SET data = x'00' WHERE model = 1")
         with pytest.raises(RefusedError, match="cannot be read") as refused:
             await service.held("default")
         assert refused.value.status == 503

@@ -43,15 +43,15 @@ def test_the_set_of_constants_with_the_smaller_bound_is_taken():
 def test_a_comparator_beyond_what_is_covered_is_refused():
     with pytest.raises(ValueError, match="radius must be at most max_radius = 4, got 5"):
         adaptive(*SIZES, 5.0, 1.0, max_radius=4.0)
-    with pytest.raises(ValueError, match=r"radius \* bound must be at most guard = 10, got 11"):
+    with pytest.raises(ValueError, match=r"radius \* bound must be at most fallback = 10, got 11"):
         auto_gaf(*SIZES, radius=11.0, bound=1.0, scale=1.0)
 
 
 def test_the_guard_is_folklore_plus_the_price_of_the_mixture():
     n, d, K = SIZES
     value = auto_gaf(n, d, K, radius=10.0, bound=1.0, scale=0.5, experts=7)
-    guard = bounds.folklore(n, d, K, 10.0, 1.0, d * 0.5, "paper")
-    assert value == pytest.approx(guard + math.log(14) + 1e-10 * n)
+    fallback = bounds.folklore(n, d, K, 10.0, 1.0, d * 0.5, "paper")
+    assert value == pytest.approx(fallback + math.log(14) + 1e-10 * n)
     nearer = auto_gaf(n, d, K, radius=1.0, bound=1.0, scale=0.5, experts=7)
     assert value - nearer == pytest.approx(d * 0.5 * (10.0**2 - 1.0**2))
 

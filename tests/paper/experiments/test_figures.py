@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from mixable.paper.experiments import report
-from mixable.paper.experiments.race import standings, trust_groups
+from mixable.paper.experiments.race import standings, weight_groups
 
 
 def result(forecaster, seed, loss):
     """A finished run of three examples, of the shape that `race.run` makes."""
-    trust = [[n, 1.0, *[0.0] * (len(trust_groups()) - 1)] for n in (1, 2, 3)]
+    shares = [[n, 1.0, *[0.0] * (len(weight_groups()) - 1)] for n in (1, 2, 3)]
     return {
         "data": "t",
         "forecaster": forecaster,
@@ -29,7 +29,7 @@ def result(forecaster, seed, loss):
             "reliability": [[0, 1, 20, 0.2, 0.1]],
         },
         "curve": [[1, 2 * loss], [2, loss], [3, loss]],
-        "trust": trust if forecaster == "auto" else [],
+        "weights": shares if forecaster == "auto" else [],
     }
 
 
@@ -37,7 +37,7 @@ def result(forecaster, seed, loss):
     ("forecasters", "names"),
     [
         (("gaf", "ogd"), ["loss", "reliability"]),
-        (("auto", "gaf"), ["loss", "reliability", "trust"]),
+        (("auto", "gaf"), ["loss", "reliability", "weights"]),
     ],
 )
 def test_each_picture_is_there_twice_and_the_same_when_drawn_again(forecasters, names, tmp_path):

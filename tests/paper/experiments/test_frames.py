@@ -59,7 +59,7 @@ def test_a_race_and_a_stream_see_the_same_marks(suffix, tmp_path):
     stream = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
     assert (stream["rejected"], stream["learned"]) == (0, ROWS)
     layout = sources.survey(str(path), "kind")
-    raced = race.run(race.Task(data="t", layout=layout, forecaster="curved", scale="causal"))
+    raced = race.run(race.Task(data="t", layout=layout, forecaster="nonlinear", scale="causal"))
     assert raced["log_loss"] == pytest.approx(stream["log_loss"], rel=1e-9)
 
 

@@ -50,7 +50,7 @@ def test_the_table_and_the_files(small):
     first, *_, last = done.stderr.splitlines()  # a slow machine says more in between
     assert first == "mixable: 0 of 9 runs"
     assert last.startswith("mixable: 9 of 9 runs, ")
-    for name in ("loss", "reliability", "trust"):
+    for name in ("loss", "reliability", "weights"):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (out / f"{name}.svg").read_text()
     said = json.loads((out / "race.json").read_text())

@@ -61,7 +61,7 @@ def test_names_of_files_and_columns_are_text_and_no_markup(tmp_path, monkeypatch
     assert done.stdout.count("text column '[/b]' became 6 columns") == 2
     assert f"{out}/report.html" in done.stdout
     assert "<script" not in report
-    for picture in ("loss", "reliability", "trust"):
+    for picture in ("loss", "reliability", "weights"):
         assert (out / f"{picture}.png").exists()
         drawn = re.findall(
             "<!-- (.*?) -->", (out / f"{picture}.svg").read_text()

@@ -257,7 +257,7 @@ def test_a_race_reads_records_as_a_stream_does(tmp_path):
     assert mixable("stream", "--model", tmp_path / "m", *options, *out, path).returncode == 0
     stream = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
     layout = sources.survey(str(path), "kind")
-    task = race.Task(data="t", layout=layout, forecaster="curved", scale="causal")
+    task = race.Task(data="t", layout=layout, forecaster="nonlinear", scale="causal")
     assert task.takes_records
     result = race.run(task)
     assert result["log_loss"] == pytest.approx(stream["log_loss"], rel=1e-9)

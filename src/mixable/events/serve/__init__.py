@@ -1,5 +1,1 @@
-"""`mixable serve` without its terminal: forecasts over HTTP, labels later, nothing lost."""
-
-from mixable.events.serve.model import ServedModel
-
-__all__ = ["ServedModel"]
+"""`mixable serve` without its terminal: forecasts over HTTP, outcomes later, nothing lost."""

@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -16,13 +17,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from mixable._config import __version__
-from mixable.events.events import BAD, Event, RefusedError, as_reason, loaded, read
+from mixable.events.events import Event, RefusedError
+from mixable.events.options import ModelOptions
+from mixable.events.serve.bodies import EVENT, FORECAST, as_object, read, unpacked
 from mixable.events.serve.figures import Metrics, explained, figures
 from mixable.events.serve.guard import Guard, Receive, Scope, Send, whole_body
-from mixable.events.serve.model import Answer
-from mixable.events.serve.service import DEFAULT, NAME, Held, Limits, Service, busy
-from mixable.records import Columns
-from mixable.records.declaration import KINDS
+from mixable.events.serve.service import Service
+from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, busy
+from mixable.events.serve.worker import Worker
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
@@ -66,26 +68,22 @@ RECORD = {
 }
 LABELLED = {
     **RECORD,
-    "label": {**TEXT_OR_NUMBER, "description": "The class. 1 and the text 1 are the same."},
+    "label": {
+        **TEXT_OR_NUMBER,
+        "description": "The outcome: a class (1 and the text 1 are the same), or a number.",
+    },
 }
 PREDICT = _body(RECORD, ["features"], {"id": "visit-7", "features": {"hour": 21, "visits": 7}})
 LEARN = _body(LABELLED, ["label"], {"id": "visit-7", "label": "yes"})
 BULK = _body(LABELLED, [], {"features": {"hour": 9, "visits": 1}, "label": "no"}, LINES)
-MAKE = _body(
-    {
-        "kinds": {
-            "type": "object",
-            "additionalProperties": {"type": "string", "enum": list(KINDS)},
-            "description": "What columns are; those that are not named are guessed.",
-        },
-        "cross": {
-            "type": "array",
-            "items": {"type": "array", "items": {"type": "string"}},
-            "description": "Pairs of columns whose values count together.",
-        },
-    },
-    [],
-    {"kinds": {"user": "category", "query": "text"}},
+MAKE = _body(ModelOptions.schema(), [], {"kinds": {"user": "category"}, "regression": True})
+VERSION = _body(
+    {"name": {"type": "string", "pattern": f"^{NAME.pattern}$"}}, ["name"], {"name": "good"}
+)
+ROLLBACK = _body(
+    {"version": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
+    ["version"],
+    {"version": "good"},
 )
 NAMED = {
     "parameters": [
@@ -100,8 +98,8 @@ NAMED = {
 }
 
 
-def make_app(service: Service, token: str | None = None) -> Guard:
-    """An ASGI application; the service starts and stops with it."""
+def make_app(service: Service | Worker, token: str | None = None, log: Path | None = None) -> Guard:
+    """An ASGI application; the service starts and stops with it. `log` gets all requests."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -119,7 +117,9 @@ def make_app(service: Service, token: str | None = None) -> Guard:
     )
     metrics = Metrics(service)
     _Routes(app, service, metrics)
-    return Guard(app, token=token, limits=service.limits, observe=metrics.observe)
+    return Guard(
+        app, token=token, limits=service.limits, observe=metrics.observe, log=log, say=service.say
+    )
 
 
 class _Streamed(Response):
@@ -148,7 +148,7 @@ async def _send_all(pieces: AsyncIterator[bytes], kind: str, send: Send) -> None
 
 
 class _Routes:
-    def __init__(self, app: FastAPI, service: Service, metrics: Metrics) -> None:
+    def __init__(self, app: FastAPI, service: Service | Worker, metrics: Metrics) -> None:
         self._service, self._metrics = service, metrics
         self._streams = {"events": 0, "live": 0}
         app.add_exception_handler(RefusedError, self._refused)
@@ -160,6 +160,10 @@ class _Routes:
             ("POST", "/learn", self.learn, LEARN),
             ("POST", "/events", self.events, BULK),
             ("GET", "/live", self.live, {}),
+            ("GET", "/recent", self.recent, {}),
+            ("GET", "/versions", self.versions, {}),
+            ("POST", "/versions", self.name_version, VERSION),
+            ("POST", "/rollback", self.roll_back, ROLLBACK),
         ]
         for verb, path, method, extra in (
             *both,
@@ -170,6 +174,8 @@ class _Routes:
             ("PUT", "/models/{name}", self.make, MAKE),
             ("DELETE", "/models/{name}", self.delete, {}),
             ("GET", "/healthz", self.healthz, {}),
+            ("GET", "/readyz", self.readyz, {}),
+            ("GET", "/version", self.version, {}),
             ("GET", "/metrics", self.metrics, {}),
         ):
             known = {**extra, **NAMED} if "{name}" in path else extra
@@ -181,8 +187,9 @@ class _Routes:
 
     async def predict(self, request: Request, explain: bool = False) -> Response:
         """Forecast one record. With an id, its label may come later, to /learn."""
-        event = read(await self._body(request), self._service.limits.model, {"id", "features"})
-        answer = await self._answer(request, event)
+        body = await self._body(request)
+        event = read(body, FORECAST)
+        answer = await self._answer(request, event, len(body))
         if explain:
             held = await self._held(request)
             answer = {**answer, **explained(held.model, event.features or {})}
@@ -190,10 +197,11 @@ class _Routes:
 
     async def learn(self, request: Request) -> Response:
         """Learn a label: of an earlier forecast by its id, or of features."""
-        event = read(await self._body(request), self._service.limits.model)
+        body = await self._body(request)
+        event = read(body, EVENT)
         if event.label is None:
             raise RefusedError(422, "the label is missing")
-        return _json(await self._answer(request, event))
+        return _json(await self._answer(request, event, len(body)))
 
     async def events(self, request: Request) -> Response:
         """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
@@ -202,7 +210,7 @@ class _Routes:
         async def work(send: Send) -> None:
             with self._room("events"):
                 await service.held(name)  # refused before the answer begins
-                pieces: AsyncIterator[bytes] = request.stream()
+                pieces = self._pieces(request)
                 if "content-length" in request.headers:
                     # Many clients send all before they read: to answer meanwhile would block both.
                     body = await whole_body(pieces, service.limits.bulk, service.limits.seconds)
@@ -212,7 +220,7 @@ class _Routes:
         return _Streamed(work)
 
     async def model(self, request: Request) -> Response:
-        """Settings, columns, classes, counts, scores, trust."""
+        """Settings, columns, classes, counts, scores, weights."""
         held = await self._held(request)
         return _json({"name": held.name, **figures(held)})
 
@@ -229,30 +237,57 @@ class _Routes:
 
     async def names(self) -> Response:
         """The names of all models."""
-        return _json({"models": sorted(self._service.models.names)})
+        return _json({"models": sorted(self._service.names)})
 
     async def make(self, request: Request) -> Response:
-        """Make a model, if there is none of that name. The body may declare kinds of columns."""
-        name, columns = request.path_params["name"], declared(await self._body(request))
-        is_new = await self._service.make(name, columns)
-        if not is_new and columns not in (None, (await self._held(request)).model.declared):
-            raise RefusedError(
-                409,
-                f"there is a model {name!r} whose kinds were declared otherwise, if at all; "
-                f"DELETE /models/{name} first, or take another name",
-            )
+        """Make a model, if there is none of that name. The body may have options."""
+        name, text = request.path_params["name"], await self._body(request)
+        try:
+            is_new = await self._service.make(name, as_object(text) if text.strip() else {})
+        except ValueError as error:
+            raise RefusedError(422, str(error)) from None
         return _json({"name": name, "made": is_new}, 201 if is_new else 200)
 
     async def delete(self, request: Request) -> Response:
-        """Delete a model, with all that it has learned."""
+        """Delete a model, with all that it has learned and all its events."""
         name = request.path_params["name"]
         await self._service.delete(name)
         return _json({"name": name, "deleted": True})
 
+    async def recent(self, request: Request) -> Response:
+        """The last events with forecast and outcome, the newest first."""
+        return _json({"events": await self._service.recent(_name(request))})
+
+    async def versions(self, request: Request) -> Response:
+        """The checkpoints that are kept, the newest first."""
+        return _json({"versions": await self._service.versions(_name(request))})
+
+    async def name_version(self, request: Request) -> Response:
+        """Save the model as it is now, under a name that is kept."""
+        name = as_object(await self._body(request), {"name"}).get("name")
+        await self._service.name_version(_name(request), str(name))
+        return _json({"name": _name(request), "version": name}, 201)
+
+    async def roll_back(self, request: Request) -> Response:
+        """Let the model be what it was at a version; later events are kept, and not part of it."""
+        version = as_object(await self._body(request), {"version"}).get("version")
+        if not isinstance(version, str | int):
+            raise RefusedError(422, "version must be the name or the number of one")
+        await self._service.roll_back(_name(request), version)
+        return _json({"name": _name(request), "version": version})
+
     async def healthz(self) -> Response:
+        """Whether the service is alive."""
+        return _json({"status": "ok"})
+
+    async def readyz(self) -> Response:
         """Whether the service learns."""
         reason = self._service.trouble
         return _json({"status": reason or "ok"}, 503 if reason else 200)
+
+    async def version(self) -> Response:
+        """The version of mixable."""
+        return _json({"version": __version__})
 
     async def metrics(self) -> Response:
         """Figures for Prometheus."""
@@ -263,10 +298,14 @@ class _Routes:
 
     async def _body(self, request: Request) -> bytes:
         limits = self._service.limits
-        return await whole_body(request.stream(), limits.body, limits.seconds)
+        return await whole_body(self._pieces(request), limits.body, limits.seconds)
 
-    async def _answer(self, request: Request, event: Event) -> dict[str, Any]:
-        (answer,) = await self._service.submit(_name(request), [event])
+    @staticmethod
+    def _pieces(request: Request) -> AsyncIterator[bytes]:
+        return unpacked(request.stream(), request.headers.get("content-encoding", "identity"))
+
+    async def _answer(self, request: Request, event: Event, size: int) -> dict[str, Any]:
+        (answer,) = await self._service.submit(_name(request), [event], size)
         if isinstance(answer, RefusedError):
             raise answer
         return answer
@@ -290,8 +329,18 @@ class _Routes:
                 held = await self._service.held(name)
             except RefusedError:
                 return
-            rejected = [{"model": model, "reason": why} for model, why in self._service.rejected]
+            rejected = [
+                {"time": when, "model": model, "reason": why}
+                for when, model, why in self._service.rejected
+            ]
+            groups = [
+                {"reason": reason, "n": n}
+                for (of, reason), n in self._service.rejects.most_common(20)
+                if of == name
+            ]
+            events = await self._service.recent(name)
             picture = {"name": name, **figures(held), "rejected": rejected}
+            picture |= {"rejects": groups, "events": events}
             text, quiet = json.dumps(picture), quiet + 1
             if text != last:
                 yield f"data: {text}\n\n".encode()
@@ -304,6 +353,7 @@ class _Routes:
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, RefusedError)
         self._service.reject(_name(request), error.reason)
+        request.scope["reason"] = error.reason
         headers = {"Retry-After": "1"} if error.status == 503 else None
         return _json({"error": error.reason}, error.status, headers)
 
@@ -340,29 +390,6 @@ def _always(page: Response) -> Any:
     return show
 
 
-def declared(text: bytes) -> Columns | None:
-    """What the body of PUT says of the columns: {"kinds": {NAME: KIND}, "cross": [[A, B]]}."""
-    if not text.strip():
-        return None
-    try:
-        values = loaded(text.decode())
-        if not isinstance(values, dict) or not values.keys() <= {"kinds", "cross"}:
-            raise ValueError('the body may have "kinds" and "cross", nothing else')
-        kinds = values.get("kinds", {})
-        if not isinstance(kinds, dict):
-            raise ValueError(f"kinds must be an object of names and kinds, got {kinds!r:.80}")
-        names: dict[str, list[str]] = {}
-        for name, kind in kinds.items():
-            if kind not in KINDS:
-                raise ValueError(f"{name!r:.80} cannot be {kind!r:.80}: {', '.join(KINDS)} can be")
-            names.setdefault(kind, []).append(name)
-        # KINDS are its parameters; mypy takes each for any of them.
-        made = Columns(cross=values.get("cross", ()), **names)  # type: ignore[arg-type]
-        return made if values else None
-    except BAD as error:
-        raise RefusedError(422, as_reason(error)) from None
-
-
 async def lines_of(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[list[bytes]]:
     """Whole lines, some at a time; the last may lack its newline."""
     rest = b""
@@ -387,7 +414,7 @@ async def _in_time(pieces: AsyncIterator[bytes], seconds: float) -> AsyncIterato
 
 
 async def _answered(
-    service: Service, name: str, pieces: AsyncIterator[bytes]
+    service: Service | Worker, name: str, pieces: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """The answers to lines of events, each with the number of its line."""
     number = 0
@@ -401,38 +428,44 @@ async def _answered(
         yield _line(number + 1, {"error": refused.reason, "unread": True})
 
 
-async def _some(service: Service, name: str, lines: list[bytes], before: int) -> Iterator[bytes]:
+async def _some(
+    service: Service | Worker, name: str, lines: list[bytes], before: int
+) -> Iterator[bytes]:
     answers: dict[int, Any] = {}
     good: dict[int, Event] = {}
-    limits = service.limits
+    limits, size = service.limits, 0
     for number, line in enumerate(lines, before + 1):
         if not line.strip():
             continue
         try:
             if len(line) > limits.body:
                 raise RefusedError(413, f"a line may have {limits.body:,} bytes")
-            good[number] = read(line, limits.model)
+            good[number] = read(line, EVENT)
+            size += len(line)
             answers[number] = None
         except RefusedError as refused:
             answers[number] = refused
-    answers.update(zip(good, await _patiently(service, name, list(good.values())), strict=True))
+    answers.update(
+        zip(good, await _patiently(service, name, list(good.values()), size), strict=True)
+    )
     return (_line(number, _as_json(service, name, each)) for number, each in answers.items())
 
 
-async def _patiently(service: Service, name: str, good: list[Event]) -> list[Answer]:
+async def _patiently(
+    service: Service | Worker, name: str, good: list[Event], size: int
+) -> list[Answer]:
     """Submit when there is room: who sends much at once can wait."""
-    size = sum(len(event.text) for event in good)
     for _ in range(int(100 * service.limits.seconds)):
         if service.has_room(len(good), size):
             break
         await asyncio.sleep(0.01)
     try:
-        return await service.submit(name, good)
+        return await service.submit(name, good, size)
     except RefusedError as refused:
         return [refused] * len(good)
 
 
-def _as_json(service: Service, name: str, answer: Answer) -> dict[str, Any]:
+def _as_json(service: Service | Worker, name: str, answer: Answer) -> dict[str, Any]:
     if isinstance(answer, RefusedError):
         service.reject(name, answer.reason)
         return {"error": answer.reason}

@@ -11,15 +11,16 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mixable.events.events import Features, RefusedError
-from mixable.events.model import or_none
-from mixable.events.serve.model import ServedModel
-from mixable.events.serve.service import Held, Service
+from mixable.events.events import RefusedError
+from mixable.events.model import EventModel, Features, or_none
+from mixable.events.serve.service import Service
+from mixable.events.serve.shown import Held
+from mixable.events.serve.worker import Worker
 from mixable.forecasters import SparseGAF
 from mixable.forecasters.ensemble import Ensemble
 from mixable.learner import Blend
 from mixable.mixture import Mixture
-from mixable.plots.trusted import shares
+from mixable.plots.weights import shares
 from mixable.pool import Pool
 
 MOST_COLUMNS = 20  # that are listed with what they matter
@@ -28,62 +29,78 @@ MOST_TRIED = 30  # columns of a record that are left out of it, to see what they
 RATE = 0.02  # of a new record in the mean of what a column matters, once there are many
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
+SCORES = {
+    "log_loss": "Mean log loss, nats,",
+    "crps": "Mean CRPS",
+    "rmse": "Root of the mean squared error",
+    "coverage": "Coverage of the intervals",
+    "baseline": "Mean loss of class frequencies, or of the running mean, beside that",
+    "recent": "Mean loss over the last tenth",
+    "recent_baseline": "Baseline over the last tenth",
+}
+
 
 def figures(held: Held) -> dict[str, Any]:
-    """Counts, scores, history, calibration, trust, columns and settings."""
+    """Counts, scores, history, calibration, weights, columns and settings."""
     model = held.model
     # Of a pool, the weights are those of one expert only.
     by_weights = model.important(MOST_COLUMNS) if model.learner.design.is_linear else {}
     if not by_weights:
         while held.recent:
-            with suppress(RefusedError):  # the last record may have been a bad one
+            with suppress(ValueError, TypeError):  # the last record may have been a bad one
                 try_without(held, held.recent.popleft())
-    scores, progress = model.scores, model.progress
-    labels = [str(label) for label in model.learner.labels]
     return {
         "learned": model.counts["learned"],
         "counts": {**model.counts, "waiting": len(model.waiting)},
-        "classes": labels,
+        "classes": model.labels,
         "columns": [str(name) for name in model.feature_names],
         "kinds": [] if model.encoder is None else model.encoder.describe(),
-        "scores": {
-            "log_loss": or_none(scores.log_loss),
-            "baseline": or_none(progress.baseline),
-            "brier": or_none(scores.brier),
-            "accuracy": or_none(scores.accuracy),
-            "calibration_error": or_none(scores.calibration_error),
-        },
-        "history": progress.history(),
-        "calibration": {label: progress.calibration(c) for c, label in enumerate(labels)},
-        "calibration_error": {
-            label: or_none(progress.calibration_error(c)) for c, label in enumerate(labels)
-        },
-        "trust": trust(model),
+        "scores": model.score_figures(),
+        "history": model.progress.history(),
+        **_calibration(model),
+        "weights": weights(model),
         "drifting": drifting(model),
+        "drift": {name: each._asdict() for name, each in held.window.moved().items()},
         "matter": {str(name): size for name, size in by_weights.items()} or matter(held),
         "matter_by": "weights" if by_weights else "forecasts without the column",
         "settings": {
             "forecaster": type(model.learner.forecaster).__name__,
             "parameters": _as_json(model.design.parameters),
-            "classes": None if model.classes is None else list(model.classes),
-            "features": None if model.features is None else list(model.features),
+            "options": model.options.to_json(),
         },
     }
 
 
-def trust(model: ServedModel) -> dict[str, float]:
-    """How the trust of a mixture is spread; nothing if it is none."""
+def _calibration(model: EventModel) -> dict[str, Any]:
+    """Of each class: bins of forecasts with how often it came, and the mean distance."""
+    if model.options.regression:
+        return {"calibration": {}, "calibration_error": {}}
+    known = {each.label: each for each in model.scores.by_class()}
+    bins = {
+        label: [(b.confidence, b.accuracy, b.n) for b in model.scores.reliability_of(code)]
+        for code, label in enumerate(model.labels)
+        if code in known
+    }
+    errors = {model.class_name(code): or_none(each.error) for code, each in known.items()}
+    return {"calibration": bins, "calibration_error": errors}
+
+
+def weights(model: EventModel) -> dict[str, float]:
+    """How the weight of a mixture is spread; nothing if it is none."""
     learner = model.learner
     if not isinstance(learner.forecaster, Ensemble | Pool | Mixture | Blend):
         return {}
+    if isinstance(learner.forecaster, Blend) and not learner.has_labels:
+        names, each = learner.forecaster.design.names, learner.forecaster.expert_weights.tolist()
+        return dict(zip(names, each, strict=True))
     by = "drift" if isinstance(learner.forecaster, Ensemble) else None
     return shares(learner.forecaster, learner.inputs, by)
 
 
-def drifting(model: ServedModel) -> float | None:
-    """The share of the trust that experts have which forget; None if that is not known.
+def drifting(model: EventModel) -> float | None:
+    """The share of the weight that experts have which forget; None if that is not known.
 
-    While all but the first expert of a blend rest, their pool stands still, and the first one says.
+    While the first expert of a blend is the only active one, the pool stands still, and it says.
     """
     forecaster, inputs = model.learner.forecaster, model.learner.inputs
     if isinstance(forecaster, Pool):
@@ -91,35 +108,45 @@ def drifting(model: ServedModel) -> float | None:
     if not isinstance(forecaster, Blend):
         return _forgetting(forecaster, inputs)
     first = _forgetting(forecaster.experts[0], forecaster.inputs[0]) or 0.0
-    pool = 0.0 if forecaster.is_resting else float(forecaster.trust[1])
+    if not model.learner.has_labels:  # the weights are those of the experts
+        return first * float(forecaster.expert_weights[0])
+    pool = 0.0 if len(forecaster.active) == 1 else float(forecaster.expert_weights[1])
     return pool + (1 - pool) * first
 
 
 def _forgetting(forecaster: Any, inputs: Any) -> float | None:
     """The same within a mixture of one kind of experts."""
     if isinstance(forecaster, SparseGAF):  # with b = 0 steps stay as large as they were
-        pairs = zip(forecaster.experts, forecaster.trust.tolist(), strict=True)
-        return float(sum(trust for expert, trust in pairs if expert.b == 0))
+        pairs = zip(forecaster.experts, forecaster.expert_weights.tolist(), strict=True)
+        return float(sum(weight for expert, weight in pairs if expert.b == 0))
     if not isinstance(forecaster, Ensemble):
         return None
     spread = shares(forecaster, inputs, "drift")
-    others = ("drift 0", "class rates", "guard")
+    others = ("drift 0", "class frequencies", "fallback")
     return sum(share for name, share in spread.items() if name not in others)
 
 
 def try_without(held: Held, features: Features) -> None:
     """See what the columns of a record matter to a model that has no weights to read.
 
-    That is how much probability moves to other classes if a column is missing: a mean of some
-    records, for those who watch. It is not saved, and changes nothing of the model.
+    That is how much probability moves to other classes, or how far the mean moves, if a column is
+    missing: a mean of some records, for those who watch. It is not saved, and changes nothing of
+    the model.
     """
     model = held.model
-    known, p = set(model.feature_names), model.predict(features)
+    known, p = set(model.feature_names), _flat(model, features)
     for name in [name for name in features if name in known][:MOST_TRIED]:
-        q = model.predict({other: v for other, v in features.items() if other != name})
-        moved = sum(abs(p[label] - q[label]) for label in p) / 2
+        q = _flat(model, {other: v for other, v in features.items() if other != name})
+        moved = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
         mean, seen = held.importance.get(name, (0.0, 0))
         held.importance[name] = mean + max(1 / (seen + 1), RATE) * (moved - mean), seen + 1
+
+
+def _flat(model: EventModel, features: Features) -> list[float]:
+    """A forecast as numbers: probabilities, or twice the mean."""
+    forecast = model.forecast(features)
+    probabilities = forecast.get("probabilities")
+    return [2 * forecast["mean"]] if probabilities is None else list(probabilities.values())
 
 
 def matter(held: Held) -> dict[str, float]:
@@ -128,12 +155,15 @@ def matter(held: Held) -> dict[str, float]:
     return {name: held.importance[name][0] for name in order[:MOST_COLUMNS]}
 
 
-def explained(model: ServedModel, features: Features) -> dict[str, Any]:
+def explained(model: EventModel, features: Features) -> dict[str, Any]:
     """What each feature does to the forecast: what that would be without it, by how much the
     feature raises the log-odds of each class, and how uncertain that is.
     """
     if len(features) > MOST_EXPLAINED:
         raise RefusedError(422, f"a forecast is explained for up to {MOST_EXPLAINED} features")
+    if model.options.regression:
+        rests = {n: {o: v for o, v in features.items() if o != n} for n in features}
+        return {"without": {str(n): model.forecast(rest)["mean"] for n, rest in rests.items()}}
     try:
         every = model.explain(features)
     except (ValueError, TypeError) as error:
@@ -165,7 +195,7 @@ def _as_json(value: Any) -> Any:
 class Metrics(Collector):
     """Counts requests as they come, and reads the models when it is asked."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service | Worker) -> None:
         self._service = service
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -197,12 +227,16 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """The figures of the service and of the models in memory."""
         service = self._service
-        yield GaugeMetricFamily("mixable_models", "Models", len(service.models.names))
-        in_memory = len(service.models.loaded)
+        yield GaugeMetricFamily("mixable_models", "Models", len(service.names))
+        in_memory = len(service.loaded)
         yield GaugeMetricFamily("mixable_models_in_memory", "Models in memory", in_memory)
-        length = service.journal.length
-        yield GaugeMetricFamily("mixable_journal_bytes", "Length of the journal", length)
-        yield CounterMetricFamily("mixable_commits", "Writes to the journal", service.commits)
+        yield GaugeMetricFamily("mixable_log_bytes", "Size of the log", service.store.size)
+        yield CounterMetricFamily("mixable_commits", "Transactions of the log", service.commits)
+        about = "Requests and events that were refused, by reason"
+        rejects = CounterMetricFamily("mixable_rejects", about, labels=["model", "reason"])
+        for (name, reason), n in service.rejects.items():
+            rejects.add_metric([name, reason], n)
+        yield rejects
         failures = "What could not be written or learned"
         yield CounterMetricFamily("mixable_failures", failures, service.failures)
         yield from self._of_models()
@@ -212,28 +246,39 @@ class Metrics(Collector):
             return kind(f"mixable_{name}", about, labels=["model", *more])
 
         counter, gauge = CounterMetricFamily, GaugeMetricFamily
-        late = "Forecasts forgotten before their label came"
+        counts = {
+            "learned": family(counter, "learned", "Outcomes learned"),
+            "late": family(counter, "late", "Outcomes that came after their forecast"),
+            "forgotten": family(counter, "forgotten", "Forecasts whose outcome never came"),
+        }
+        scores = {
+            name: family(gauge, name, f"{about} of the forecasts whose outcome has come")
+            for name, about in SCORES.items()
+        }
         distance = "Mean distance between the forecasts of a class and how often it came"
-        learned = family(counter, "learned", "Labels learned")
-        forgotten = family(counter, "forgotten", late)
-        waiting = family(gauge, "waiting", "Forecasts that wait for their label")
-        loss = family(gauge, "log_loss", "Mean log loss, nats")
-        rates = family(gauge, "baseline_log_loss", "The same of the class rates")
         error = family(gauge, "calibration_error", distance, "class")
-        drift = family(gauge, "drifting_trust", "Trust in experts that forget")
-        for name, held in self._service.models.loaded.items():
+        waiting = family(gauge, "waiting", "Forecasts that wait for their outcome")
+        drift = family(gauge, "drifting_trust", "Weight of experts that forget")
+        about = "Population stability index of the last records of a column against the first"
+        moved = family(gauge, "column_drift", about, "column")
+        about = "Share of words of a column that were not among the first records"
+        unknown = family(gauge, "unknown_share", about, "column")
+        for name, held in self._service.loaded.items():
             model = held.model
-            learned.add_metric([name], model.counts["learned"])
-            forgotten.add_metric([name], model.counts["forgotten"])
             waiting.add_metric([name], len(model.waiting))
-            if model.progress.n:
-                loss.add_metric([name], model.scores.log_loss)
-                rates.add_metric([name], model.progress.baseline)
-            for code, label in enumerate(model.learner.labels):
-                value = model.progress.calibration_error(code)
-                if not math.isnan(value):
-                    error.add_metric([name, str(label)], value)
+            for count, each in counts.items():
+                each.add_metric([name], model.counts[count])
+            found = model.score_figures()
+            for score, each in scores.items():
+                if found.get(score) is not None:
+                    each.add_metric([name], found[score])
+            for label, value in _calibration(model)["calibration_error"].items():
+                if value is not None:
+                    error.add_metric([name, label], value)
+            for column, each in held.window.moved().items():
+                moved.add_metric([name, column], each.drift)
+                unknown.add_metric([name, column], each.unknown)
             share = drifting(model)
             if share is not None:
                 drift.add_metric([name], share)
-        yield from (learned, forgotten, waiting, loss, rates, error, drift)
+        yield from (*counts.values(), *scores.values(), waiting, error, drift, moved, unknown)

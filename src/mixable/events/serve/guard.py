@@ -11,19 +11,27 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from mixable.events.events import RefusedError
-from mixable.events.serve.service import Limits, busy
+from mixable.events.serve.shown import Limits, busy
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = {"/", "/docs", "/healthz", "/openapi.json"}  # without a token: they tell nothing of a model
+OPEN = {
+    "/",
+    "/docs",
+    "/healthz",
+    "/readyz",
+    "/version",
+    "/openapi.json",
+}  # without a token: they tell nothing of a model
 # A whole header, with or without a port: browsers cut what is not part of a name, and go there.
 LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.ASCII | re.IGNORECASE)
 STUCK = 300.0  # seconds in which a client has not taken any of an answer
@@ -44,8 +52,11 @@ class Guard:
         token: str | None,
         limits: Limits,
         observe: Callable[[str, int, float], None],
+        log: Path | None = None,
+        say: Callable[[str], None] = print,
     ) -> None:
-        self._app, self._limits, self._observe = app, limits, observe
+        self._app, self._limits, self._observe, self._say = app, limits, observe, say
+        self._log = None if log is None else open(log, "ab", buffering=0)  # noqa: SIM115  # as long as it serves
         self._token = None if token is None else f"Bearer {token}".encode()
         self._active = 0  # requests under way
 
@@ -53,6 +64,8 @@ class Guard:
         """Let a request through, or answer it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            if scope["type"] == "lifespan" and self._log is not None:  # it has ended
+                self._log.close()
             return
         began, status = time.perf_counter(), 500
 
@@ -71,15 +84,37 @@ class Guard:
                     connection.strangers.pop(connection, None)
             await self._app(scope, receive, seen)
         except RefusedError as refused:
+            scope["reason"] = refused.reason
             await answer_with(refused, seen)
         finally:
             self._active -= 1
-            route = scope.get("route", "other")
-            self._observe(str(getattr(route, "path", route)), status, time.perf_counter() - began)
+            route, seconds = scope.get("route", "other"), time.perf_counter() - began
+            self._observe(str(getattr(route, "path", route)), status, seconds)
+            if self._log is not None:
+                self._write(scope, status, seconds)
+
+    def _write(self, scope: Scope, status: int, seconds: float) -> None:
+        """Add a request to the log, a line of JSON."""
+        assert self._log is not None
+        entry = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "client": (scope.get("client") or [None])[0],
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "seconds": round(seconds, 6),
+        }
+        if "reason" in scope:
+            entry["reason"] = scope["reason"]
+        try:
+            self._log.write(json.dumps(entry).encode() + b"\n")
+        except OSError as error:
+            self._say(f"the log of requests cannot be written: {error.strerror}")
+            self._log = None
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         """Refuse a request, one of those under way, that may not be answered."""
-        if self._active > self._limits.requests and path != "/healthz":
+        if self._active > self._limits.requests and path not in ("/healthz", "/readyz"):
             raise busy("too many requests at one time")
         if self._token is None:
             _check_local(headers)

@@ -1,150 +1,43 @@
-"""The service: one task writes events to the journal and lets the models learn them, in order.
+"""The service: one task lets the models learn events, in order, and writes them to the log.
 
-Events that come while the disk is busy are written together, with one fsync (group commit). A model
-learns an event when it is on the disk, and then the sender is answered: what was answered is not
-lost, and a model never knows more than the disk.
+Events that come while the disk is busy are learned and written together, in one transaction. Their
+senders are answered after its commit: what was answered is not lost. If it fails, the models are
+read again as the disk has them: the last checkpoint, and what the log has since.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
+import dataclasses
+import sqlite3
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mixable import persistence
-from mixable._files import clear_parts, sync_folder, write_whole
-from mixable.events.events import LIMITS, Event, Features, ModelLimits, RefusedError, read
+from mixable.events.applying import MOST, Applied
+from mixable.events.beginning import begun_from
+from mixable.events.events import Event, RefusedError
 from mixable.events.files import Lock
-from mixable.events.serve import journal
-from mixable.events.serve.model import MOST, Answer, ServedModel
-from mixable.records import Columns
+from mixable.events.model import EventModel
+from mixable.events.options import ModelOptions
+from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, Shown, busy, read_model
+from mixable.events.store import Keep, Outcome, Row, Store, adopt_old
 
-# No name can be a path, and names that differ are files that differ, on every system.
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-SUFFIX = ".model"
-DEFAULT = "default"
-RECENT = 4
-LONGEST_JOURNAL = 2**26  # bytes, until a checkpoint
-QUEUE_BYTES = 2**26
-PAUSE = 1.0  # seconds between two checkpoints, at least
-UNWRITTEN = "the journal cannot be written"
-UNSAVED = "a checkpoint cannot be written; the journal is kept"
+PAUSE = 1.0  # seconds until the disk is tried again
 TURN = 0.005  # seconds after which learning lets others have their turn
-
-# A new model, with what a client declares of its columns.
-Make = Callable[[Columns | None], ServedModel]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What the service takes."""
-
-    model: ModelLimits = LIMITS
-    body: int = 2**20  # bytes of a request, and of a line of /events
-    bulk: int = 2**24  # bytes of the body of /events whose length is announced
-    models: int = 1000
-    in_memory: int = 100  # models
-    queue: int = 2000  # events that may wait for the disk
-    requests: int = 256  # at one time
-    streams: int = 8  # of /events, and as many pages that watch, at one time
-    seconds: float = 30.0  # that a request may take to arrive
-
-
-def busy(what: str) -> RefusedError:
-    """Say that there is too much to do at the moment."""
-    return RefusedError(503, f"{what}; try again in a second")
-
-
-class Held:
-    """A model in memory."""
-
-    def __init__(self, name: str, model: ServedModel) -> None:
-        self.name, self.model = name, model
-        self.pins = 0  # what needs it in memory: events on their way to the disk, a checkpoint
-        self.dirty = False  # whether it has learned something that its file has not
-        # Records that came last, for those who watch.
-        self.recent: deque[Features] = deque(maxlen=RECENT)
-        # How much each column moves forecasts, and by how many records that is known (`figures`).
-        self.importance: dict[str, tuple[float, int]] = {}
-
-
-class Models:
-    """Models by name. Those used last are in memory; `make` makes a new one."""
-
-    def __init__(self, folder: Path, make: Make, in_memory: int) -> None:
-        self._folder, self._make, self._in_memory = folder, make, in_memory
-        found = (path for path in folder.iterdir() if path.suffix == SUFFIX)
-        self.names = {path.stem for path in found if NAME.fullmatch(path.stem)}
-        self.loaded: OrderedDict[str, Held] = OrderedDict()
-
-    def check(self, name: str) -> None:
-        """Refuse a name that no model has."""
-        if name not in self.names:
-            raise RefusedError(404, f"no model is called {name!r:.80}; PUT /models/NAME makes one")
-
-    def make(self, name: str, journal: str, place: int, columns: Columns | None = None) -> None:
-        """Make a model and its file; entries of the journal up to `place` are not for it."""
-        if NAME.fullmatch(name) is None:
-            rule = "up to 64 of a-z, 0-9, - and _, a letter or digit first"
-            raise RefusedError(422, f"{name!r:.80} cannot be a name: {rule}")
-        model = self._make(columns)
-        model.journal, model.place = journal, place
-        self.write(name, persistence.to_bytes(model))
-        self.names.add(name)
-
-    def in_memory(self, name: str) -> Held | None:
-        """A model that need not be read, as the one used last."""
-        held = self.loaded.get(name)
-        if held is not None:
-            self.loaded.move_to_end(name)
-        return held
-
-    def read(self, name: str) -> ServedModel:
-        """Read a model from its file."""
-        model = persistence.load(self._folder / f"{name}{SUFFIX}")
-        if not isinstance(model, ServedModel):
-            kind = type(model).__name__
-            raise ValueError(f"{name}{SUFFIX} holds a {kind}, not a model of mixable serve")
-        return model
-
-    def hold(self, name: str, model: ServedModel) -> Held:
-        """Keep a model in memory."""
-        return self.loaded.setdefault(name, Held(name, model))
-
-    def write(self, name: str, data: bytes) -> None:
-        """Write a model to its file, all or nothing."""
-        write_whole(self._folder / f"{name}{SUFFIX}", data)
-
-    def remove(self, name: str) -> None:
-        """Remove the file of a model."""
-        path = self._folder / f"{name}{SUFFIX}"
-        path.unlink(missing_ok=True)
-        sync_folder(path)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether more models are in memory than should be, and must be saved to go."""
-        return len(self.loaded) > self._in_memory
-
-    def let_go(self) -> None:
-        """Forget models that were not used lately, if their files have all they have learned."""
-        for held in list(self.loaded.values()):
-            if not self.is_full:
-                return
-            if not held.dirty and not held.pins:
-                del self.loaded[held.name]
+UNWRITTEN = "the log cannot be written"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """Events of one request on their way to the disk; the model is pinned meanwhile."""
+    """Events of one request on their way to the disk."""
 
     name: str  # of the model
     events: list[Event]
@@ -152,49 +45,64 @@ class Entry:
     answers: asyncio.Future[list[Answer]]
 
 
-class Service:
-    """Models in a folder that learn as they serve. `say` gets what the operator should know."""
+class Service(Shown):
+    """Models in a folder that learn as they serve. `say` gets what the operator should know.
+
+    New models have the `options`, or are as the one in the file `begin`.
+    """
 
     def __init__(
         self,
         folder: Path,
-        make: Make,
+        options: ModelOptions | None = None,
         *,
+        begin: Path | None = None,
         limits: Limits | None = None,
         seconds: float = 10.0,
+        keep: Keep | None = None,
         say: Callable[[str], None] = print,
     ) -> None:
-        self.limits, self._seconds, self._say = limits or Limits(), seconds, say
+        self.options, self._begin = options or ModelOptions(), begin
+        super().__init__(limits or Limits(), say)
+        self._seconds = seconds
+        self._keep = keep or Keep()
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = Lock(folder)
         try:
-            clear_parts(folder)
-            self.models = Models(folder, make, self.limits.in_memory)
-            known, following = recover(folder, self.models, say)
-            self.journal = journal.Journal(
-                folder, following, asdict(self.limits.model), known=known
-            )
-            if not self.models.names:
-                self._make(DEFAULT)
+            self._open(folder)
         except BaseException:
             self._lock.release()
             raise
-        self.rejected: deque[tuple[str, str]] = deque(maxlen=20)  # model, reason
-        self.commits = self.failures = 0
-        self._troubles: dict[str, str] = {}  # what cannot be written now, and why
+        self._in_use: set[str] = set()  # models whose events are not on the disk yet
+        self._trouble: str | None = None  # why nothing can be written
+        self._tried = 0.0  # when the disk was written to, or could not be
         self._queue: list[Entry] = []
         self._queued = self._queued_bytes = 0
         self._loading: dict[str, asyncio.Task[None]] = {}
-        self._writing: asyncio.Task[None] | None = None
         self._checkpointed = time.monotonic()
-        self._wanted = False  # a checkpoint, at once
-        self.stopping = False  # nothing more is taken in
-        self.closing = False  # what could go on for ever is to end
+
+    def _open(self, folder: Path) -> None:
+        self.store = Store(folder)
+        try:
+            if self.store.is_new and (taken := adopt_old(folder, self.store)):
+                names = ", ".join(taken)
+                self.say(f"took over the models of version 0.2: {names}; their files are not used")
+            self.names = self.store.models()
+            self._number = self.store.last_number
+            if not self.names:
+                self.names[DEFAULT] = self.store.make(DEFAULT, self._made({}), self._number)
+            self._reader = Store(folder, read_only=True)
+        except BaseException:
+            self.store.close()
+            if self.store.is_new:  # or what is to be taken over would be forgotten
+                for path in folder.glob(f"{self.store.path.name}*"):
+                    path.unlink()
+            raise
 
     def start(self) -> None:
         """Begin, within a loop of asyncio."""
         self._wake = asyncio.Event()
-        self._changing = asyncio.Lock()  # which models there are
+        self._turn = asyncio.Lock()  # who writes
         self._disk = ThreadPoolExecutor(1)
         self._files = ThreadPoolExecutor(1)
         self._task = asyncio.create_task(self._work())
@@ -202,163 +110,224 @@ class Service:
     @property
     def trouble(self) -> str | None:
         """Why nothing more is learned; None if all is well."""
-        if self.stopping or self.closing:
-            return "stopping"
-        return next(iter(self._troubles.values()), None)
+        return "stopping" if self.stopping or self.closing else self._trouble
 
-    @property
-    def unsaved(self) -> list[str]:
-        """Models that know more than their files: the journal has what these lack."""
-        return sorted(held.name for held in self.models.loaded.values() if held.dirty)
+    # Models.
+
+    def _made(self, given: dict[str, Any]) -> EventModel:
+        """A new model, with what a client asks for."""
+        if self._begin is None:
+            return EventModel(self.asked(given))
+        if given:
+            raise ValueError("new models begin with one that has options of its own")
+        return begun_from(self._begin)
+
+    def asked(self, given: dict[str, Any]) -> ModelOptions:
+        """Options that a client asks for, beside those of the service."""
+        asked = ModelOptions.from_json(given)
+        defaults = ModelOptions()
+        changed = {
+            name: value
+            for name, value in vars(asked).items()
+            if value != getattr(defaults, name) or name in given
+        }
+        return dataclasses.replace(self.options, **changed)
 
     async def held(self, name: str) -> Held:
         """A model by its name, to be read: it may be out of memory after the next `await`."""
         while True:
-            self.models.check(name)
-            held = self.models.in_memory(name)
+            self.check(name)
+            held = self.loaded.get(name)
             if held is not None:
+                self.loaded.move_to_end(name)
                 return held
-            if len(self.models.loaded) + len(self._loading) >= 2 * self.limits.in_memory:
-                self._want_checkpoint()
-                raise busy("too many models are in use")
             task = self._loading.get(name)
             if task is None:
+                if len(self._loading) >= self.limits.in_memory:
+                    raise busy("too many models are in use")
                 task = self._loading[name] = asyncio.create_task(self._load(name))
             await asyncio.shield(task)
 
     async def _load(self, name: str) -> None:
-        """Bring a model into memory."""
+        """Bring a model into memory: its last checkpoint, and what the log has since."""
         try:
-            model = await self._in(self._files, self.models.read, name)
-            self.models.let_go()
-            self.models.hold(name, model)
-        except (OSError, ValueError) as error:
-            self._say(f"cannot read the model {name}: {error}")
+            held = await self._in(self._files, read_model, self._reader, name, self.names[name])
+            self.loaded.setdefault(name, held)
+        except (sqlite3.Error, ValueError, OSError) as error:
+            self.say(f"cannot read the model {name}: {error}")
             raise RefusedError(503, f"the model {name} cannot be read") from None
         finally:
             del self._loading[name]
-        if self.models.is_full:
-            self._want_checkpoint()
+        others = [each for each in self.loaded if each not in self._in_use and each != name]
+        for other in others[: max(len(self.loaded) - self.limits.in_memory, 0)]:
+            del self.loaded[other]  # the log has what its checkpoint lacks
 
-    async def make(self, name: str, columns: Columns | None = None) -> bool:
+    @asynccontextmanager
+    async def _alone(self, name: str) -> AsyncIterator[None]:
+        """Nothing is learned meanwhile; what has come for a model before is learned first."""
+        async with self._turn:
+            await self._commit()
+            while name in self._loading:
+                await asyncio.sleep(0.005)
+            yield
+
+    async def _written(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Write; a disk that cannot be written is said."""
+        try:
+            return await self._in(self._disk, lambda: call(*arguments, **options))
+        except (sqlite3.Error, OSError) as error:
+            self._fail(UNWRITTEN, error)
+            raise busy("the disk cannot be written") from None
+
+    async def make(self, name: str, given: dict[str, Any] | None = None) -> bool:
         """Make a model; whether there was none of that name."""
-        async with self._changing:
-            if name in self.models.names:
+        if NAME.fullmatch(name) is None:
+            rule = "up to 64 of a-z, 0-9, - and _, a letter or digit first"
+            raise RefusedError(422, f"{name!r:.80} cannot be a name: {rule}")
+        async with self._alone(name):
+            if name in self.names:
+                if given and self._reader.options(name) != self.asked(given):
+                    raise RefusedError(
+                        409,
+                        f"there is a model {name!r} that was made with other options; "
+                        f"DELETE /models/{name} first, or take another name",
+                    )
                 return False
-            if len(self.models.names) >= self.limits.models:
+            if len(self.names) >= self.limits.models:
                 raise RefusedError(422, f"there are {self.limits.models:,} models already")
-            try:
-                await self._in(self._files, self._make, name, columns)
-            except OSError as error:
-                raise RefusedError(503, f"cannot write the model: {error.strerror}") from None
+            model = await self._in(self._files, self._made, given or {})
+            self.names[name] = await self._written(self.store.make, name, model, self._number)
             return True
 
-    def _make(self, name: str, columns: Columns | None = None) -> None:
-        """Make a model that no entry of the journal so far is for."""
-        self.models.make(name, self.journal.id, self.journal.following - 1, columns)
-
     async def delete(self, name: str) -> None:
-        """Delete a model, once what has come for it is learned; nothing more is taken in."""
-        async with self._changing:
-            self.models.check(name)
-            self.models.names.discard(name)
-            while name in self._loading or self._is_pinned(name):
-                await asyncio.sleep(0.005)
-            held = self.models.loaded.pop(name, None)  # no checkpoint writes it from now on
-            try:
-                await self._in(self._files, self.models.remove, name)
-            except OSError as error:
-                self.models.names.add(name)
-                if held is not None:
-                    self.models.loaded[name] = held
-                raise RefusedError(503, f"cannot delete the model: {error.strerror}") from None
+        """Delete a model with all that is known of it, once what has come for it is learned."""
+        async with self._alone(name):
+            self.check(name)
+            await self._written(self.store.delete, self.names[name])
+            del self.names[name]
+            self.loaded.pop(name, None)
 
-    def _is_pinned(self, name: str) -> bool:
-        held = self.models.loaded.get(name)
-        return held is not None and held.pins > 0
+    async def name_version(self, name: str, version: str) -> None:
+        """Save a model as it is now, under a name that is kept."""
+        if NAME.fullmatch(version) is None or version.isdigit():
+            raise RefusedError(422, f"{version!r:.80} cannot be the name of a version")
+        async with self._alone(name):
+            await self._save(await self.held(name), version)
 
-    async def submit(self, name: str, events: list[Event]) -> list[Answer]:
-        """Bring events to the disk, let the model learn them, and return the answers.
+    async def roll_back(self, name: str, version: str | int) -> None:
+        """Let a model be again what it was; events since then are kept, and not part of it."""
+        async with self._alone(name):
+            self.check(name)
+            key = self.names[name]
+            data = await self._in(self._files, self._reader.version, key, version)
+            if data is None:
+                raise RefusedError(404, f"{name} has no version {version!r:.80}")
+            model: EventModel = await self._in(self._files, persistence.loads, data)
+            held = Held(name, key, model, self._number)
+            await self._save(held, None, back=str(version))
+            self.loaded[name] = held
 
-        A model learns only as what `models.loaded` has under its name, which is what is saved; and
-        it is pinned there from the moment it is looked up until its events are learned.
-        """
-        held = await self.held(name)
+    # Events.
+
+    async def submit(self, name: str, events: list[Event], size: int = 0) -> list[Answer]:
+        """Let a model learn events, write them, and return the answers."""
         if not any(event.changes for event in events):
-            return self._apply(held, events, 0)
+            held = await self.held(name)
+            self._note(held, events)
+            return [applied.answer for applied in held.applier.apply(events)]
+        self.check(name)
         if self.stopping:
             raise RefusedError(503, "the service is stopping")
-        size = sum(len(event.text) for event in events)
+        if self._trouble is not None and time.monotonic() - self._tried < PAUSE:
+            raise busy("the disk cannot be written")
         if not self.has_room(len(events), size):
             raise busy("too many events wait for the disk")
         self._queued += len(events)
         self._queued_bytes += size
-        held.pins += 1
         answers = asyncio.get_running_loop().create_future()
-        entry = Entry(name=name, events=events, size=size, answers=answers)
-        self._queue.append(entry)
+        self._queue.append(Entry(name=name, events=events, size=size, answers=answers))
         self._wake.set()
-        return await entry.answers
+        out: list[Answer] = await answers
+        return out
 
     def has_room(self, events: int, size: int) -> bool:
         """Whether so many events of so many bytes may wait for the disk."""
         fits = self._queued + events <= self.limits.queue
-        return fits and self._queued_bytes + size <= QUEUE_BYTES
-
-    def reject(self, name: str, reason: str) -> None:
-        """Remember a bad request for a while, for those who watch."""
-        self.rejected.append((name, reason))
+        return fits and self._queued_bytes + size <= self.limits.queue_bytes
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while not self.stopping or self._queue:
-            is_long = self.journal.length > LONGEST_JOURNAL
-            is_urgent = self._wanted or is_long or UNWRITTEN in self._troubles
-            patience = min(PAUSE, self._seconds) if is_urgent else self._seconds
+            patience = min(PAUSE, self._seconds) if self._trouble else self._seconds
             timer = loop.call_later(patience, self._wake.set)
             await self._wake.wait()
             timer.cancel()
             self._wake.clear()
-            if self._queue:
-                await asyncio.sleep(0)  # requests that have come by now go along
+            await asyncio.sleep(0)  # requests that have come by now go along
+            async with self._turn:
                 await self._commit()
-            if time.monotonic() - self._checkpointed >= patience:
-                await self._checkpoint()
+                if time.monotonic() - self._checkpointed >= patience:
+                    await self._checkpoint()
 
     async def _commit(self) -> None:
-        """Write what waits, with one fsync, and learn it."""
+        """Let models learn what waits, and write it in one transaction."""
         batch, self._queue = self._queue, []
-        lines = [
-            b'["%s",%s]' % (entry.name.encode(), event.text)
-            for entry in batch
-            for event in entry.events
-            if event.changes
-        ]
-        try:
-            number = await self._in(self._disk, self.journal.append, lines)
-        except OSError as error:
-            self._fail(UNWRITTEN, error)
-            self._want_checkpoint()  # which makes room if it can be written
-            for entry in batch:
-                self._finish(entry, busy("the disk cannot be written"))
+        if not batch:
             return
-        self._troubles.pop(UNWRITTEN, None)
-        self.commits += 1
-        turn = time.monotonic()
+        written: list[Row] = []
+        late: list[Outcome] = []
+        answers: list[list[Answer] | RefusedError] = []
+        touched: list[Held] = []
         for entry in batch:
-            answers: list[Answer] = []
-            for begin in range(0, len(entry.events), MOST):
-                some = entry.events[begin : begin + MOST]
-                number += sum(1 for event in some if event.changes)
-                answers += self._apply(self.models.loaded[entry.name], some, number - 1)
-                if time.monotonic() - turn > TURN:
-                    await asyncio.sleep(0)
-                    turn = time.monotonic()
-            self._finish(entry, answers)
+            try:
+                held = await self.held(entry.name)
+                self._in_use.add(entry.name)
+                touched.append(held)
+                answers.append(await self._learn(held, entry.events, written, late))
+            except RefusedError as refused:
+                answers.append(refused)
+            except Exception as error:  # no memory, say: the model is read again
+                self._fail(f"{entry.name} cannot learn an event", error)
+                self.loaded.pop(entry.name, None)
+                answers.append(RefusedError(503, f"the model cannot learn this: {error!s:.200}"))
+        try:
+            if written or late:
+                await self._written(self.store.write, written, late)
+                self.commits += 1
+                self._trouble, self._tried = None, time.monotonic()
+        except RefusedError as refused:
+            for held in touched:
+                self.loaded.pop(held.name, None)
+            answers = [refused] * len(batch)
+        finally:
+            self._in_use.clear()
+        for entry, answer in zip(batch, answers, strict=True):
+            self._finish(entry, answer)
+
+    async def _learn(
+        self, held: Held, events: list[Event], written: list[Row], late: list[Outcome]
+    ) -> list[Answer]:
+        """Let a model learn events; add what is to be written."""
+        answers: list[Answer] = []
+        turn, now = time.monotonic(), time.time()
+        self._note(held, events)
+        for begin in range(0, len(events), MOST):
+            some = events[begin : begin + MOST]
+            for event in some:
+                self._number += event.changes
+                event.number = self._number
+            for event, applied in zip(some, held.applier.apply(some), strict=True):
+                answers.append(applied.answer)
+                if event.changes and applied.changed:
+                    held.number = event.number
+                    _add(event, applied, held, now, written, late)
+            if time.monotonic() - turn > TURN:
+                await asyncio.sleep(0)
+                turn = time.monotonic()
+        return answers
 
     def _finish(self, entry: Entry, answers: list[Answer] | RefusedError) -> None:
-        """Answer events, and let their model go. Who asked may have gone by now."""
-        self.models.loaded[entry.name].pins -= 1
+        """Answer events. Who asked may have gone by now."""
         self._queued -= len(entry.events)
         self._queued_bytes -= entry.size
         if entry.answers.done():
@@ -368,125 +337,68 @@ class Service:
         else:
             entry.answers.set_result(answers)
 
-    def _apply(self, held: Held, events: list[Event], number: int) -> list[Answer]:
-        """Let a model have events, of which `number` is the last in the journal."""
-        if any(event.changes for event in events):
-            held.model.journal, held.model.place, held.dirty = self.journal.id, number, True
-        held.recent.extend([event.features for event in events if event.features][:RECENT])
-        try:
-            return held.model.apply_many(events, self.limits.model)
-        except Exception as error:  # no memory, say; the journal must not bring it back
-            self._fail(f"{held.name} cannot learn an event", error)
-            self._want_checkpoint()
-            return [RefusedError(503, f"the model cannot learn this: {error!s:.200}")] * len(events)
-
-    def _want_checkpoint(self) -> None:
-        self._wanted = True
-        self._wake.set()
-
     async def _checkpoint(self) -> None:
-        """Take a picture of each model that has learned; the files are written meanwhile."""
-        if self._writing is not None and not self._writing.done():
-            return
-        self._checkpointed, self._wanted = time.monotonic(), False
-        pictures = []
-        for held in [held for held in self.models.loaded.values() if held.dirty]:
-            pictures.append((held, persistence.to_bytes(held.model)))
-            held.dirty = False
-            held.pins += 1  # it must stay in memory until its file is written
-            await asyncio.sleep(0)
-        # After a failure, this tells whether it can be written again.
-        if self.journal.entries or UNWRITTEN in self._troubles:
-            try:
-                await self._in(self._disk, self.journal.begin_again)
-                self._troubles.pop(UNWRITTEN, None)
-            except OSError as error:
-                self._fail(UNWRITTEN, error)
-        old = self.journal.others()
-        if pictures or old:
-            self._writing = asyncio.create_task(self._write(pictures, old))
-
-    async def _write(self, pictures: list[tuple[Held, bytes]], old: list[Path]) -> None:
-        """Write the models; then the journal up to there is of no use."""
+        """Save each model that has learned; remove what need not be kept."""
+        self._checkpointed = time.monotonic()
         try:
-            for held, data in pictures:
-                await self._in(self._files, self.models.write, held.name, data)
-            await self._in(self._files, journal.remove, old)
-            self._troubles.pop(UNSAVED, None)
-        except OSError as error:
-            self._fail(UNSAVED, error)
-            for held, _ in pictures:
-                held.dirty = True
-        for held, _ in pictures:
-            held.pins -= 1
-        self.models.let_go()
+            if self._trouble is not None:
+                await self._written(self.store.try_to_write)
+                self._trouble = None
+            for held in list(self.loaded.values()):
+                if held.number > held.saved:
+                    await self._save(held, None)
+            if self._keep.is_bounded:
+                await self._written(self.store.prune, self._keep)
+        except RefusedError:
+            pass  # it has been said
+
+    async def _save(self, held: Held, name: str | None, back: str | None = None) -> None:
+        number, data = held.number, persistence.to_bytes(held.model)
+        learned, most = held.model.counts["learned"], self.limits.versions
+        write = self.store.checkpoint
+        await self._written(write, held.key, number, learned, data, name=name, most=most, back=back)
+        held.saved = number
 
     def _fail(self, what: str, error: Exception) -> None:
-        reason = f"{what}: {getattr(error, 'strerror', None) or error!s:.200}"
+        reason = f"{what}: {error!s:.200}"
         if self.failures < 10:
-            self._say(reason)
+            self.say(reason)
         self.failures += 1
-        if isinstance(error, OSError):
-            self._troubles[what] = reason
+        if isinstance(error, OSError | sqlite3.Error):
+            self._trouble, self._tried = reason, time.monotonic()
 
     async def stop(self) -> None:
         """Learn what has been taken in, and save."""
         self.stopping = True
         self._wake.set()
         await self._task
-        for _ in range(2):  # one may be under way that does not have the last events
-            if self._writing is not None:
-                await self._writing
+        async with self._turn:
             await self._checkpoint()
-        if self._writing is not None:
-            await self._writing
         self._disk.shutdown()
         self._files.shutdown()
-        self.journal.close()
+        self.store.close()
+        self._reader.close()
         self._lock.release()
 
-    @staticmethod
-    async def _in(thread: ThreadPoolExecutor, call: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(thread, call, *arguments)
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
-def recover(folder: Path, models: Models, say: Callable[[str], None]) -> tuple[str | None, int]:
-    """Go through the journal; return what it is known by, and the number of its next entry."""
-    known: str | None = None
-    following, learned, strangers = 1, 0, set()
-    for part in journal.parts(folder):
-        known, limits = part.id, ModelLimits.from_json(part.limits)
-        following = journal.number_of(part.path) + len(part.entries)
-        for number, line in part.entries:
-            name, _, text = line[2:-1].partition(b'",')
-            held = _held(models, name.decode())
-            if held is None:
-                strangers.add(name.decode())
-            elif held.model.journal != known or number > held.model.place:
-                held.model.journal, held.model.place, held.dirty = known, number, True
-                learned += 1
-                with suppress(RefusedError):  # as it was at the time
-                    held.model.apply(read(text, limits), limits)
-        journal.cut(part)
-        if part.torn:
-            say(
-                f"cut {part.torn} bytes off the journal: a crash left them, nobody was told of them"
-            )
-    if learned:
-        say(f"took {learned:,} events from the journal")
-    if strangers:
-        say(f"the journal has events of models that are gone: {', '.join(sorted(strangers))}")
-    return known, following
-
-
-def _held(models: Models, name: str) -> Held | None:
-    """The model of that name, in memory; None if there is none."""
-    held = models.in_memory(name)
-    if held is None and name in models.names:
-        held = models.hold(name, models.read(name))
-        if models.is_full:  # more than fit are saved at once
-            oldest = next(iter(models.loaded.values()))
-            models.write(oldest.name, persistence.to_bytes(oldest.model))
-            oldest.dirty = False
-            models.let_go()
-    return held
+def _add(
+    event: Event, applied: Applied, held: Held, now: float, written: list[Row], late: list[Outcome]
+) -> None:
+    """Add an event, or an outcome that came late, to what is to be written."""
+    refused = isinstance(applied.answer, RefusedError)
+    outcome: Any = event.label
+    if outcome is not None and held.model.options.regression and not refused:
+        outcome = float(outcome)
+    if applied.late is not None:
+        assert event.id is not None
+        late.append(Outcome(event.number, applied.late, held.key, now, event.id, outcome))
+        return
+    forecast = None if applied.forecast is None else _json(applied.forecast)
+    error = str(applied.answer) if refused else None
+    features = _json(event.features)
+    row = Row(event.number, held.key, now, event.id, features, forecast, outcome, error)
+    written.append(row)

@@ -1,7 +1,7 @@
 """Logistic regression that is told nothing: neither a norm of the weights nor one of the inputs.
 
 After Mayo, J. J., Hadiji, H. and van Erven, T. (2022). Scale-free unconstrained online learning for
-curved losses. COLT. The construction is this library's own; docs/theory.md has the proof.
+nonlinear losses. COLT. The construction is this library's own; docs/theory.md has the proof.
 """
 
 from __future__ import annotations
@@ -91,15 +91,15 @@ class ScaleFree(MulticlassForecaster):
 
     @property
     def weights(self) -> Array:
-        """The trust in 1/K, then in each of the experts that were born; it sums to 1."""
+        """The weight of 1/K, then in each of the experts that were born; it sums to 1."""
         return _shares(self._now.log_weights)
 
     @property
     def coef(self) -> Array:
-        """Weights (n_classes, n_features), averaged by trust; they sum to zero over classes."""
+        """Weights (n_classes, n_features), averaged by weight; they sum to zero over classes."""
         total = np.zeros((self.n_classes, self.n_features))
-        for trust, expert in zip(self.weights[1:], self._now.experts, strict=True):
-            total += trust * expert.coef
+        for shares, expert in zip(self.weights[1:], self._now.experts, strict=True):
+            total += shares * expert.coef
         return total
 
     def predict(self, x: ArrayLike) -> Array:

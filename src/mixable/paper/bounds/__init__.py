@@ -36,7 +36,7 @@ from mixable.paper.bounds.mixtures import (
     switching,
 )
 from mixable.paper.bounds.parameter_free import (
-    class_rates,
+    class_frequencies,
     default,
     default_on,
     scale_free,
@@ -72,7 +72,7 @@ __all__ = [
     "auto_gaf",
     "auto_gaf_wide",
     "certified",
-    "class_rates",
+    "class_frequencies",
     "corollary2",
     "default",
     "default_on",

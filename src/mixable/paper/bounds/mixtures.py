@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from mixable import _validate
+from mixable import _renamed, _validate
 from mixable.paper.bounds.common import Bound, check
 from mixable.paper.bounds.theorem import dimension, folklore, theorem1, theory_lam
 from mixable.paper.losses import KINDS, Logistic
@@ -67,6 +67,7 @@ def adaptive(
     return Bound(regret + math.log(len(radii)), regret.lam, kind)
 
 
+@_renamed.arguments(guard="fallback")
 def auto_gaf(
     n: int,
     n_features: int,
@@ -75,13 +76,15 @@ def auto_gaf(
     bound: float,
     scale: float,
     experts: int = 29,
-    guard: float = 10.0,
+    fallback: float = 10.0,
 ) -> float:
-    """Regret of `AutoGAF`, through its "folklore" guard, to comparators of norm at most `radius`.
+    """Regret of `AutoGAF`, through its "folklore" fallback, to comparators of norm at most
+    `radius`.
 
-    `radius` times `bound` must be at most `guard`. That of Folklore with beta for B R = `guard` and
+    `radius` times `bound` must be at most `fallback`. That of Folklore with beta for B R =
+    `fallback` and
     lam = d times `scale` (the forecaster's `input_scale`), + ln(2 experts) for the mixture + 1e-10
-    n for its judge, which keeps some trust in both. Theory's price for adapting to anything; what
+    n for its judge, which keeps some weight of both. Theory's price for adapting to anything; what
     is paid is far less. For streams of one size whose scale was not changed on the way, and
     examples of weight at most 1.
 
@@ -90,21 +93,22 @@ def auto_gaf(
     """
     check(n, n_features, n_classes, radius, bound)
     _validate.count(experts, "experts")
-    if radius * bound > guard * (1 + 1e-12):
+    if radius * bound > fallback * (1 + 1e-12):
         product = radius * bound
-        raise ValueError(f"radius * bound must be at most guard = {guard:g}, got {product:g}")
+        raise ValueError(f"radius * bound must be at most fallback = {fallback:g}, got {product:g}")
     lam = n_features * _validate.scale(scale, "scale")
-    guarded = folklore(n, n_features, n_classes, guard / bound, bound, lam, "paper")
-    nearer = lam * ((guard / bound) ** 2 - radius**2)
+    guarded = folklore(n, n_features, n_classes, fallback / bound, bound, lam, "paper")
+    nearer = lam * ((fallback / bound) ** 2 - radius**2)
     return guarded - nearer + math.log(2 * experts) + 1e-10 * n
 
 
+@_renamed.arguments(guard="fallback")
 def auto_gaf_wide(
-    n: int, n_features: int, bound: float, scale: float, experts: int = 29, guard: float = 10.0
+    n: int, n_features: int, bound: float, scale: float, experts: int = 29, fallback: float = 10.0
 ) -> float:
-    """Regret of `AutoGAF`, through its "gradient" guard, to comparators that the guard knows.
+    """Regret of `AutoGAF`, through its "gradient" fallback, to comparators that the fallback knows.
 
-    Those have a norm of at most B = `guard` / sqrt(d `scale`), `scale` the forecaster's
+    Those have a norm of at most B = `fallback` / sqrt(d `scale`), `scale` the forecaster's
     `input_scale`. Online gradient descent with steps eta / sqrt(t), eta = B / sqrt(2 d scale), on
     inputs of norm at most `bound` has at most (2 B^2 / eta + 2 eta bound^2) sqrt(n) (Zinkevich
     2003), + ln(2 experts) and 1e-10 n as in `auto_gaf`. With the same conditions.
@@ -115,7 +119,7 @@ def auto_gaf_wide(
     n, n_features = _validate.count(n, "n"), _validate.count(n_features, "n_features")
     _validate.count(experts, "experts")
     unit = n_features * _validate.scale(scale, "scale")
-    radius = _validate.scale(guard, "guard") / math.sqrt(unit)
+    radius = _validate.scale(fallback, "fallback") / math.sqrt(unit)
     step = radius / math.sqrt(2 * unit)
     descent = (2 * radius**2 / step + 2 * step * _validate.scale(bound, "bound") ** 2) * math.sqrt(
         n
@@ -150,12 +154,12 @@ def switching(regret: Regret, n: int, segments: int, births: str = "every") -> f
     """Regret to the best weights of each of `segments` pieces of the stream, unknown in advance.
 
     For a mixture of copies of a forecaster, each started afresh at its time. With `births` "every"
-    a copy is born at each step t, with a share 1/t of the trust (Hazan and Seshadhri 2009): n
+    a copy is born at each step t, with a share 1/t of the weight (Hazan and Seshadhri 2009): n
     copies in the end, and each segment costs its own regret and ln(n) more. With "dyadic" a copy
-    lives on each interval [i 2^j, (i + 1) 2^j), asleep elsewhere, so that 1 + log2(n) live at a
+    lives on each interval [i 2^j, (i + 1) 2^j), inactive elsewhere, so that 1 + log2(n) live at a
     time; its prior weight is 1 / (2 b (b + 1) (1 + j)), born at b = i 2^j and j the most it can be.
     A segment of m steps is then made of at most 2 (1 + log2(m)) such intervals. `FreshStarts` is
-    that mixture (with a copy that lives for ever, which has the other half of the trust).
+    that mixture (with a copy that lives for ever, which has the other half of the weight).
 
     >>> from mixable import bounds
     >>> static = lambda m: bounds.sharp(m, 2, 2, 1.0, 1.0)

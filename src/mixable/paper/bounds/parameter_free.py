@@ -7,7 +7,7 @@ constant.
 
 `ScaleFree` is a mixture of `Folklore` forecasters for B R = 1/2, 1, 2, 4, ..., of which each is
 born when it can pay for itself. The forecaster and its bound read the same plan here. After Mayo,
-J. J., Hadiji, H. and van Erven, T. (2022). Scale-free unconstrained online learning for curved
+J. J., Hadiji, H. and van Erven, T. (2022). Scale-free unconstrained online learning for nonlinear
 losses. COLT. The construction is this library's. docs/theory.md has the proofs of both.
 """
 
@@ -57,13 +57,13 @@ def fallback_plan(n_features: int, n_classes: int) -> FallbackPlan | None:
     return FallbackPlan((n_features + 1) / 4, _beta(n_classes))
 
 
-def class_rates(n: int, n_classes: int) -> float:
+def class_frequencies(n: int, n_classes: int) -> float:
     """How far `GAFClassifier()` can be behind the best constant forecast after n examples.
 
     Krichevsky and Trofimov's frequencies (n_c + 1/2) / (n + K/2) lose most, against the best
     constant, if all labels are the same; the mixture with the pool adds ln 20.
 
-    >>> [round(class_rates(n, 2), 1) for n in (100, 10_000, 1_000_000)]
+    >>> [round(class_frequencies(n, 2), 1) for n in (100, 10_000, 1_000_000)]
     [5.9, 8.2, 10.5]
     """
     check(n, n_classes=n_classes)
@@ -83,7 +83,8 @@ def default(
     largest size of an input (of one column) over its first one that is not zero. The least of what
     Folklore promises, ``d' (B R)^2 + (1/(2 beta) + 1/4) D (ln(1 + 2 n beta / (K d')) + 2
     ln(spread))`` with d' = d + 1, D = (K-1) d' (if that is at most 32, and B R at most 10); of what
-    the gamblers promise, which grows with sqrt(n); and of ``n B R`` + that of the class rates. Each
+    the gamblers promise, which grows with sqrt(n); and of ``n B R`` + that of the class
+    frequencies. Each
     + ln 20 for the mixture. For examples of weight at most 1. `default_on` is sharper where inputs
     are known.
 
@@ -95,7 +96,7 @@ def default(
     check(n, n_features, n_classes, radius, bound)
     _validate.real(spread, "spread", least=1)
     K, d, product = n_classes, n_features + 1, radius * bound
-    found = [n * product + class_rates(n, K)]
+    found = [n * product + class_frequencies(n, K)]
     logarithm = math.log1p(2 * product * (n + 1) ** 1.5 * spread**2)
     long = math.sqrt(2 * n + K * n_features) * math.sqrt(logarithm)
     short = 2 * math.sqrt(K * n_features) * logarithm
@@ -149,9 +150,9 @@ def _folklore(
     n: int, d: int, K: int, plan: FallbackPlan, square: float, log_spread: float
 ) -> float:
     """`square` is the squared norm of the comparator in the units, `log_spread` a mean."""
-    curved = 1 / (2 * plan.beta) + d / (16 * plan.lam)
+    nonlinear = 1 / (2 * plan.beta) + d / (16 * plan.lam)
     logarithm = math.log1p(n * plan.beta / (2 * K * plan.lam)) + 2 * log_spread
-    return plan.lam * square + curved * (K - 1) * d * logarithm - math.log(SHARE)
+    return plan.lam * square + nonlinear * (K - 1) * d * logarithm - math.log(SHARE)
 
 
 def _bets(U: Array, largest: Array, first: Array, squares: Array) -> float:
@@ -235,5 +236,5 @@ def _of_expert(n: int, plan: Plan, D: int, n_classes: int, product: float, sprea
         return before
     Kd = D * n_classes / (n_classes - 1)
     learned = math.log1p((n - missed) * plan.beta / (4 * factor * Kd)) + 2 * math.log(spread)
-    curved = (1 / (2 * plan.beta) + 1 / (16 * factor)) * D * learned
-    return before - math.log(plan.prior) + 2 * factor * product**2 + curved
+    nonlinear = (1 / (2 * plan.beta) + 1 / (16 * factor)) * D * learned
+    return before - math.log(plan.prior) + 2 * factor * product**2 + nonlinear

@@ -23,7 +23,7 @@ from mixable import metrics
 from mixable._config import __version__, one_blas_thread
 from mixable._files import clear_parts, write_whole
 from mixable.forecasters import AutoGAF
-from mixable.forecasters.settings import RATES
+from mixable.forecasters.settings import FREQUENCIES
 from mixable.forecasters.table import FORECASTERS as TABLE
 from mixable.learner import Design, KernelPlan, Learner, design_of_classes, design_of_records
 from mixable.learner.inputs import ScaledInputs
@@ -73,7 +73,9 @@ def _entrants() -> dict[str, Entrant]:
     nystroem = (("method", "nystroem"),)
     out["nystroem"] = replace(kernel, title="kernel (Nystroem)", fixed=nystroem)
     pooled = (("method", "pool"),)
-    out["curved"] = replace(kernel, title="curved", parameters=("n_components",), fixed=pooled)
+    out["nonlinear"] = replace(
+        kernel, title="nonlinear", parameters=("n_components",), fixed=pooled
+    )
     return out
 
 
@@ -155,7 +157,8 @@ class Task:
         if setting["method"] == "pool":
             features = (int(components), None, "nystroem")
             free: dict[str, float | None] = {"lam": None}
-            return design_of_classes(None, free, features=features, standardize=standardize)
+            options: dict[str, Any] = {"features": features, "standardize": standardize}
+            return design_of_classes(None, free, memory=True, **options)
         plan = KernelPlan(
             method=setting["method"], n_components=int(components), gamma=setting.get("gamma")
         )
@@ -174,12 +177,12 @@ class Task:
 
 @one_blas_thread()
 def run(task: Task) -> dict[str, Any]:
-    """Run a task; return the loss curve, scores, time and AutoGAF's trust, as plain JSON."""
+    """Run a task; return the loss curve, scores, time and AutoGAF's weight, as plain JSON."""
     n, learner, scores = task.layout.rows, task.make(), metrics.Scores()
     evenly = np.concatenate([np.linspace(1, n, POINTS), np.geomspace(1, n, POINTS)])
     marks = np.unique(evenly.round().astype(int))
-    curve, trust, total, seconds, seen = [], [], 0.0, 0.0, 0
-    # The trust is noted after each piece.
+    curve, shares, total, seconds, seen = [], [], 0.0, 0.0, 0
+    # The weight is noted after each piece.
     piece = min(4096, max(16, n // 100)) if task.forecaster == "auto" else 4096
     for X, y in batches(task):
         for begin in range(0, len(y), piece):
@@ -193,7 +196,7 @@ def run(task: Task) -> dict[str, Any]:
             curve += [[int(mark), float(running[mark - seen - 1] / mark)] for mark in here]
             total, seen = float(running[-1]), seen + len(labels)
             if task.forecaster == "auto":
-                trust.append([seen, *_trust(learner.forecaster)])
+                shares.append([seen, *_expert_weights(learner.forecaster)])
     return {
         "data": task.data,
         "forecaster": task.forecaster,
@@ -207,7 +210,7 @@ def run(task: Task) -> dict[str, Any]:
         "worst": _worst(scores, task.layout.classes),
         "microseconds": 1e6 * seconds / seen,
         "curve": curve,
-        "trust": trust,
+        "weights": shares,
     }
 
 
@@ -225,19 +228,19 @@ def _worst(scores: metrics.Scores, classes: tuple[str, ...]) -> dict[str, Any] |
     }
 
 
-def _trust(forecaster: AutoGAF) -> list[float]:
-    """AutoGAF's trust by drift: none, each drift of the grid; then the class rates, the guard."""
-    out = dict.fromkeys(trust_groups(), 0.0)
-    for expert, trust in zip(forecaster.experts, forecaster.trust, strict=True):
-        other = RATES if expert.kind == RATES else "guard"
-        out[f"drift {expert.drift:g}" if expert.kind == "GAF" else other] += float(trust)
+def _expert_weights(forecaster: AutoGAF) -> list[float]:
+    """AutoGAF's weight by drift: none, each of the grid; class frequencies, fallback."""
+    out = dict.fromkeys(weight_groups(), 0.0)
+    for expert, shares in zip(forecaster.experts, forecaster.expert_weights, strict=True):
+        other = FREQUENCIES if expert.kind == FREQUENCIES else "fallback"
+        out[f"drift {expert.drift:g}" if expert.kind == "GAF" else other] += float(shares)
     return list(out.values())
 
 
-def trust_groups() -> list[str]:
-    """The groups of `trust`, in order."""
+def weight_groups() -> list[str]:
+    """The groups of `expert_weights`, in order."""
     drifts = sorted({drift for _, _, drift in AutoGAF.GRID})
-    return [*(f"drift {drift:g}" for drift in drifts), RATES, "guard"]
+    return [*(f"drift {drift:g}" for drift in drifts), FREQUENCIES, "fallback"]
 
 
 def _records(task: Task) -> Iterator[tuple[list[dict[str, Any]], Any]]:

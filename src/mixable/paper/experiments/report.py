@@ -1,7 +1,7 @@
 """The report of a race: pictures, readable in grey, and an HTML file that needs nothing else.
 
 The file has neither scripts nor links to a network. The pictures show loss over time, reliability
-and AutoGAF's trust.
+and AutoGAF's weight.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mixable.paper.experiments.race import FORECASTERS, HINDSIGHT_RADIUS, Standing, trust_groups
+from mixable.paper.experiments.race import FORECASTERS, HINDSIGHT_RADIUS, Standing, weight_groups
 from mixable.plots.drawing import STYLES
 
 STYLE = """
@@ -32,7 +32,7 @@ CAPTIONS = {
     "reliability": "Of the forecasts that were so sure, how many were right; on the diagonal is "
     "perfect calibration. Thin: of the class that is calibrated worst, what was forecast and how "
     "often it came. Bins with fewer than 10 forecasts are left out.",
-    "trust": "How AutoGAF's trust is shared among experts of different drift, in the first order.",
+    "weights": "How AutoGAF's weight is spread over experts by drift, in the first order.",
 }
 
 
@@ -195,19 +195,19 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
     panels[0].set_ylabel("how often it was right")
     finish(figure, "reliability")
 
-    automatic = [row for row in standings if row.forecaster == "auto" and row.results[0]["trust"]]
+    automatic = [row for row in standings if row.forecaster == "auto" and row.results[0]["weights"]]
     if automatic:
         figure, panels = begin(len(automatic), 4.6, 3.4)
-        groups = trust_groups()
+        groups = weight_groups()
         greys = [str(value) for value in np.linspace(0.95, 0.25, len(groups))]
         edges = {"edgecolor": "white", "linewidth": 0.3}
         for axes, row in zip(panels, automatic, strict=True):
-            trust = np.array(row.results[0]["trust"])
-            axes.stackplot(trust[:, 0], trust[:, 1:].T, labels=groups, colors=greys, **edges)
-            entitle(axes, row.data, ": what AutoGAF trusts")
-            first, last = trust[0, 0], trust[-1, 0]
+            shares = np.array(row.results[0]["weights"])
+            axes.stackplot(shares[:, 0], shares[:, 1:].T, labels=groups, colors=greys, **edges)
+            entitle(axes, row.data, ": what AutoGAF gives weight to")
+            first, last = shares[0, 0], shares[-1, 0]
             axes.set(xlabel="examples seen", ylim=(0, 1), xlim=(first, max(last, first + 1)))
             axes.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-        panels[0].set_ylabel("share of the trust")
-        finish(figure, "trust")
+        panels[0].set_ylabel("share of the weight")
+        finish(figure, "weights")
     return drawn

@@ -288,7 +288,9 @@ def _survey_file(path: Path, target: str | None) -> Layout:
             more = f", the {MOST_CATEGORIES} most frequent of {len(counts)}"
         remarks.append(f"text column {name!r} became {len(values)} columns of 0 and 1{more}")
     if categories:
-        remarks.append("that is for forecasters of numbers; curved reads records, as a stream does")
+        remarks.append(
+            "that is for forecasters of numbers; nonlinear reads records, as a stream does"
+        )
     if infinite:
         remarks.append(
             f"{infinite} values are infinite: a stream rejects them, here they are missing"

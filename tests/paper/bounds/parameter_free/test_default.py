@@ -71,10 +71,10 @@ def test_frequencies_lose_most_on_one_label(K):
         return loss + (some * np.log(some / some.sum())).sum()
 
     n = 4
-    most = bounds.class_rates(n, K) + math.log(SHARE)
+    most = bounds.class_frequencies(n, K) + math.log(SHARE)
     each = [lost(labels) for labels in itertools.product(range(K), repeat=n)]
     assert max(each) == pytest.approx(lost([0] * n)) == pytest.approx(most)
-    assert bounds.class_rates(10**6, K) < (K - 1) / 2 * math.log(10**6) + math.log(K / SHARE)
+    assert bounds.class_frequencies(10**6, K) < (K - 1) / 2 * math.log(10**6) + math.log(K / SHARE)
 
 
 def raw_stream(n, d, K, seed=0):
@@ -135,7 +135,7 @@ def test_the_two_forms_agree_and_say_when_folklore_ends():
     holes = np.column_stack([X, np.full(5000, np.nan)])
     assert bounds.default_on(holes, np.column_stack([U, U])) > bounds.default_on(X, U)
     tiny = bounds.default(100, 1, 2, radius=1e-9, bound=1.0)
-    assert tiny == pytest.approx(bounds.class_rates(100, 2), rel=1e-6)
+    assert tiny == pytest.approx(bounds.class_frequencies(100, 2), rel=1e-6)
 
 
 def test_arguments_are_checked():

@@ -106,8 +106,8 @@ def test_not_knowing_the_unit_costs_two_logarithms_of_the_spread():
         m, c = n - plan.birth + 1, plan.factor
         logs = math.log1p(m * plan.beta / (4 * c * K * d)) + 2 * math.log(spread)
         before = (plan.birth - 1) * math.log(K) + math.log(2)
-        curved = (1 / (2 * plan.beta) + 1 / (16 * c)) * d * (K - 1) * logs
+        nonlinear = (1 / (2 * plan.beta) + 1 / (16 * c)) * d * (K - 1) * logs
         assert value.lam == c
         assert value == pytest.approx(
-            2 * c * product**2 + curved - math.log(plan.prior) + before, rel=1e-12
+            2 * c * product**2 + nonlinear - math.log(plan.prior) + before, rel=1e-12
         )

@@ -1,0 +1,428 @@
+// One tree as it grows: histograms of the gradient, the best split of each leaf, the best leaf
+// next.
+#pragma once
+
+#include "ensemble.hpp"
+
+namespace MIXABLE_ISA {
+namespace trees {
+
+/// Sums in histograms are whole numbers: they are exact, so that the order in which rows are added,
+/// and subtracting one child from its parent, make no difference.
+class Grower {
+   public:
+    static constexpr long most_columns = 96, most_classes = 6;  // that a tree looks at
+    static constexpr double largest_sum = 1 << 30;
+
+    explicit Grower(long M) : lanes(M == 1 ? 4 : 8) {}
+
+    /// Numbers of a row: the gradient of some classes, and at the end the curvature and 1.
+    const long lanes;
+    std::vector<std::int32_t> classes, columns;
+    std::vector<std::int32_t> order;  // the rows (slots), those of a leaf side by side
+    std::vector<std::int32_t> sums;   // (slots x lanes)
+    double g_unit = 1, h_unit = 1;    // what 1 stands for
+    double factor = 1;                // of a gain: outputs that one gradient stands for
+    long least_rows = 1, leaves_wanted = 2;
+
+    const std::vector<Node>& nodes() const { return nodes_; }
+    const std::vector<double>& gains() const { return gains_; }
+    long leaves() const { return long(leaf_.size()); }
+    bool is_done() const { return stage_ == done; }
+
+    /// Room for all that a tree of so many rows and columns can need.
+    void reserve(long rows, long width) {
+        order.reserve(std::size_t(rows));
+        aside_.reserve(std::size_t(rows));
+        sums.reserve(std::size_t(rows * lanes));
+        histograms_.reserve(
+            std::size_t(most_leaves * std::min(width, most_columns) * trees::bins * lanes));
+    }
+
+    /// The root has all rows.
+    void begin() {
+        nodes_.clear();
+        gains_.clear();
+        leaf_.assign(1, {});
+        leaf_[0].end = long(order.size());
+        small_ = 0;
+        big_ = -1;
+        at_ = 0;
+        stage_ = columns.empty() || long(order.size()) < 2 * least_rows ? done : count;
+        clear(leaf_[0]);
+    }
+
+    /// Notes the leaf of each row of the tree, by slot.
+    void write_leaves(std::uint8_t* leaf) const {
+        for (std::size_t l = 0; l < leaf_.size(); ++l)
+            for (long i = leaf_[l].begin; i < leaf_[l].end; ++i)
+                leaf[order[std::size_t(i)]] = std::uint8_t(l);
+    }
+
+    /// Some work, at most about 100 us; returns how many nanoseconds, roughly. Codes are those of
+    /// all slots (slots x width).
+    double work(const std::uint8_t* codes, long width, const Bins& bins) {
+        if (stage_ == count) return add_rows(codes, width);
+        if (stage_ == search_small || stage_ == search_big) {
+            search(leaf_[std::size_t(stage_ == search_small ? small_ : big_)], bins);
+            stage_ = stage_ == search_small && big_ >= 0 ? search_big : split;
+            return double(columns.size()) * double(trees::bins) * (lanes == 4 ? 4 : 7);
+        }
+        return divide(codes, width);
+    }
+
+    void visit(TreeVisitor& visitor) {
+        visitor("tree_classes", classes);
+        visitor("tree_columns", columns);
+        visitor("tree_order", order);
+        visitor("tree_sums", sums);
+        visitor("tree_g_unit", g_unit);
+        visitor("tree_h_unit", h_unit);
+        visitor("tree_least_rows", least_rows);
+        visitor("tree_leaves_wanted", leaves_wanted);
+        visit_nodes(visitor, "tree_", nodes_);
+        visitor("tree_gains", gains_);
+        visitor("tree_stage", stage_);
+        visitor("tree_small", small_);
+        visitor("tree_big", big_);
+        visitor("tree_at", at_);
+        std::vector<std::int32_t> ends;
+        for (const Leaf& leaf : leaf_) {
+            ends.push_back(std::int32_t(leaf.begin));
+            ends.push_back(std::int32_t(leaf.end));
+        }
+        const std::vector<std::int32_t> before = ends;
+        visitor("tree_leaves", ends);
+        if (ends == before) return;  // it was saved
+        leaf_.assign(ends.size() / 2, {});
+        for (std::size_t i = 0; i < leaf_.size(); ++i) {
+            leaf_[i].begin = ends[2 * i];
+            leaf_[i].end = ends[2 * i + 1];
+        }
+    }
+    /// After a visit: computes what is not saved; false if the contents are not some that growing
+    /// made. Before it has begun there are rows, classes and columns only.
+    bool complete(const std::uint8_t* codes, long slots, long width, const Bins& bins, long M,
+                  bool has_begun) {
+        if (!is_valid_plan(slots, width, M)) return false;
+        if (!has_begun) return true;
+        if (!is_valid(slots, width)) return false;
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            for (const long side : {0L, 1L})
+                if (const long child = nodes_[i].child[side]; child < 0) {
+                    leaf_[std::size_t(-1 - child)].parent = long(i);
+                    leaf_[std::size_t(-1 - child)].side = side;
+                }
+        if (stage_ == done) return true;
+        for (long l = 0; l < leaves(); ++l) {
+            Leaf& leaf = leaf_[std::size_t(l)];
+            leaf.slot = l;
+            clear(leaf);
+            const bool is_small = stage_ == count && l == small_;
+            add(leaf, leaf.begin, is_small ? leaf.begin + at_ : leaf.end, codes, width);
+            if (stage_ == count && l == big_) {  // it still has the rows of its parent
+                const Leaf& small = leaf_[std::size_t(small_)];
+                add(leaf, small.begin, small.end, codes, width);
+            }
+        }
+        for (long l = 0; l < leaves(); ++l) {
+            const bool waits =
+                stage_ < split && (l == big_ || (l == small_ && stage_ < search_big));
+            if (!waits) search(leaf_[std::size_t(l)], bins);
+        }
+        return true;
+    }
+    double bytes() const { return 4.0 * double(histograms_.size() + order.size() + sums.size()); }
+
+   private:
+    enum Stage : long { count, search_small, search_big, split, done };
+
+    struct Leaf {
+        long begin = 0, end = 0;     // of its rows
+        long parent = -1, side = 0;  // the node above
+        long slot = 0;               // of its histogram
+        double gain = 0;             // of the best split; 0: there is none
+        long column = 0;
+        std::uint64_t mask = 0;
+        long size() const { return end - begin; }
+    };
+
+    using Lanes = std::int32_t __attribute__((vector_size(16), aligned(4)));
+
+    long histogram_size() const { return long(columns.size()) * trees::bins * lanes; }
+    std::int32_t* histogram(const Leaf& leaf) {
+        return histograms_.data() + leaf.slot * histogram_size();
+    }
+    void clear(const Leaf& leaf) {
+        const std::size_t end = std::size_t((leaf.slot + 1) * histogram_size());
+        if (histograms_.size() < end) histograms_.resize(end);
+        std::fill_n(histogram(leaf), histogram_size(), 0);
+    }
+
+    /// Adds rows to the histogram of a leaf.
+    void add(const Leaf& leaf, long from, long to, const std::uint8_t* codes, long width) {
+        std::int32_t* all = histogram(leaf);
+        const long columns_here = long(columns.size()), step = trees::bins * lanes;
+        const std::int32_t* column = columns.data();
+        for (long i = from; i < to; ++i) {
+            const long row = order[std::size_t(i)];
+            const std::uint8_t* code = codes + row * width;
+            const auto* mine = reinterpret_cast<const Lanes*>(sums.data() + row * lanes);
+            const Lanes first = mine[0];
+            if (lanes == 4) {
+                for (long c = 0; c < columns_here; ++c) {
+                    auto* to_bin = reinterpret_cast<Lanes*>(all + c * step + code[column[c]] * 4);
+                    to_bin[0] += first;
+                }
+                continue;
+            }
+            const Lanes second = mine[1];
+            for (long c = 0; c < columns_here; ++c) {
+                auto* to_bin = reinterpret_cast<Lanes*>(all + c * step + code[column[c]] * 8);
+                to_bin[0] += first;
+                to_bin[1] += second;
+            }
+        }
+    }
+
+    double add_rows(const std::uint8_t* codes, long width) {
+        Leaf& leaf = leaf_[std::size_t(small_)];
+        const long block = std::max(65536 / (long(columns.size()) + 4), 64L),
+                   rows = std::min(block, leaf.size() - at_);
+        add(leaf, leaf.begin + at_, leaf.begin + at_ + rows, codes, width);
+        at_ += rows;
+        const double cost = double(rows * (long(columns.size()) + 8)) * (lanes == 4 ? 1.2 : 2.0);
+        if (at_ < leaf.size()) return cost;
+        if (big_ >= 0) {
+            std::int32_t* all = histogram(leaf_[std::size_t(big_)]);
+            const std::int32_t* part = histogram(leaf);
+            for (long i = 0; i < histogram_size(); ++i) all[i] -= part[i];
+        }
+        stage_ = search_small;
+        return cost + 0.3 * double(histogram_size()) + 100;
+    }
+
+    /// Splits the leaf that gains most by it.
+    double divide(const std::uint8_t* codes, long width) {
+        long best = -1;
+        for (long l = 0; l < leaves(); ++l)
+            if (leaf_[std::size_t(l)].gain > (best < 0 ? 0 : leaf_[std::size_t(best)].gain))
+                best = l;
+        if (best < 0 || leaves() >= leaves_wanted) {
+            stage_ = done;
+            return 200;
+        }
+        Leaf left = leaf_[std::size_t(best)], right = left;
+        const long node = long(nodes_.size()), rows = left.size();
+        Node made;
+        made.mask = left.mask;
+        made.column = std::int32_t(left.column);
+        made.child[0] = std::int16_t(-1 - best);
+        made.child[1] = std::int16_t(-1 - leaves());
+        if (left.parent >= 0)
+            nodes_[std::size_t(left.parent)].child[left.side] = std::int16_t(node);
+        nodes_.push_back(made);
+        gains_.push_back(left.gain);
+        // Rows stay in their order on both sides.
+        aside_.clear();
+        long kept = left.begin;
+        for (long i = left.begin; i < left.end; ++i) {
+            const std::int32_t row = order[std::size_t(i)];
+            if (made.mask >> codes[row * width + made.column] & 1)
+                aside_.push_back(row);
+            else
+                order[std::size_t(kept++)] = row;
+        }
+        std::copy(aside_.begin(), aside_.end(), order.begin() + kept);
+        left.end = right.begin = kept;
+        left.parent = right.parent = node;
+        left.side = 0;
+        right.side = 1;
+        left.gain = right.gain = 0;
+        const bool left_is_small = left.size() <= right.size();
+        (left_is_small ? left : right).slot = leaves();  // the other has that of the parent
+        small_ = left_is_small ? best : leaves();
+        big_ = left_is_small ? leaves() : best;
+        at_ = 0;
+        leaf_[std::size_t(best)] = left;
+        leaf_.push_back(right);
+        if (leaves() >= leaves_wanted) {  // nobody will ask for their splits
+            stage_ = done;
+        } else {
+            clear(leaf_[std::size_t(small_)]);
+            stage_ = count;
+        }
+        return 6.0 * double(rows) + 0.1 * double(histogram_size()) + 300;
+    }
+
+    /// Sums of gradients (those of the classes), curvature, rows.
+    struct Sums {
+        std::int32_t lane[8] = {};
+        void add(const std::int32_t* bin, long lanes) {
+            for (long i = 0; i < lanes; ++i) lane[i] += bin[i];
+        }
+    };
+
+    /// What both sides of a split have together: sum of G^2 / (H + 1).
+    double score(const Sums& all, const Sums& left) const {
+        const long h = lanes - 2;
+        const double a = double(left.lane[h]) * h_unit + 1,
+                     b = double(all.lane[h] - left.lane[h]) * h_unit + 1;
+        double of_left = 0, of_right = 0;
+        for (std::size_t c = 0; c < classes.size(); ++c) {
+            const double g = double(left.lane[c]), rest = double(all.lane[c] - left.lane[c]);
+            of_left += g * g;
+            of_right += rest * rest;
+        }
+        return (of_left * b + of_right * a) / (a * b);
+    }
+
+    /// Finds the best split of a leaf.
+    void search(Leaf& leaf, const Bins& bins) {
+        leaf.gain = 0;
+        if (leaf.size() < 2 * least_rows) return;
+        const std::int32_t* first = histogram(leaf);
+        Sums all;
+        for (long b = 0; b < trees::bins; ++b) all.add(first + b * lanes, lanes);
+        const double before = score(all, Sums()), unit = factor * g_unit * g_unit;
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const std::int32_t* column = first + long(c) * trees::bins * lanes;
+            Try best;
+            if (bins.is_category(columns[c]))
+                search_categories(column, all, bins.last(columns[c]), best);
+            else
+                search_numbers(column, all, bins.last(columns[c]), best);
+            const double gain = (best.score - before) * unit - best.penalty;
+            if (best.right && gain > leaf.gain + 1e-9) {
+                leaf.gain = gain;
+                leaf.column = columns[c];
+                leaf.mask = best.right;
+            }
+        }
+    }
+    struct Try {
+        double score = 0, penalty = 0;
+        std::uint64_t right = 0;  // bins that go right; 0: there is no split
+    };
+    long rows_of(const Sums& sums) const { return sums.lane[lanes - 1]; }
+    void note(const Sums& all, const Sums& left, std::uint64_t left_bins, std::uint64_t here,
+              Try& best) const {
+        if (rows_of(left) < least_rows || rows_of(all) - rows_of(left) < least_rows) return;
+        const double now = score(all, left);
+        if (best.right && !(now > best.score)) return;
+        best.score = now;
+        // Bins that no row of the leaf is in go where most rows go.
+        best.right = 2 * rows_of(left) >= rows_of(all) ? here & ~left_bins : ~left_bins;
+    }
+
+    /// Splits between bins, and what is missing on either side.
+    void search_numbers(const std::int32_t* column, const Sums& all, long last, Try& best) const {
+        std::uint64_t above = ~std::uint64_t(0);  // bins that have no rows are numbers, too
+        for (const bool with_missing : {false, true}) {
+            const bool is_there = column[lanes - 1] > 0;
+            if (with_missing && !is_there) return;
+            Sums left;
+            std::uint64_t bins_left = 0;
+            for (long b = with_missing ? 0 : 1; b < last + (is_there ? 1 : 0); ++b) {
+                bins_left |= std::uint64_t(1) << b;
+                const std::int32_t* bin = column + b * lanes;
+                if (bin[lanes - 1] == 0) continue;
+                left.add(bin, lanes);
+                note(all, left, bins_left, is_there ? above : above & ~std::uint64_t(1), best);
+            }
+        }
+    }
+
+    /// Splits of the bins in the order of their G / (H + 1), of the class that differs most.
+    void search_categories(const std::int32_t* column, const Sums& all, long last,
+                           Try& best) const {
+        long here[trees::bins], count = 0;
+        std::uint64_t bins_here = 0;
+        for (long b = 0; b <= last; ++b)
+            if (column[b * lanes + lanes - 1] > 0) {
+                here[count++] = b;
+                bins_here |= std::uint64_t(1) << b;
+            }
+        if (count < 2) return;
+        const auto slope = [&](long b, std::size_t c) {
+            const std::int32_t* bin = column + b * lanes;
+            return double(bin[c]) / (double(bin[lanes - 2]) * h_unit + 1);
+        };
+        std::size_t widest = 0;
+        double most = -1;
+        for (std::size_t c = 0; c < classes.size(); ++c) {
+            double sum = 0;
+            for (long i = 0; i < count; ++i)
+                sum += slope(here[i], c) * double(column[here[i] * lanes + long(c)]);
+            if (sum > most) {
+                most = sum;
+                widest = c;
+            }
+        }
+        double slopes[trees::bins];
+        for (long i = 0; i < count; ++i) slopes[here[i]] = slope(here[i], widest);
+        std::sort(here, here + count, [&](long a, long b) {
+            return slopes[a] != slopes[b] ? slopes[a] < slopes[b] : a < b;
+        });
+        Sums left;
+        std::uint64_t bins_left = 0;
+        for (long i = 0; i + 1 < count; ++i) {
+            bins_left |= std::uint64_t(1) << here[i];
+            left.add(column + here[i] * lanes, lanes);
+            note(all, left, bins_left, bins_here, best);
+        }
+        best.penalty = 0.5 * double(count - 2);
+    }
+
+    bool is_valid_plan(long slots, long width, long M) const {
+        const auto are_below = [](const std::vector<std::int32_t>& values, long end) {
+            return std::all_of(values.begin(), values.end(),
+                               [end](long v) { return v >= 0 && v < end; });
+        };
+        return !(classes.empty() || long(classes.size()) > lanes - 2 || !are_below(classes, M) ||
+                 columns.empty() != (width == 0) || long(columns.size()) > most_columns ||
+                 !are_below(columns, width) || long(order.size()) > slots ||
+                 !are_below(order, slots) || long(sums.size()) != slots * lanes ||
+                 !(g_unit > 0 && g_unit < 1e100 && h_unit > 0 && h_unit < 1e100) ||
+                 least_rows < 1 || leaves_wanted < 2 || leaves_wanted > most_leaves);
+    }
+    bool is_valid(long slots, long width) const {
+        const long n = leaves(), rows = long(order.size());
+        if (n < 1 || n > leaves_wanted || rows > slots || long(nodes_.size()) != n - 1 ||
+            gains_.size() != nodes_.size() || !are_nodes(nodes_.data(), n - 1, width) ||
+            stage_ < count || stage_ > done)
+            return false;
+        for (const double gain : gains_)
+            if (!(gain >= 0 && gain < 1e300)) return false;
+        if (small_ < 0 || small_ >= n || big_ < -1 || big_ >= n || big_ == small_) return false;
+        if (stage_ == search_big && big_ < 0) return false;
+        // Leaves share the rows.
+        std::vector<std::pair<long, long>> ends;
+        for (const Leaf& leaf : leaf_) ends.emplace_back(leaf.begin, leaf.end);
+        std::sort(ends.begin(), ends.end());
+        long end = 0;
+        for (const auto& [from, to] : ends) {
+            if (from != end || to < from) return false;
+            end = to;
+        }
+        if (end != rows || at_ < 0 || at_ > leaf_[std::size_t(small_)].size()) return false;
+        if (stage_ == done) return true;
+        double total[8] = {};
+        for (const long row : order) {
+            for (long i = 0; i < lanes; ++i)
+                total[i] += std::fabs(double(sums[std::size_t(row * lanes + i)]));
+        }
+        return std::all_of(total, total + 8, [](double sum) { return sum < 2147483647.0; });
+    }
+
+    std::vector<Node> nodes_;
+    std::vector<double> gains_;  // of each node
+    std::vector<Leaf> leaf_;
+    long stage_ = done;
+    long small_ = 0, big_ = -1;  // the children of the last split: the small one is counted
+    long at_ = 0;                // rows of it that are in its histogram
+    std::vector<std::int32_t> histograms_, aside_;
+};
+
+}  // namespace trees
+}  // namespace MIXABLE_ISA

@@ -1,0 +1,131 @@
+"""What processes that learn and processes that only forecast have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from mixable.events.applying import Applier
+from mixable.events.events import Event, RefusedError
+from mixable.events.model import EventModel, Features
+from mixable.events.serve.drift import WINDOW, Window
+from mixable.events.store import Store, load
+
+# No name can be a path.
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+DEFAULT = "default"
+RECENT = 4
+REASONS = 100  # of rejects that are told apart
+
+Answer = dict[str, Any] | RefusedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What the service takes."""
+
+    body: int = 2**20  # bytes of a request, and of a line of /events
+    bulk: int = 2**24  # bytes of the body of /events whose length is announced
+    models: int = 1000
+    in_memory: int = 100  # models
+    queue: int = 2000  # events that may wait for the disk
+    queue_bytes: int = 2**26
+    requests: int = 256  # at one time
+    streams: int = 8  # of /events, and as many pages that watch, at one time
+    seconds: float = 30.0  # that a request may take to arrive
+    versions: int = 5  # checkpoints of a model that are kept, beside those with a name
+
+
+def busy(what: str) -> RefusedError:
+    """Say that there is too much to do at the moment."""
+    return RefusedError(503, f"{what}; try again in a second")
+
+
+class Held:
+    """A model in memory; `number` is its place in the log."""
+
+    def __init__(self, name: str, key: int, model: EventModel, number: int) -> None:
+        self.name, self.key, self.model, self.number = name, key, model, number
+        self.applier = Applier(model)
+        self.saved = number  # the place of its last checkpoint
+        self.back = 0  # the checkpoint that it was rolled back to
+        # Records that came last, for those who watch; the first and the last of all.
+        self.recent: deque[Features] = deque(maxlen=RECENT)
+        self.window = Window()
+        # How much each column moves forecasts, and by how many records that is known (`figures`).
+        self.importance: dict[str, tuple[float, int]] = {}
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Learn what the log has."""
+        every = list(events)
+        self.applier.all(every)
+        if every:
+            self.number = every[-1].number
+
+
+def read_model(store: Store, name: str, key: int) -> Held:
+    """A model as the disk has it: its last checkpoint, and what the log has since."""
+    model, number, rest = load(store, key)
+    held = Held(name, key, model, number)
+    held.window = Window(store.first(key, WINDOW), store.last(key, WINDOW))
+    held.follow(rest)
+    return held
+
+
+class Shown:
+    """Models by name, as those who ask see them."""
+
+    names: dict[str, int]
+    _reader: Store
+    _files: ThreadPoolExecutor
+
+    def __init__(self, limits: Limits, say: Callable[[str], None]) -> None:
+        self.limits, self.say = limits, say
+        self.rejected: deque[tuple[float, str, str]] = deque(maxlen=20)  # time, model, reason
+        self.rejects: Counter[tuple[str, str]] = Counter()  # by model and reason
+        self.commits = self.failures = 0
+        self.loaded: OrderedDict[str, Held] = OrderedDict()
+        self.stopping = False  # nothing more is taken in
+        self.closing = False  # what could go on for ever is to end
+
+    def check(self, name: str) -> None:
+        """Refuse a name that no model has."""
+        if name not in self.names:
+            raise RefusedError(404, f"no model is called {name!r:.80}; PUT /models/NAME makes one")
+
+    async def recent(self, name: str) -> list[dict[str, Any]]:
+        """The last events of a model with forecast and outcome, the newest first."""
+        self.check(name)
+        found: list[dict[str, Any]] = await self._in(self._files, self._reader.recent, name)
+        return found
+
+    async def versions(self, name: str) -> list[dict[str, Any]]:
+        """The checkpoints of a model, the newest first."""
+        self.check(name)
+        found: list[dict[str, Any]] = await self._in(
+            self._files, self._reader.versions, self.names[name]
+        )
+        return found
+
+    def reject(self, name: str, reason: str) -> None:
+        """Count a bad request, and remember it for a while, for those who watch."""
+        self.rejected.append((time.time(), name, reason))
+        kind = re.sub(r"'.*'|\d[\d.,]*", "...", reason)[:100]
+        is_known = (name, kind) in self.rejects or len(self.rejects) < REASONS
+        self.rejects[(name, kind) if is_known else ("", "others")] += 1
+
+    def _note(self, held: Held, events: list[Event]) -> None:
+        held.recent.extend([event.features for event in events if event.features][:RECENT])
+        for event in events:
+            if event.features:
+                held.window.note(event.features)
+
+    @staticmethod
+    async def _in(thread: ThreadPoolExecutor, call: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(thread, call, *arguments)

@@ -1,0 +1,126 @@
+"""A process that only forecasts: it reads the checkpoints, follows the log, and answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from mixable.events.events import Event, RefusedError
+from mixable.events.serve.shown import Answer, Held, Limits, Shown, read_model
+from mixable.events.store import Store, StoreError
+
+START = 30.0  # seconds in which the process that learns has made its log
+
+
+def _opened(folder: Path) -> Store:
+    """The log, which the process that learns may be about to make."""
+    until = time.monotonic() + START
+    while True:
+        try:
+            return Store(folder, read_only=True)
+        except StoreError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+class Worker(Shown):
+    """What `Service` is, without learning. `writer` is the address of the process that learns."""
+
+    def __init__(
+        self, folder: Path, writer: str, *, limits: Limits, say: Callable[[str], None]
+    ) -> None:
+        super().__init__(limits, say)
+        self.store = self._reader = _opened(folder)
+        self._watch = Store(folder, read_only=True)  # asked by another thread
+        self._writer, self._seen, self.names = writer, -1, {}
+        self._lock = Path(os.path.realpath(folder) + ".lock")
+        self._parent = str(os.getppid())
+
+    def start(self) -> None:
+        """Begin, within a loop of asyncio."""
+        self._files = ThreadPoolExecutor(1)
+        self._turn = asyncio.Lock()
+
+    async def stop(self) -> None:
+        """End."""
+        self._files.shutdown()
+        self.store.close()
+        self._watch.close()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it does not forecast; None if all is well."""
+        return "stopping" if self.stopping or self.closing else None
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another process learns by now: it has workers of its own."""
+        try:
+            holder = self._lock.read_text(errors="replace")[:20]
+        except OSError:
+            return False
+        return holder not in ("", self._parent)
+
+    async def held(self, name: str) -> Held:
+        """A model that knows all that is committed by now."""
+        change = self._watch.change
+        if change == self._seen and name in self.loaded:
+            return self.loaded[name]
+        async with self._turn:
+            if change != self._seen:
+                self._seen = change
+                self.names = await self._in(self._files, self.store.models)
+            self.check(name)
+            held: Held = await self._in(self._files, self._followed, name)
+            self.loaded[name] = held
+            self.loaded.move_to_end(name)
+            while len(self.loaded) > self.limits.in_memory:
+                self.loaded.popitem(last=False)
+            return held
+
+    def _followed(self, name: str) -> Held:
+        key, held = self.names[name], self.loaded.get(name)
+        back = self.store.rolled_back(key)
+        if held is None or held.key != key or held.back != back:
+            held = read_model(self.store, name, key)
+            held.back = back
+        else:
+            held.follow(self.store.since(key, held.number))
+        return held
+
+    async def submit(self, name: str, events: list[Event], size: int = 0) -> list[Answer]:
+        """Forecast; what is to be learned or remembered is for another process."""
+        if any(event.changes for event in events):
+            self._refuse()
+        held = await self.held(name)
+        return [applied.answer for applied in held.applier.apply(events)]
+
+    def has_room(self, events: int, size: int) -> bool:
+        """Nothing waits here."""
+        return True
+
+    def _refuse(self) -> None:
+        raise RefusedError(421, f"this process only forecasts; ask {self._writer}")
+
+    async def make(self, name: str, given: Any = None) -> bool:
+        """For another process, as the following."""
+        self._refuse()
+        return False
+
+    async def delete(self, name: str) -> None:
+        """See `make`."""
+        self._refuse()
+
+    async def name_version(self, name: str, version: str) -> None:
+        """See `make`."""
+        self._refuse()
+
+    async def roll_back(self, name: str, version: str | int) -> None:
+        """See `make`."""
+        self._refuse()
