@@ -1,6 +1,7 @@
 """A page in headless Chromium, by its own protocol through pipes: no driver is needed."""
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -20,7 +21,8 @@ class Page:
         low = [os.dup(each) for each in (read, write)]
 
         def connect():
-            high = [os.dup2(each, 50 + i) for i, each in enumerate(low)]
+            # Numbers that nothing else has: dup2 would close what another pipe needs.
+            high = [fcntl.fcntl(each, fcntl.F_DUPFD, 100) for each in low]
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
 
@@ -35,6 +37,9 @@ class Page:
             os.close(each)
         self._number, self._rest, self._session = 0, b"", None
         self.requests, self.complaints = [], []
+
+    def start(self):
+        """Let the browser have a page, and report what happens in it."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -100,6 +105,7 @@ def opened(address, folder):
     """A page while a test runs."""
     page = Page(folder)
     try:
+        page.start()
         page.call("Page.navigate", url=address)
         yield page
     finally:
