@@ -202,8 +202,9 @@ void bind_memory(nb::module_& m) {
 
 void bind_scaler(nb::module_& m) {
     nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/scaler.hpp.")
-        .def(nb::init<long, bool, bool, long, bool>(), nb::arg("n_features"), nb::arg("intercept"),
-             nb::arg("standardize"), nb::arg("views"), nb::arg("logarithms") = false)
+        .def(nb::init<long, bool, bool, long, bool, bool>(), nb::arg("n_features"),
+             nb::arg("intercept"), nb::arg("standardize"), nb::arg("views"),
+             nb::arg("logarithms") = false, nb::arg("anchored") = false)
         .def(
             "transform",
             [](Scaler& self, nb::handle X) { return scaled(self, X, false, nb::none()); },

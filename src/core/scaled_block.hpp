@@ -23,7 +23,7 @@ class ScaledBlock {
     /// of the same `picks` are the same; see DenseExpert.
     template <class F>
     void scale(Scaler& scaler, F&& x, const std::vector<long>& picks = {}) {
-        now_ = &kinds_[scaler.has_logarithms() ? 1 : 0];
+        now_ = &kinds_[scaler.has_logarithms() ? 1 : scaler.is_anchored() ? 2 : 0];
         auto& [before, after, own, rows] = *now_;
         if (after && picks == own && before->knows_the_same(scaler)) return scaler.adopt(*after);
         own = picks;
@@ -59,7 +59,7 @@ class ScaledBlock {
 
     long most_, n_ = 0;
     const bool* counts_ = nullptr;
-    Scaled kinds_[2];  // experts with logarithms and without take turns
+    Scaled kinds_[3];  // experts without logarithms, with them, and anchored ones take turns
     Scaled* now_ = nullptr;
 };
 

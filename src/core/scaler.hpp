@@ -27,20 +27,27 @@ namespace MIXABLE_ISA {
 /// those before by a factor of 32 or more, unless these are spread as widely. Then its statistics
 /// begin anew, and the old ones are kept for entries in the old unit. So a forecaster sees the same
 /// whatever the unit is, but for the first few rows after a change.
+///
+/// If it is `anchored`, a feature is its distance from its first entry, in units of the first
+/// distance that is not 0 (a power of 2). Both stay for ever, so that what is linear in the entries
+/// is linear in the rows of all times: a running scale blurs it.
 class Scaler {
    public:
-    Scaler(long features, bool intercept, bool standardize, long views, bool logarithms)
+    Scaler(long features, bool intercept, bool standardize, long views, bool logarithms,
+           bool anchored = false)
         : d(features),
           width((intercept ? 1 : 0) + features),
           views(views),
           intercept_(intercept),
           standardize_(standardize),
           logarithms_(logarithms && standardize && views > 1),
+          anchored_(anchored && !standardize && views == 1),
           count_(d),
           mean_(d),
           square_(d),
           sizes_(d * 3),
-          early_(d * kept) {
+          early_(d * kept),
+          anchors_(anchored_ ? 2 * d : 0) {
         std::fill_n(static_cast<double*>(early_), d * kept, std::nan(""));
     }
 
@@ -58,11 +65,13 @@ class Scaler {
         for (long i = 0; i < d; ++i) s[i] = scaled(i, x[i]);
     }
     void spread(const double* s, const double* x, double* z) const {
+        if (anchored_) return transform(x, z);  // what has no scale that moves
         put_intercept(z);
         for (long i = 0; i < d; ++i) put(i, x[i], s[i], z);
     }
     /// The same, and x is learned.
     void learn(const double* x, double* z) {
+        if (anchored_) anchor(x);
         put_intercept(z);
         if (!holds()) held_ = Buffer();
         for (long i = 0; i < d; ++i) {
@@ -77,8 +86,14 @@ class Scaler {
         }
     }
 
-    /// The mean and the standard deviation of each feature; 0 where nothing has varied.
+    /// The mean and the standard deviation of each feature; 0 where nothing has varied. Of anchored
+    /// ones, the first entry and the unit.
     void moments(double* mean, double* sd) const {
+        if (anchored_) {
+            copy(anchors_, d, mean);
+            copy(anchors_ + d, d, sd);
+            return;
+        }
         for (long i = 0; i < d; ++i) {
             mean[i] = standardize_ ? mean_[i] : 0.0;
             sd[i] = standardize_ ? std::sqrt(square_[i] / std::max(count_[i], 1.0)) : 1.0;
@@ -106,19 +121,23 @@ class Scaler {
     bool holds() const { return held_.size() > 0 && (d == 0 || held_[2 * d] != 0); }
 
     /// One like this that has learned nothing.
-    Scaler empty() const { return Scaler(d, intercept_, standardize_, views, logarithms_); }
+    Scaler empty() const {
+        return Scaler(d, intercept_, standardize_, views, logarithms_, anchored_);
+    }
 
     bool has_logarithms() const { return logarithms_; }
+    bool is_anchored() const { return anchored_; }
     /// Whether it makes the same of rows, apart from the intercept, if it knows the same.
     bool is_like(const Scaler& other) const {
         return d == other.d && views == other.views && standardize_ == other.standardize_ &&
-               logarithms_ == other.logarithms_;
+               logarithms_ == other.logarithms_ && anchored_ == other.anchored_;
     }
     /// Whether it makes the same of all rows to come.
     bool knows_the_same(const Scaler& other) const {
         return is_like(other) && count_ == other.count_ && mean_ == other.mean_ &&
                square_ == other.square_ && sizes_ == other.sizes_ && early_ == other.early_ &&
-               held_ == other.held_ && units_ == other.units_ && heavy_ == other.heavy_;
+               held_ == other.held_ && units_ == other.units_ && heavy_ == other.heavy_ &&
+               anchors_ == other.anchors_;
     }
 
     void adopt(const Scaler& other) {
@@ -128,6 +147,8 @@ class Scaler {
             copy(*theirs, other.d, *mine);
         copy(other.sizes_, other.d * 3, sizes_);
         copy(other.early_, other.d * kept, early_);
+        for (long row = 0; row < other.anchors_.size() / std::max(other.d, 1L); ++row)
+            copy(other.anchors_ + row * other.d, other.d, anchors_ + row * d);
         units_ = Buffer();
         if (other.units_.size() > 0) expect_units();
         copy(other.units_, other.units_.size(), units_);
@@ -157,6 +178,7 @@ class Scaler {
         if (held_.size() > 0) visitor("held", held_, 3L, d, d);
         if (units_.size() > 0) visitor("units", units_, d, in_units, in_units);
         if (heavy_.size() > 0) visitor("heavy", heavy_, d, 4L, 4L);
+        if (anchored_) visitor("anchors", anchors_, 2L, d, d);
     }
 
     /// Whether the statistics can be some that `learn` made; after `visit` has written them.
@@ -170,6 +192,10 @@ class Scaler {
             if (std::any_of(begin, end, [](double x) { return std::fabs(x) > largest; }))
                 return false;
         }
+        for (long i = 0; i < anchors_.size() / 2; ++i)
+            if (!(std::fabs(anchors_[i]) <= largest && anchors_[d + i] >= 0 &&
+                  anchors_[d + i] <= largest))
+                return false;
         for (long i = 0; i < held_.size() / 3; ++i)
             if (!(std::fabs(held_[i]) <= largest && held_[d + i] >= 0 && held_[d + i] <= largest &&
                   held_[2 * d + i] == held_[2 * d] && (held_[2 * d] == 0 || held_[2 * d] == 1)))
@@ -181,7 +207,9 @@ class Scaler {
     static constexpr double largest = 1e150;  // entry that counts, so that squares are finite
     // Standard deviations that count, in the statistics and in the linear view.
     static constexpr double reach = 10;
-    static constexpr double bend = 1;  // where the second view ceases to be linear
+    static constexpr double far = 1e6;  // units of an anchored feature that count
+    static constexpr double usual = 5;  // and its standard deviations: a trend has less than 2
+    static constexpr double bend = 1;   // where the second view ceases to be linear
     // Doublings that make a size foreign at least, and at most, where sizes are spread widely.
     static constexpr double least_foreign = 5, most_foreign = 16;
     static constexpr double few = 4;  // foreign entries from which on rows are scaled by them
@@ -332,7 +360,7 @@ class Scaler {
     }
     [[gnu::noinline]] void learn_unusual(long i, double x, double* z) {
         const Next next = with(i, x);
-        put(i, x, scaled(i, x, next.scale), z);
+        put(i, x, scaled(i, x, next.scale, next.units), z);
         if (next.known.feature.count > count_[i] && are_kept(i))
             early_[i * kept + long(count_[i])] = within_squares(x);
         write(i, next.known.feature);
@@ -389,14 +417,52 @@ class Scaler {
     }
 
     double scaled(long i, double x) const {
-        return scaled(i, x, is_usual(i, x) ? with_usual(i, x) : with(i, x).scale);
+        if (is_usual(i, x)) return scaled(i, x, with_usual(i, x));
+        const Next next = with(i, x);
+        return scaled(i, x, next.scale, next.units);
     }
-    double scaled(long i, double x, const Feature& feature) const {
+    double scaled(long i, double x, const Feature& feature,
+                  const std::optional<Units>& units = std::nullopt) const {
         const bool missing = std::isnan(x), held = holds();
+        if (anchored_)
+            return from_anchor(i, in_first_unit(i, missing ? feature.mean : x, feature, units));
         if (!standardize_) return missing ? feature.mean : x;
         const double mean = held ? held_[i] : feature.mean, sd = held ? held_[d + i] : feature.sd();
         return sd > 0 && !missing ? (x - mean) / sd : 0.0;
     }
+    /// x, where `now` is known, within `usual` deviations, and in the unit of the anchor: of two
+    /// that there were, that whose deviation is nearer to the anchor's unit.
+    double in_first_unit(long i, double x, const Feature& now,
+                         const std::optional<Units>& later) const {
+        const double sd = now.sd(), unit = anchors_[d + i];
+        if (!(sd > 0)) return x;
+        x = std::min(std::max(x, now.mean - usual * sd), now.mean + usual * sd);
+        if ((units_.size() == 0 && !later) || unit == 0) return x;
+        const Units units = later ? *later : units_at(i);
+        const Feature& other = (units.is_shown() ? units.before : units.old).feature;
+        const auto distance = [&](double sd) { return std::fabs(std::log2(sd / unit)); };
+        if (!(other.sd() > 0) || distance(sd) <= distance(other.sd())) return x;
+        return other.mean + (x - now.mean) / sd * other.sd();
+    }
+    /// What has no anchor yet is 0, since it would be the anchor.
+    double from_anchor(long i, double x) const {
+        if (count_[i] == 0) return 0.0;
+        const double distance = within_squares(x) - anchors_[i], unit = anchors_[d + i];
+        if (distance == 0) return 0.0;
+        return std::min(std::max(distance / (unit > 0 ? unit : power_of_2(distance)), -far), far);
+    }
+    void anchor(const double* x) {
+        for (long i = 0; i < d; ++i) {
+            if (std::isnan(x[i])) continue;
+            const double entry = within_squares(x[i]);
+            if (count_[i] == 0)
+                anchors_[i] = entry;
+            else if (anchors_[d + i] == 0 && entry != anchors_[i])
+                anchors_[d + i] = power_of_2(entry - anchors_[i]);
+        }
+    }
+    static double power_of_2(double x) { return std::max(std::exp2(Sizes::of(x)), 1e-150); }
+
     void put(long i, double x, double scaled, double* z) const {
         const long at = width - d + i;
         if (!standardize_) {
@@ -435,11 +501,12 @@ class Scaler {
         heavy_at(i) = heavy;
     }
 
-    bool intercept_, standardize_, logarithms_;
+    bool intercept_, standardize_, logarithms_, anchored_;
     Buffer count_, mean_, square_, sizes_, early_;
-    Buffer heavy_;  // of each feature a Heavy; nothing as long as no tails were
-    Buffer units_;  // of each feature; nothing as long as no entry was foreign
-    Buffer held_;   // mean and deviation that were held, and whether they still are; or nothing
+    Buffer anchors_;  // the first entry of each feature, then the units; 0: not known yet
+    Buffer heavy_;    // of each feature a Heavy; nothing as long as no tails were
+    Buffer units_;    // of each feature; nothing as long as no entry was foreign
+    Buffer held_;     // mean and deviation that were held, and whether they still are; or nothing
 };
 
 }  // namespace MIXABLE_ISA

@@ -200,6 +200,7 @@ class Scaler:
         standardize: bool,
         views: int,
         logarithms: bool = ...,
+        anchored: bool = ...,
     ) -> None: ...
     def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def learn(

@@ -32,8 +32,10 @@ class Design:
         intercept: bool,
         kernel: KernelPlan | None = None,
         sees: str = NUMBERS,
+        anchored: bool = False,
     ) -> None:
         self.kind, self.parameters, self.kernel, self.sees = kind, parameters, kernel, sees
+        self.anchored = _validate.flag(anchored, "anchored")
         if sees not in (NUMBERS, INDICATORS, FREQUENCIES):
             raise ValueError(f"an expert does not see {sees!r:.80}")
         self.standardize = _validate.flag(standardize, "standardize")
@@ -122,7 +124,7 @@ class Design:
         flags = {"intercept": self.intercept, "standardize": self.standardize and not scaled}
         if self.kernel is not None:
             return KernelInputs(self.kernel, n_features, **flags)
-        return ScaledInputs(n_features, views=self._views, **flags)
+        return ScaledInputs(n_features, views=self._views, anchored=self.anchored, **flags)
 
     def seeing(self, sees: str) -> Design:
         """The same for an expert that sees other columns beside numbers."""
@@ -137,7 +139,8 @@ class Design:
     def is_like(self, other: Design) -> bool:
         """Whether the other asks for the same forecaster with the same parameters."""
         same_kind = type(self) is type(other) and self.kind is other.kind
-        return same_kind and self.sees == other.sees and _choices(self) == _choices(other)
+        same_inputs = (self.sees, self.anchored) == (other.sees, other.anchored)
+        return same_kind and same_inputs and _choices(self) == _choices(other)
 
     def fits(self, forecaster: Any, n_features: int) -> bool:
         """Whether a forecaster is of this kind, and takes the rows that the inputs make."""
@@ -210,7 +213,8 @@ class Design:
         if parameters.get("threads") is not None:
             _validate.count(parameters["threads"], "threads")
         flags = {"standardize": state["standardize"], "intercept": state["intercept"]}
-        sees = state.get("sees", NUMBERS)  # files of version 0.2 have none
+        flags["anchored"] = state.get("anchored", False)  # files of version 0.2 do not have these
+        sees = state.get("sees", NUMBERS)
         self.__init__(kind, parameters, kernel=kernel, sees=sees, **flags)  # type: ignore[misc]
 
 

@@ -43,8 +43,9 @@ class Inputs(Protocol):
 class ScaledInputs(Inputs):
     """Each feature by its running mean and deviation, with an intercept; one or two views of it.
 
-    With `logarithms`, features with heavy tails are logarithms in the second. The compiled `Scaler`
-    does the work; see core/scaler.hpp.
+    With `logarithms`, features with heavy tails are logarithms in the second. If `anchored` (not
+    with `standardize`), a feature is its distance from its first entry, in a unit that stays. The
+    compiled `Scaler` does the work; see core/scaler.hpp.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class ScaledInputs(Inputs):
         standardize: bool,
         views: int,
         logarithms: bool = True,
+        anchored: bool = False,
     ) -> None:
         self.n_features = n_features
-        self._options = (intercept, standardize, views, logarithms)
+        self._options = (intercept, standardize, views, logarithms, anchored)
         self.scaler = _core.Scaler(n_features, *self._options)
 
     def transform(self, X: Array) -> Array:

@@ -145,6 +145,8 @@ def are_alike(one: Part, other: Part) -> bool:
 
 def _name(part: Part) -> str:
     if isinstance(part, Design):
+        if part.kernel is None and part.anchored:
+            return "linear in fixed units"
         if part.kernel is None:
             return part.sees if part.sees == FREQUENCIES else "linear"
         widths = part.kernel.bandwidths
@@ -237,9 +239,12 @@ def design_of_numbers(
     widths, parameters = grids.nonlinear_ridge()
     parameters.update(threads=threads, sleep=effort != "high")
     kernels = Design(AutoRidge, parameters, kernel=plan.several(widths), **flags)
-    return PooledDesign(
-        [linear, kernels, TreeDesign()], standardize=standardize, rests=effort != "high"
-    )
+    experts: list[Part] = [linear, kernels, TreeDesign()]
+    if standardize:
+        options = {**grids.ANCHORED, "threads": threads, "sleep": effort != "high"}
+        flags = {"standardize": False, "intercept": intercept, "anchored": True}
+        experts.append(Design(AutoRidge, options, **flags))
+    return PooledDesign(experts, standardize=standardize, rests=effort != "high")
 
 
 def design_of_records(
@@ -319,6 +324,7 @@ def _ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> Pooled
             if isinstance(each, Design)
             else each
             for each in others
+            if not getattr(each, "anchored", False)
         ]
     shapes = grids.RIDGE_CROSSES if crosses else grids.SPARSE
     stage = StageDesign(grid=grids.SPARSE_RIDGE_GRID, shapes=shapes)

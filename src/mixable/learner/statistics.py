@@ -19,9 +19,11 @@ from mixable.learner.shapes import ShapedInputs
 
 State = dict[str, Array]
 
-BY_COLUMN, BY_ROW = ("count", "mean", "square", "held"), ("sizes", "early", "units", "heavy")
+BY_COLUMN = ("count", "mean", "square", "held", "anchors")
+BY_ROW = ("sizes", "early", "units", "heavy")
 """What the state of a scaler has: "held" where rows were seen by a scale that was held, "units"
-where entries may have changed their unit, "heavy" where tails are. A combined model does not know
+where entries may have changed their unit, "heavy" where tails are, "anchors" where features are
+distances from their first entry. A combined model does not know
 of units before."""
 
 NEAR, STILL_NEAR = 0.25, 0.5
@@ -49,7 +51,11 @@ def combine(
         check_near(merged, terms, is_begun=bool(base["count"].any()))
         return {**merged, **_same_maps(terms)}, [*same]
     assert isinstance(inputs, ScaledInputs)
-    intercept, standardize, *_ = inputs._options
+    intercept, standardize, *_, anchored = inputs._options
+    if anchored:
+        merged["anchors"] = _anchors((start, *terms))
+        is_new = np.zeros(inputs.n_features, dtype=bool)
+        return merged, [_change(term, merged, is_new, intercept=intercept) for term in terms]
     if not standardize or held is not None:
         return merged, [*same]
     is_new = _has_new_unit((*terms, start), base)
@@ -156,17 +162,33 @@ def _held(terms: Sequence[State]) -> Array | None:
     return np.vstack([held[0][:2], np.zeros_like(held[0][:1])])
 
 
+def _anchors(states: Sequence[State]) -> Array:
+    """Those of the first model that has a unit for a feature, or has seen it."""
+    out = np.zeros_like(states[0]["anchors"])
+    for state in reversed(states):
+        knows_more = (state["anchors"][1] > 0) | ((state["count"][0] > 0) & (out[1] == 0))
+        out = np.where(knows_more, state["anchors"], out)
+    return out
+
+
+def _line(state: State) -> tuple[Array, Array]:
+    """What is 0 and what is 1 above 0 in rows scaled by a state."""
+    if "anchors" in state:
+        return state["anchors"][0], state["anchors"][1]
+    return state["mean"][0], _deviations(state)
+
+
 def _deviations(state: State) -> Array:
     return np.asarray(np.sqrt(state["square"] / np.maximum(state["count"], 1.0))[0])
 
 
 def _change(own: State, merged: State, is_new: Truths, *, intercept: bool) -> Array | None:
     """The matrix that makes rows scaled by `own` those scaled by `merged`; not if the unit is."""
-    mine, theirs = _deviations(own), _deviations(merged)
+    (centre, mine), (point, theirs) = _line(own), _line(merged)
     varies, met = theirs > 0, own["count"][0] > 0
     unit = np.where(varies, theirs, 1.0)
     scale = np.where(met, np.where(varies, mine, 1.0) / unit, 0.0)
-    shift = np.where(met & varies, (own["mean"][0] - merged["mean"][0]) / unit, 0.0)
+    shift = np.where(met & varies, (centre - point) / unit, 0.0)
     scale, shift = np.where(is_new, 1.0, scale), np.where(is_new, 0.0, shift)
     if (scale == 1).all() and (shift == 0).all():
         return None
