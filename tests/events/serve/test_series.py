@@ -55,6 +55,7 @@ def test_models_that_leave_memory_or_are_rolled_back_are_counted_once(tmp_path):
         assert call("POST", "/rollback", {"version": "good"})[0] == 200
         assert [whole(call, name)["outcomes"] for name in ("default", "other")] == [4, 3]
         assert call("DELETE", "/models/other")[0] == 200
+    assert [path.name for path in tmp_path.iterdir()] == ["mixable.db"]  # all is in one file
     log = sqlite3.connect(tmp_path / "mixable.db")
     assert log.execute("SELECT DISTINCT model FROM series").fetchall() == [(1,)]
     log.close()

@@ -6,6 +6,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 MINUTE, HOUR = 60, 3600
@@ -45,8 +46,7 @@ class Series:
         if status >= 400:
             self.error(model, status)
         elif seconds is not None:
-            edge = STEP ** math.ceil(math.log(max(seconds, 1e-6), STEP))
-            self.add(model, f"{TOOK}{edge:.3g}")
+            self.add(model, _took(math.ceil(math.log(max(seconds, 1e-6), STEP))))
 
     def error(self, model: int, status: int) -> None:
         """Count what was refused, or failed."""
@@ -71,6 +71,11 @@ class Series:
             if key == model
             for what, value in counts.items()
         ]
+
+
+@cache
+def _took(exponent: int) -> str:
+    return f"{TOOK}{STEP**exponent:.3g}"
 
 
 def _counts() -> Counts:

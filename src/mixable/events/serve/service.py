@@ -394,8 +394,8 @@ class Service(Shown):
             await self._checkpoint()
         self._disk.shutdown()
         self._files.shutdown()
-        self.store.close()
         self._reader.close()
+        self.store.close()  # the last one: SQLite puts all into one file
         self._lock.release()
 
 

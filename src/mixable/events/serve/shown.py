@@ -61,7 +61,7 @@ class Held:
         self.window = Window()
         # How much each column moves forecasts, and by how many records that is known (`figures`).
         self.importance: dict[str, tuple[float, int]] = {}
-        self.minute = 0  # of the last outcomes
+        self.minute = 0  # of the last outcomes; 0: what the log has was counted before
         self.counted = model.progress.seen  # the losses that are part of the series
 
     def follow(self, events: Iterable[Event]) -> None:
@@ -78,7 +78,6 @@ def read_model(store: Store, name: str, key: int) -> Held:
     held = Held(name, key, model, number)
     held.window = Window(store.first(key, WINDOW), store.last(key, WINDOW))
     held.follow(rest)
-    held.counted = held.model.progress.seen
     return held
 
 
@@ -142,8 +141,8 @@ class Shown:
     def count_losses(self, held: Held, now: float | None = None) -> None:
         """Count losses that came since, in their minute; the next ones are of the minute `now`."""
         seen = held.model.progress.seen
-        for what, value, before in zip(LOSSES, seen, held.counted, strict=True):
-            if seen[0] > held.counted[0]:
+        if held.minute and seen[0] > held.counted[0]:
+            for what, value, before in zip(LOSSES, seen, held.counted, strict=True):
                 self.series.add(held.key, what, value - before, held.minute)
         held.counted, held.minute = seen, held.minute if now is None else minute(now)
 
