@@ -4,11 +4,13 @@ import configparser
 import json
 import os
 import random
+import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import in_process, mixable
+from command_line import MIXABLE, in_process, mixable
 from kill_serve import Client, run
 from serve_command import saved, serving
 
@@ -89,6 +91,15 @@ def test_the_container_and_the_unit_start_it(tmp_path, monkeypatch):
         assert done.exit_code == 0, done.stderr
     assert saved(tmp_path / "clicks")[0].counts["learned"] == 0
     assert hosts == ["0.0.0.0", LOCAL]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_understands_the_unit(tmp_path):
+    text = (EXAMPLES / "mixable.service").read_text()
+    unit = tmp_path / "mixable.service"
+    unit.write_text(text.replace("/opt/mixable/bin/mixable", MIXABLE))
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("option", "is_linear"), [((), False), (("--linear",), True)])

@@ -96,6 +96,18 @@ def test_inputs_that_cannot_be_read_are_told_by_name(tmp_path, data, reason):
 
 
 def test_many_labels_that_are_numbers_ask_for_regression(tmp_path):
-    lines = "".join(f"{t % 7},{t / 4}\n" for t in range(120))
-    done = run(tmp_path, "--target", "y", data=b"a,y\n" + lines.encode()).stderr
-    assert b"outcomes that are numbers need --regression" in done
+    asked, declared = [], ("--classes", ",".join(map(str, range(30))))
+    for n, word, more in (
+        (120, "", ()),
+        (30, "", ()),
+        (20, "", ()),
+        (30, "", declared),
+        (30, "w", ()),
+    ):
+        lines = "".join(f"{t % 7},{word}{t}\n" for t in range(n))
+        (tmp_path / "in.csv").write_text(f"a,y\n{lines}")
+        more = ("--linear", *more)
+        done = run(tmp_path, "--target", "y", *more, source="in.csv", model=f"m{len(asked)}").stderr
+        asked.append(b"regression? --regression" in done)
+        assert (b"outcomes that are numbers need --regression" in done) == (n == 120)
+    assert asked == [True, True, False, False, False]

@@ -22,6 +22,7 @@ from mixable._files import clear_parts
 from mixable.cli.consoles import Messages
 from mixable.cli.options import model_options, spelled, with_model_options
 from mixable.events.files import Lock, Options, StreamError, open_standard_descriptors
+from mixable.events.following import are_numbers
 from mixable.events.lines import Stops
 from mixable.events.model import EventModel
 from mixable.events.options import ModelOptions
@@ -29,6 +30,7 @@ from mixable.events.stream import Stream
 from mixable.records.declaration import FORMATS, KINDS
 
 REFRESH = 0.2  # seconds between two updates of the live line
+MANY = 20  # labels that are numbers, from which on regression may be meant
 
 
 class Format(str, Enum):
@@ -46,7 +48,8 @@ def run_stream(
     source: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[IN]", help="CSV or JSON lines, also gzipped; standard input if not given."
+            metavar="[IN]",
+            help="CSV, JSON lines (also .gz, .zst), Parquet or Arrow; standard input if not given.",
         ),
     ] = None,
     target: Annotated[
@@ -54,7 +57,9 @@ def run_stream(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where answers go (.csv, .jsonl); standard output if not given."),
+        typer.Option(
+            help="Where answers go (.csv, .jsonl, .parquet, .arrow); standard output if not given."
+        ),
     ] = None,
     identifier: Annotated[
         str | None,
@@ -242,6 +247,9 @@ def summary(stream: Stream) -> str:
         text += f"accuracy {figures['accuracy']:.3f}, "
         text += f"calibration error {figures['calibration_error']:.3f}"
         text += _worst_class(stream)
+        labels = stream.model.labels
+        if stream.model.classes is None and len(labels) > MANY and are_numbers(labels):
+            text += f"; all {len(labels)} labels are numbers: regression? --regression"
     return text + f"; {figures['rate'] or 0:,.0f} events/s"
 
 

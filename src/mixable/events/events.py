@@ -286,7 +286,8 @@ def _header(line: bytes, separator: str = ",") -> list[str]:
         text = line.decode()
         (names,) = csv.reader([text], strict=True, delimiter=separator)
     except UnicodeDecodeError:
-        raise StreamError("the header is not UTF-8") from None
+        how = "write it as UTF-8, say by iconv -f LATIN1 -t UTF-8"
+        raise StreamError(f"the header is not UTF-8; {how}") from None
     except (csv.Error, ValueError) as error:
         raise StreamError(f"the header cannot be read: {error}") from None
     if "\0" in text:

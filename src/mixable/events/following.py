@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -325,7 +325,7 @@ class Follower:
         if self._learns and len(model.learner.labels) >= most:
             which = f"{text!r:.80} would be class number {most + 1}"
             how = "name the classes with --classes if there are so many"
-            if all(map(_is_number, (*model.learner.labels, text))):
+            if are_numbers([*model.learner.labels, text]):
                 how = "outcomes that are numbers need --regression"
             return RefusedError(422, f"{which}; {how}")
         return None
@@ -340,9 +340,10 @@ class Follower:
         return None
 
 
-def _is_number(label: Any) -> bool:
+def are_numbers(labels: Iterable[Any]) -> bool:
+    """Whether all labels are finite numbers."""
     with contextlib.suppress(ValueError):
-        return math.isfinite(float(label))
+        return all(math.isfinite(float(label)) for label in labels)
     return False
 
 

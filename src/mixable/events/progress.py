@@ -102,6 +102,7 @@ class Progress:
         self.length = 1  # examples of a block
         self._blocks: list[list[float]] = []  # the loss and the baseline's, of whole blocks
         self._open = [0.0, 0.0, 0.0]  # examples, loss, baseline's loss of the last block
+        self.seen = (0.0, 0.0, 0.0)  # the same since this object was made; it is not saved
 
     @property
     def n(self) -> int:
@@ -110,6 +111,8 @@ class Progress:
 
     def add(self, loss: float, expected: float) -> None:
         """Count one forecast: its loss, and that of the baseline."""
+        n, ours, theirs = self.seen
+        self.seen = n + 1.0, ours + loss, theirs + expected
         self._open[0] += 1.0
         self._open[1] += loss
         self._open[2] += expected

@@ -12,7 +12,7 @@ import re
 import sqlite3
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,9 @@ FILE = "mixable.db"
 APPLICATION, VERSION = 0x6D697862, 1
 PATIENCE = 5.0  # seconds, while another program writes
 PIECE = 5000  # rows that are removed in one step
+
+# What was counted of a model in the minute that began then.
+Counted = Mapping[tuple[int, int], Mapping[str, float]]
 
 SCHEMA = f"""
 BEGIN IMMEDIATE;
@@ -66,6 +69,14 @@ CREATE TABLE checkpoints (
     data BLOB NOT NULL           -- what mixable.loads reads
 );
 CREATE INDEX checkpoints_of_model ON checkpoints (model, checkpoint);
+CREATE TABLE series (            -- what happened in a minute, and in an hour
+    model INTEGER NOT NULL,
+    width INTEGER NOT NULL,      -- seconds: 60 or 3600
+    time INTEGER NOT NULL,       -- when the minute or the hour began
+    what TEXT NOT NULL,          -- requests, refused, failed, "seconds 0.01", outcomes, loss, ...
+    value REAL NOT NULL,         -- how many, or their sum
+    PRIMARY KEY (model, width, time, what)
+) WITHOUT ROWID;
 CREATE VIEW log AS
     SELECT e.number, m.name AS model, e.time, e.id, e.features, e.forecast,
         coalesce(e.outcome, o.outcome) AS outcome,
@@ -210,7 +221,7 @@ class Store:
     def delete(self, model: int) -> None:
         """Delete a model and all that is known of it."""
         with self.transaction() as db:
-            for table in ("models", "events", "outcomes", "checkpoints"):
+            for table in ("models", "events", "outcomes", "checkpoints", "series"):
                 db.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
 
     def write(self, events: list[Row], outcomes: list[Outcome]) -> None:
@@ -219,6 +230,24 @@ class Store:
             db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", events)
             if outcomes:
                 db.executemany("INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?)", outcomes)
+
+    def count(self, counted: Counted, kept: dict[int, int]) -> None:
+        """Add counts of minutes to those of the widths that are `kept` so long; remove old ones."""
+        add = "INSERT INTO series VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        with self.transaction() as db:
+            for (model, when), counts in counted.items():
+                for width in kept:
+                    rows = [(model, width, when // width * width, *each) for each in counts.items()]
+                    db.executemany(f"{add} value = value + excluded.value", rows)
+            for model in {model for model, _ in counted}:
+                for width, seconds in kept.items():
+                    query = "DELETE FROM series WHERE model = ? AND width = ? AND time < ?"
+                    db.execute(query, (model, width, time.time() - seconds))
+
+    def counted(self, model: int, width: int, since: float) -> list[tuple[int, str, float]]:
+        """What was counted of a model since then: when, what, how much."""
+        query = "SELECT time, what, value FROM series WHERE model = ? AND width = ? AND time >= ?"
+        return self.rows(query, model, width, since)
 
     def try_to_write(self) -> None:
         """Raise an error if nothing can be written."""

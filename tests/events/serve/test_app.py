@@ -205,7 +205,8 @@ def test_the_page_shows_in_a_browser_what_is_learned_meanwhile(start, tmp_path):
             f"/Can I trust.*\\s+(Yes|Roughly|No)\\. Forecasts are off by/.test({text})"
         )
         assert page.value(f"{text}.includes('<b>one</b>')")
-        assert page.value("document.querySelectorAll('svg .ours').length") == 3
+        for part, lines in (("loss", 1), ("classes", 2), ("clock", 1), ("traffic", 1)):
+            page.until(f"document.querySelectorAll('#{part} svg .ours').length == {lines}")
         page.until("document.querySelectorAll('#events tr').length == 11")
         assert page.value(f"/taken for\\s+drift/.test({text})")
         assert page.value("JSON.parse(document.getElementById('features').value).a") in range(5)
@@ -228,7 +229,7 @@ def test_the_page_shows_a_regression(start, tmp_path):
     for t in range(150):
         call.learn(features={"a": t % 5, "colour": "rgb"[t % 3]}, label=t % 5 + 0.5)
     with opened(f"http://127.0.0.1:{call._connection.port}/", tmp_path / "browser") as page:
-        page.until(f"/CRPS over time/.test({text})")
+        page.until(f"/CRPS as numbers come/.test({text})")
         assert page.value(f"/Can I trust the intervals.\\s+(Yes|Roughly|No)/.test({text})")
         assert page.value("document.getElementById('calibration').hidden")
         page.value("document.querySelector('#try button').click()")

@@ -47,6 +47,10 @@ def test_a_day(tmp_path):
         assert all(each["learned"] for each in call.events(events, "/models/shop/events"))
         moved = call("GET", "/models/shop")[1]["drift"]["device"]  # the alarm
         assert (moved["drift"] > 1, moved["unknown"]) == (True, 1.0)
+        alarm = f'mixable_column_drift{{column="device",model="shop"}} {moved["drift"]}\n'
+        assert alarm.encode() in call.raw("GET", "/metrics")[1]
+        day = call("GET", "/models/shop/series")[1]["whole"]
+        assert (day["requests"], day["outcomes"]) == (400 + 380 + 300 + 1, 680)
         assert call("POST", "/models/shop/rollback", {"version": "morning"})[0] == 200
         again = call("POST", "/models/shop/predict", {"features": {"pages": 8, "device": "desk"}})
         assert again == good
@@ -59,6 +63,7 @@ def test_a_day(tmp_path):
     assert sum(line["outcome"] is not None for line in lines) == 380 + 300 + 1
     done = in_process("replay", folder, "shop", "--effort", "low")
     assert done.exit_code == 0, done.stderr
+    assert "log loss" in done.stdout
     with in_thread(tmp_path / "copy") as (_, call):
         assert call("GET", "/models")[1] == {"models": ["old", "shop"]}
         assert call("GET", "/models/shop")[1]["learned"] == 381

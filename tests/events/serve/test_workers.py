@@ -39,12 +39,14 @@ def server(tmp_path):
 def test_a_worker_forecasts_what_the_writer_would(server):
     call, other = Caller(server.port), beside(server)
     record = {"features": {"a": 1.0, "colour": "red"}}
+    assert other("GET", "/models") == (200, {"models": ["default"]})
     for t in range(40):
         body = {"features": {"a": t % 5, "colour": "rgb"[t % 3]}, "label": "xy"[t % 5 > 2]}
         assert call("POST", "/learn", body)[0] == 200
         if t % 8 == 0:  # what was answered is known there
             assert other("POST", "/predict", record) == call("POST", "/predict", record)
     assert other("GET", "/model")[1]["learned"] == 40
+    assert other("GET", "/series")[1]["whole"]["outcomes"] <= 40
     for method, path, body in (
         ("POST", "/learn", {"features": {"a": 1}, "label": "x"}),
         ("POST", "/predict", {"id": "1", "features": {"a": 1}}),

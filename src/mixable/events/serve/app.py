@@ -8,9 +8,9 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
@@ -22,6 +22,7 @@ from mixable.events.options import ModelOptions
 from mixable.events.serve.bodies import EVENT, FORECAST, as_object, read, unpacked
 from mixable.events.serve.figures import Metrics, explained, figures
 from mixable.events.serve.guard import Guard, Receive, Scope, Send, whole_body
+from mixable.events.serve.series import MOST_HOURS
 from mixable.events.serve.service import Service
 from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, busy
 from mixable.events.serve.worker import Worker
@@ -117,9 +118,12 @@ def make_app(service: Service | Worker, token: str | None = None, log: Path | No
     )
     metrics = Metrics(service)
     _Routes(app, service, metrics)
-    return Guard(
-        app, token=token, limits=service.limits, observe=metrics.observe, log=log, say=service.say
-    )
+
+    def observe(route: str, status: int, seconds: float, path: str) -> None:
+        metrics.observe(route, status, seconds)
+        service.count(path, status, seconds)
+
+    return Guard(app, token=token, limits=service.limits, observe=observe, log=log, say=service.say)
 
 
 class _Streamed(Response):
@@ -161,6 +165,7 @@ class _Routes:
             ("POST", "/events", self.events, BULK),
             ("GET", "/live", self.live, {}),
             ("GET", "/recent", self.recent, {}),
+            ("GET", "/series", self.series, {}),
             ("GET", "/versions", self.versions, {}),
             ("POST", "/versions", self.name_version, VERSION),
             ("POST", "/rollback", self.roll_back, ROLLBACK),
@@ -237,7 +242,7 @@ class _Routes:
 
     async def names(self) -> Response:
         """The names of all models."""
-        return _json({"models": sorted(self._service.names)})
+        return _json({"models": sorted(self._service.known())})
 
     async def make(self, request: Request) -> Response:
         """Make a model, if there is none of that name. The body may have options."""
@@ -257,6 +262,12 @@ class _Routes:
     async def recent(self, request: Request) -> Response:
         """The last events with forecast and outcome, the newest first."""
         return _json({"events": await self._service.recent(_name(request))})
+
+    async def series(
+        self, request: Request, hours: Annotated[int, Query(ge=1, le=MOST_HOURS)] = 24
+    ) -> Response:
+        """Requests, errors, latency and losses of the last hours, by the clock."""
+        return _json(await self._service.over_time(_name(request), hours))
 
     async def versions(self, request: Request) -> Response:
         """The checkpoints that are kept, the newest first."""
@@ -335,9 +346,9 @@ class _Routes:
             ]
             groups = [
                 {"reason": reason, "n": n}
-                for (of, reason), n in self._service.rejects.most_common(20)
+                for (of, reason), n in self._service.rejects.most_common()
                 if of == name
-            ]
+            ][:20]
             events = await self._service.recent(name)
             picture = {"name": name, **figures(held), "rejected": rejected}
             picture |= {"rejects": groups, "events": events}
@@ -448,6 +459,7 @@ async def _some(
     answers.update(
         zip(good, await _patiently(service, name, list(good.values()), size), strict=True)
     )
+    service.count_lines(name, answers.values())
     return (_line(number, _as_json(service, name, each)) for number, each in answers.items())
 
 

@@ -39,7 +39,7 @@ MORE = {401: (b"www-authenticate", b"Bearer"), 503: (b"retry-after", b"1")}
 
 
 class Guard:
-    """Refuses, counts and times requests. `observe` gets route, status and seconds.
+    """Refuses, counts and times requests. `observe` gets route, status, seconds and path.
 
     Without a token, only programs of this machine may ask, and no web page of another site that
     happens to be open in a browser here: a browser tells by the headers Host and Origin.
@@ -51,7 +51,7 @@ class Guard:
         *,
         token: str | None,
         limits: Limits,
-        observe: Callable[[str, int, float], None],
+        observe: Callable[[str, int, float, str], None],
         log: Path | None = None,
         say: Callable[[str], None] = print,
     ) -> None:
@@ -89,7 +89,7 @@ class Guard:
         finally:
             self._active -= 1
             route, seconds = scope.get("route", "other"), time.perf_counter() - began
-            self._observe(str(getattr(route, "path", route)), status, seconds)
+            self._observe(str(getattr(route, "path", route)), status, seconds, scope["path"])
             if self._log is not None:
                 self._write(scope, status, seconds)
 

@@ -27,6 +27,7 @@ from mixable.events.events import Event, RefusedError
 from mixable.events.files import Lock
 from mixable.events.model import EventModel
 from mixable.events.options import ModelOptions
+from mixable.events.serve.series import KEPT, minute
 from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, Shown, busy, read_model
 from mixable.events.store import Keep, Outcome, Row, Store, adopt_old
 
@@ -160,6 +161,7 @@ class Service(Shown):
             del self._loading[name]
         others = [each for each in self.loaded if each not in self._in_use and each != name]
         for other in others[: max(len(self.loaded) - self.limits.in_memory, 0)]:
+            self.count_losses(self.loaded[other])
             del self.loaded[other]  # the log has what its checkpoint lacks
 
     @asynccontextmanager
@@ -203,6 +205,7 @@ class Service(Shown):
         """Delete a model with all that is known of it, once what has come for it is learned."""
         async with self._alone(name):
             self.check(name)
+            await self._write_series()
             await self._written(self.store.delete, self.names[name])
             del self.names[name]
             self.loaded.pop(name, None)
@@ -223,6 +226,8 @@ class Service(Shown):
             if data is None:
                 raise RefusedError(404, f"{name} has no version {version!r:.80}")
             model: EventModel = await self._in(self._files, persistence.loads, data)
+            if name in self.loaded:
+                self.count_losses(self.loaded[name])
             held = Held(name, key, model, self._number)
             await self._save(held, None, back=str(version))
             self.loaded[name] = held
@@ -310,6 +315,8 @@ class Service(Shown):
         """Let a model learn events; add what is to be written."""
         answers: list[Answer] = []
         turn, now = time.monotonic(), time.time()
+        if minute(now) != held.minute:
+            self.count_losses(held, now)
         self._note(held, events)
         for begin in range(0, len(events), MOST):
             some = events[begin : begin + MOST]
@@ -346,7 +353,9 @@ class Service(Shown):
                 self._trouble = None
             for held in list(self.loaded.values()):
                 if held.number > held.saved:
+                    self.count_losses(held)
                     await self._save(held, None)
+            await self._write_series()
             if self._keep.is_bounded:
                 await self._written(self.store.prune, self._keep)
         except RefusedError:
@@ -358,6 +367,15 @@ class Service(Shown):
         write = self.store.checkpoint
         await self._written(write, held.key, number, learned, data, name=name, most=most, back=back)
         held.saved = number
+
+    async def _write_series(self) -> None:
+        taken = self.series.take()
+        try:
+            if taken:
+                await self._written(self.store.count, taken, KEPT)
+        except RefusedError:
+            self.series.give_back(taken)
+            raise
 
     def _fail(self, what: str, error: Exception) -> None:
         reason = f"{what}: {error!s:.200}"
@@ -376,8 +394,8 @@ class Service(Shown):
             await self._checkpoint()
         self._disk.shutdown()
         self._files.shutdown()
-        self.store.close()
         self._reader.close()
+        self.store.close()  # the last one: SQLite puts all into one file
         self._lock.release()
 
 

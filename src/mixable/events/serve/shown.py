@@ -15,6 +15,7 @@ from mixable.events.applying import Applier
 from mixable.events.events import Event, RefusedError
 from mixable.events.model import EventModel, Features
 from mixable.events.serve.drift import WINDOW, Window
+from mixable.events.serve.series import LOSSES, Series, minute, picture, widths
 from mixable.events.store import Store, load
 
 # No name can be a path.
@@ -60,6 +61,8 @@ class Held:
         self.window = Window()
         # How much each column moves forecasts, and by how many records that is known (`figures`).
         self.importance: dict[str, tuple[float, int]] = {}
+        self.minute = 0  # of the last outcomes; 0: what the log has was counted before
+        self.counted = model.progress.seen  # the losses that are part of the series
 
     def follow(self, events: Iterable[Event]) -> None:
         """Learn what the log has."""
@@ -89,14 +92,19 @@ class Shown:
         self.limits, self.say = limits, say
         self.rejected: deque[tuple[float, str, str]] = deque(maxlen=20)  # time, model, reason
         self.rejects: Counter[tuple[str, str]] = Counter()  # by model and reason
+        self.series = Series()
         self.commits = self.failures = 0
         self.loaded: OrderedDict[str, Held] = OrderedDict()
         self.stopping = False  # nothing more is taken in
         self.closing = False  # what could go on for ever is to end
 
+    def known(self) -> dict[str, int]:
+        """The models by name, as they are now."""
+        return self.names
+
     def check(self, name: str) -> None:
         """Refuse a name that no model has."""
-        if name not in self.names:
+        if name not in self.known():
             raise RefusedError(404, f"no model is called {name!r:.80}; PUT /models/NAME makes one")
 
     async def recent(self, name: str) -> list[dict[str, Any]]:
@@ -112,6 +120,40 @@ class Shown:
             self._files, self._reader.versions, self.names[name]
         )
         return found
+
+    def count(self, path: str, status: int, seconds: float) -> None:
+        """Count a request by the clock, for those who watch."""
+        name, _, call = path.removeprefix("/models/").rpartition("/")
+        key = self.names.get(name or DEFAULT)
+        is_one = call in ("predict", "learn")  # the lines of /events are counted by themselves
+        if key is not None and (is_one or (call == "events" and status >= 400)):
+            self.series.request(key, status, seconds)
+
+    def count_lines(self, name: str, answers: Iterable[Answer]) -> None:
+        """Count lines of /events."""
+        if (key := self.names.get(name)) is not None:
+            every = list(answers)
+            self.series.add(key, "requests", len(every))
+            for answer in every:
+                if isinstance(answer, RefusedError):
+                    self.series.error(key, answer.status)
+
+    def count_losses(self, held: Held, now: float | None = None) -> None:
+        """Count losses that came since, in their minute; the next ones are of the minute `now`."""
+        seen = held.model.progress.seen
+        if held.minute and seen[0] > held.counted[0]:
+            for what, value, before in zip(LOSSES, seen, held.counted, strict=True):
+                self.series.add(held.key, what, value - before, held.minute)
+        held.counted, held.minute = seen, held.minute if now is None else minute(now)
+
+    async def over_time(self, name: str, hours: int) -> dict[str, Any]:
+        """Traffic, latency, errors and losses of the last hours."""
+        self.check(name)
+        if (held := self.loaded.get(name)) is not None:
+            self.count_losses(held)
+        key, now, width = self.names[name], time.time(), widths(hours)[0]
+        rows = await self._in(self._files, self._reader.counted, key, width, now - 3600 * hours)
+        return picture([*rows, *self.series.of(key)], hours, now)
 
     def reject(self, name: str, reason: str) -> None:
         """Count a bad request, and remember it for a while, for those who watch."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mixable.events.events import Event, RefusedError
+from mixable.events.serve.series import Series
 from mixable.events.serve.shown import Answer, Held, Limits, Shown, read_model
 from mixable.events.store import Store, StoreError
 
@@ -36,6 +37,7 @@ class Worker(Shown):
         self, folder: Path, writer: str, *, limits: Limits, say: Callable[[str], None]
     ) -> None:
         super().__init__(limits, say)
+        self.series = Series(writes=False)
         self.store = self._reader = _opened(folder)
         self._watch = Store(folder, read_only=True)  # asked by another thread
         self._writer, self._seen, self.names = writer, -1, {}
@@ -67,15 +69,18 @@ class Worker(Shown):
             return False
         return holder not in ("", self._parent)
 
+    def known(self) -> dict[str, int]:
+        """The models by name: others make and delete them."""
+        self.names = self._watch.models()
+        return self.names
+
     async def held(self, name: str) -> Held:
         """A model that knows all that is committed by now."""
         change = self._watch.change
         if change == self._seen and name in self.loaded:
             return self.loaded[name]
         async with self._turn:
-            if change != self._seen:
-                self._seen = change
-                self.names = await self._in(self._files, self.store.models)
+            self._seen = change
             self.check(name)
             held: Held = await self._in(self._files, self._followed, name)
             self.loaded[name] = held
