@@ -216,6 +216,7 @@ class Builder {
         for (long j = 0; j < D; ++j) grower_.columns[std::size_t(j)] = std::int32_t(j);
         if (D > Grower::most_columns) choose_columns(salt);
         grower_.factor = factor();
+        grower_.noise = noise();
         const double n = double(slots());
         grower_.least_rows = std::max(long(std::min(10.0, n / 100)), 1L);
         const double most = std::min({double(most_leaves), std::max(31.0, 0.35 * std::sqrt(n)),
@@ -265,6 +266,11 @@ class Builder {
     }
     /// A gradient of two classes stands for both.
     double factor() const { return classes_ == 2 ? 2 : 1; }
+    /// What a gradient's square is by chance: of numbers, that of the usual residual.
+    double noise() const {
+        const double size = classes_ || !(total_weight_ > 0) ? 1 : total_ / total_weight_;
+        return size * size;
+    }
     static double uniform(Key salt, Key of) { return double(joined(salt, of) >> 11) * 0x1p-53; }
 
     /// A row is a part of the tree with a probability in proportion to its gradient, about half of
@@ -428,6 +434,7 @@ class Builder {
         if (!is_valid_build()) return false;
         if (stage_ < sampling) return true;
         grower_.factor = factor();
+        grower_.noise = noise();
         return grower_.complete(codes_.data(), slots(), D, target().bins, M, stage_ > sampling);
     }
 
