@@ -171,6 +171,18 @@ nb::object TreesModel::run(nb::handle X, nb::handle keys, nb::handle y_, nb::han
     return out;
 }
 
+void TreesModel::finish() {
+    Use use(*this);
+    trees_->begin_anew();
+    for (bool goes_on = true; goes_on;) {
+        {
+            WithoutGil without_gil;
+            for (long i = 0; i < 100 && goes_on; ++i) goes_on = trees_->work();
+        }
+        if (PyErr_CheckSignals()) throw nb::python_error();
+    }
+}
+
 void TreesModel::adopt(TreesModel& other) {
     Use use(*this), other_use(other);
     trees_->adopt(*other.trees_);
@@ -249,6 +261,8 @@ void bind_trees(nb::module_& m) {
                      "NDArray[np.float64], weight: NDArray[np.float64] | None) -> "
                      "NDArray[np.float64]"),
              "Forecasts of rows, each made before its outcome is learned.")
+        .def("finish", &M::finish, nb::sig("def finish(self) -> None"),
+             "Builds a new ensemble on all rows that are kept, to its end.")
         .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
              "Takes over what trees of fewer columns or classes have learned.")
         .def("gains", &M::gains, nb::sig("def gains(self) -> NDArray[np.float64]"),

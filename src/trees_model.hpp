@@ -19,6 +19,7 @@ class TreesModel : public OneUser {
     nb::object predict(nb::handle X, nb::handle keys);
     void learn(nb::handle X, nb::handle keys, double y, double weight);
     nb::object run(nb::handle X, nb::handle keys, nb::handle y, nb::handle weight);
+    void finish();
     void adopt(TreesModel& other);
     nb::object gains();
     nb::dict rows();

@@ -100,13 +100,15 @@ class Builder {
             next_ = Ensemble(ring_.d, ring_.C, classes_);
             next_.start = n;
             next_.rate = next_rate();
+            next_.times = is_thorough_ ? thorough : 1;
+            is_thorough_ = 0;
             next_.set_base(ring_);
             codes_.clear();
             F_.clear();
             enter(binning);
             return 500 + 4 * double(ring_.size());
         }
-        if (double(n) >= one_more * double(last_) && live_.trees() < most_trees) {
+        if (double(n) >= one_more * double(last_) && live_.trees() < live_.times * most_trees) {
             builds_ = 0;
             last_ = n;
             enter(pending);
@@ -214,6 +216,7 @@ class Builder {
         for (long j = 0; j < D; ++j) grower_.columns[std::size_t(j)] = std::int32_t(j);
         if (D > Grower::most_columns) choose_columns(salt);
         grower_.factor = factor();
+        grower_.noise = noise();
         const double n = double(slots());
         grower_.least_rows = std::max(long(std::min(10.0, n / 100)), 1L);
         const double most = std::min({double(most_leaves), std::max(31.0, 0.35 * std::sqrt(n)),
@@ -263,6 +266,11 @@ class Builder {
     }
     /// A gradient of two classes stands for both.
     double factor() const { return classes_ == 2 ? 2 : 1; }
+    /// What a gradient's square is by chance: of numbers, that of the usual residual.
+    double noise() const {
+        const double size = classes_ || !(total_weight_ > 0) ? 1 : total_ / total_weight_;
+        return size * size;
+    }
     static double uniform(Key salt, Key of) { return double(joined(salt, of) >> 11) * 0x1p-53; }
 
     /// A row is a part of the tree with a probability in proportion to its gradient, about half of
@@ -364,7 +372,7 @@ class Builder {
         std::vector<float> curvature(G_.size());
         for (std::size_t i = 0; i < G_.size(); ++i) {
             const double step = std::clamp(G_[i] / (H_[i] + 1), -largest_step, largest_step);
-            value_[i] = float(target().rate * step);
+            value_[i] = float(target().rate / double(target().times) * step);
             curvature[i] = float(H_[i] + 1);
         }
         target().add(grower_.nodes(), value_, curvature);
@@ -383,7 +391,8 @@ class Builder {
         return double(rows) * double(2 + M) + 50;
     }
     void after_tree() {
-        const double wanted = 100 * std::clamp(double(next_.start) / 3000, 0.3, 1.0);
+        const double wanted =
+            100 * double(next_.times) * std::clamp(double(next_.start) / 3000, 0.3, 1.0);
         const bool is_over = double(next_.trees()) >= wanted || grower_.leaves() == 1;
         if (builds_ && !is_over) return enter(pending);
         if (builds_) {
@@ -397,6 +406,7 @@ class Builder {
     void visit_build(TreeVisitor& visitor) {
         visitor("stage", stage_);
         visitor("builds", builds_);
+        visitor("thorough", is_thorough_);
         visitor("at", at_);
         visitor("ready", ready_);
         visitor("last", last_);
@@ -424,6 +434,7 @@ class Builder {
         if (!is_valid_build()) return false;
         if (stage_ < sampling) return true;
         grower_.factor = factor();
+        grower_.noise = noise();
         return grower_.complete(codes_.data(), slots(), D, target().bins, M, stage_ > sampling);
     }
 
@@ -431,6 +442,7 @@ class Builder {
     Ensemble live_, next_;
     Grower grower_;
     long stage_ = idle;
+    long is_thorough_ = 0;       // whether the next ensemble is to be
     long builds_ = 1;            // whether it works on the next ensemble, or on the live one
     long at_ = 0;                // in the stage
     long ready_ = 0, last_ = 0;  // rows whose codes and F are known; rows at the last tree more
@@ -445,8 +457,8 @@ class Builder {
    private:
     bool is_valid_state() const {
         if (!ring_.is_valid(classes_) || !live_.is_valid(ring_.n()) || stage_ < idle ||
-            stage_ > add || builds_ < 0 || builds_ > 1 || at_ < 0 || ready_ < 0 ||
-            ready_ > ring_.n() || last_ < 0 || last_ > ring_.n())
+            stage_ > add || builds_ < 0 || builds_ > 1 || is_thorough_ < 0 || is_thorough_ > 1 ||
+            at_ < 0 || ready_ < 0 || ready_ > ring_.n() || last_ < 0 || last_ > ring_.n())
             return false;
         const long n = slots();
         return n <= ring_.size() && long(codes_.size()) == n * D && long(F_.size()) == n * M &&

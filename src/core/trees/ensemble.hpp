@@ -12,6 +12,7 @@ namespace trees {
 constexpr long bins = 64;          // of a column; the first is for what is missing, unseen or rare
 constexpr long bin_sample = 4096;  // rows that say where bins end
 constexpr long most_trees = 160, most_leaves = 63;
+constexpr long thorough = 3;  // times the trees, if there is time for them
 
 /// The bins of all columns: numbers by the edges between them, categories by their keys, sorted.
 class Bins {
@@ -225,7 +226,8 @@ class Ensemble {
     std::vector<double> base;    // F before the first tree
     std::vector<double> gains;   // of all splits on each column
     double mean = 0, scale = 1;  // of numbers
-    double rate = 0.2;           // of the values of leaves
+    double rate = 0.2;           // of the values of leaves, if it has the usual number of trees
+    long times = 1;              // the usual number: so much smaller are values
     long start = 0;              // rows that had come when it was begun
 
     long trees() const { return long(first_leaf_.size()) - 1; }
@@ -324,6 +326,7 @@ class Ensemble {
         mean = other.mean;
         scale = other.scale;
         rate = other.rate;
+        times = other.times;
         start = other.start;
         const long more = bins.d - other.bins.d;
         std::copy_n(other.gains.begin(), other.bins.d, gains.begin());
@@ -344,6 +347,7 @@ class Ensemble {
         visitor(prefix + "mean", mean);
         visitor(prefix + "scale", scale);
         visitor(prefix + "rate", rate);
+        visitor(prefix + "times", times);
         visitor(prefix + "start", start);
         visit_nodes(visitor, prefix, nodes_);
         visitor(prefix + "first_leaf", first_leaf_);
@@ -359,8 +363,9 @@ class Ensemble {
         if (!bins.is_valid() || long(base.size()) != M || long(gains.size()) != bins.d + bins.C ||
             !std::all_of(base.begin(), base.end(), is_finite) ||
             !std::all_of(gains.begin(), gains.end(), is_gain) || !(std::fabs(mean) <= 1e100) ||
-            !(scale > 0 && scale <= 1e101) || !(rate > 0 && rate < 1) || start < 0 ||
-            start > rows || ends == 0 || first_leaf_[0] != 0 || long(ends) > most_trees + 1)
+            !(scale > 0 && scale <= 1e101) || !(rate > 0 && rate < 1) ||
+            (times != 1 && times != thorough) || start < 0 || start > rows || ends == 0 ||
+            first_leaf_[0] != 0 || long(ends) > times * most_trees + 1)
             return false;
         for (std::size_t t = 1; t < ends; ++t)
             if (first_leaf_[t] <= first_leaf_[t - 1] ||

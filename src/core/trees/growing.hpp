@@ -16,7 +16,7 @@ class Growing final : public Trees, private Builder {
         : Trees(d, C, K),
           Builder(std::min(d, most_seen), std::min(C, most_seen), K),
           codes_read_(std::size_t(D)),
-          leaves_read_(most_trees),
+          leaves_read_(thorough * most_trees),
           F_read_(std::size_t(stages * M)) {}
 
     long steps() const override { return steps_; }
@@ -80,6 +80,14 @@ class Growing final : public Trees, private Builder {
     void keep(const double* x, const std::uint64_t* keys, double y, double weight) override {
         if (weight > 0) ring_.add(x, keys, y, weight);
     }
+
+    void begin_anew() override {
+        if (live_.start == ring_.n()) return;
+        live_.start = 0;
+        is_thorough_ = 1;
+        stage_ = idle;
+    }
+    bool work() override { return unit() > 0; }
 
     void adopt(const Trees& from) override {
         const auto& other = dynamic_cast<const Growing&>(from);
@@ -194,8 +202,12 @@ class Growing final : public Trees, private Builder {
         }
     }
 
-    /// The shrinkage of the next ensemble: less if half of the trees say more than all of them.
+    /// The shrinkage of the next ensemble. Of labels, less if half of the trees say more than all
+    /// of them: labels without noise want more than others. Of numbers, less if there are many
+    /// rows: whether the second half says more is no sign there.
     double next_rate() const override {
+        if (K == 0)
+            return std::clamp(0.2 * std::sqrt(std::sqrt(500 / double(ring_.n()))), 0.1, 0.2);
         const double gain = stage_loss_[1] - stage_loss_[2];
         const double rate = live_.rate * (gain < 0 ? 0.85 : 1.15);
         return live_.trees() == 0 ? live_.rate : std::clamp(rate, 0.05, 0.3);

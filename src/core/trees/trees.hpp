@@ -50,6 +50,12 @@ class Trees {
     /// Keeps a row for trees to come, and does nothing else.
     virtual void keep(const double* x, const std::uint64_t* keys, double y, double weight) = 0;
 
+    /// Lets the next call of `work` begin a new ensemble on all rows that are kept, unless the one
+    /// that predicts is of the same rows.
+    virtual void begin_anew() = 0;
+    /// Does some work on new trees; false if there is none that is due.
+    virtual bool work() = 0;
+
     /// Takes over what one with at most as many columns and classes has learned; a new ensemble is
     /// begun.
     virtual void adopt(const Trees& other) = 0;

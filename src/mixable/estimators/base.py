@@ -47,7 +47,6 @@ else:
     from sklearn.base import BaseEstimator
 
 NAN = "allow-nan"  # what is missing; infinite numbers are refused
-FEW = 20  # rows of a table with times that may be sorted by chance
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_")
 
 
@@ -65,10 +64,6 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         self, rows: Any, outcomes: NDArray[Any], classes: Any, *, whole: bool, in_order: bool
     ) -> Learner:
         """The learner, or a new one, once it is known to take such examples."""
-        raise NotImplementedError
-
-    def _is_sorted(self, outcomes: NDArray[Any]) -> bool:
-        """Whether a table is sorted by its outcomes."""
         raise NotImplementedError
 
     def _weighing(
@@ -113,10 +108,8 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         _validate.flag(self.shuffle, "shuffle")
         check_random_state(self.random_state)
         rows, outcomes, weight = self._prepare(X, y, sample_weight, fit=True)
-        inputs, n = self.learner_.inputs, len(outcomes)
-        # The time from row to row is part of a table with times, unless it is sorted by outcomes.
-        has_times = isinstance(inputs, RecordInputs) and "time" in inputs.encoder.kinds.values()
-        if self.shuffle and (not has_times or (n >= FEW and self._is_sorted(outcomes))):
+        n = len(outcomes)
+        if self.shuffle:
             if isinstance(rows, np.ndarray):
                 order = shuffled(np.arange(n), random_state=self.random_state)
                 rows = InOrder(rows, order)
@@ -125,7 +118,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
                 rows = self._checked_rows(X)
             outcomes = outcomes[order]
             weight = None if weight is None else weight[order]
-        self._teach(Learner.learn, rows, outcomes, weight, whole=True)
+        self._teach(Learner.fit, rows, outcomes, weight, whole=True)
         return self
 
     def _prepare(

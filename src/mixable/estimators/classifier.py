@@ -261,11 +261,6 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
             raise ValueError(f"y has labels that are not in classes: {unknown!r}; {rest}")
         return learner
 
-    def _is_sorted(self, outcomes: NDArray[Any]) -> bool:
-        """Whether the rows of each of several classes stand together."""
-        n_classes = len(self.learner_.labels)
-        return 1 < n_classes == 1 + np.count_nonzero(outcomes[1:] != outcomes[:-1])
-
     def _weighing(
         self, outcomes: Any, weight: Array | None, *, whole: bool
     ) -> AbstractContextManager[Array | None]:

@@ -177,10 +177,6 @@ class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):
             return self.learner_
         return self._new_learner(rows, None, in_order=in_order, whole=whole)
 
-    def _is_sorted(self, outcomes: NDArray[Any]) -> bool:
-        steps = np.diff(outcomes)
-        return bool((steps >= 0).all() or (steps <= 0).all())
-
     def _check_saved(self, learner: Any, n_features: Any, names: Any) -> None:
         super()._check_saved(learner, n_features, names)
         if learner.has_labels:

@@ -160,6 +160,13 @@ class Trees(Forecaster):
         mean, deviation = self._run(X, y, weight).T
         return mean.copy(), deviation.copy()
 
+    def finish(self) -> None:
+        """Build a new ensemble on all examples that are kept, now and to its end.
+
+        For tables that are learned once, and then predict for long. It takes some seconds.
+        """
+        self._core.finish()
+
     def _run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None) -> Array:
         rows = _validate.table(X, self.n_features, missing=True)
         n, K = len(rows), self.n_classes

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mixable import _core, _validate
 from mixable._types import Array
 from mixable.experts import Experts, before_growth
+from mixable.forecasters import Trees
 from mixable.forecasters.compiled import is_all_compiled
 from mixable.forecasters.densities import Components, ends_of, log_densities, quantiles
 from mixable.learner.inputs import Inputs, ScaledInputs
@@ -254,6 +255,14 @@ class Blend(Experts):
             out = np.concatenate([out[:done], P]) if done else P
             done += n
         return out, done, reason
+
+    def finish(self) -> None:
+        """Let active trees be built to the end, on all rows that they keep."""
+        for place in self.active:
+            expert = self.experts[place]
+            if isinstance(expert, Trees):
+                expert.finish()
+        self._pool = None  # it may know what they said before
 
     @contextmanager
     def _growing(self) -> Iterator[None]:

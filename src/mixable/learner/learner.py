@@ -20,7 +20,7 @@ from mixable.learner.blend import Blend, Records
 from mixable.learner.design import Design
 from mixable.learner.late import Followed, Kept, kept_row, with_kept
 from mixable.learner.outcomes import Labels, Outcomes, Targets
-from mixable.learner.parts import Advance, InOrder, parts_of, small
+from mixable.learner.parts import Advance, InOrder, cut_at, ends_of, parts_of, small
 from mixable.learner.pooled import warn_if_slow
 from mixable.learner.record_inputs import RecordInputs, rows_of
 from mixable.learner.saved import checked
@@ -155,11 +155,27 @@ class Learner:
             self.records.commit(pending, self.pool.steps - steps)
         self.records.encoder.ask()
 
-    def run(self, X: Any, y: Any, weight: Array | None, advance: Advance = None) -> Any:
+    def fit(self, X: Any, y: Any, weight: Array | None = None, advance: Advance = None) -> None:
+        """Learn the rows of a table after which there may be no more.
+
+        Trees are built to the end with the last row. They are so, too, whenever the rows have grown
+        by `GROWTH`: the judge learns on the rows after that how good such trees are.
+        """
+        self.run(X, y, weight, advance, ends=ends_of(len(X)))
+
+    def run(
+        self,
+        X: Any,
+        y: Any,
+        weight: Array | None,
+        advance: Advance = None,
+        ends: Sequence[int] = (),
+    ) -> Any:
         """Learn the rows of a table; return the forecasts made before each.
 
         Those are probabilities, 0 for labels that had not been met yet; for numbers, means and
-        standard deviations. After every few rows, `advance` is called with how many more.
+        standard deviations. After every few rows, `advance` is called with how many more. After as
+        many rows as `ends` has, the pool finishes what it builds.
         """
         parts: Iterable[slice]
         if self.records is not None:
@@ -169,9 +185,11 @@ class Learner:
             # A row that is refused has its place in the caller's table.
             self.pool.check(X.rows if isinstance(X, InOrder) else X)
         pieces = []
-        for part in parts if advance is None else small(parts):
+        for part in cut_at(ends, parts if advance is None else small(parts)):
             part_weight = None if weight is None else weight[part]
             pieces.append(self._run_part(rows_of(X, part), y[part], part_weight))
+            if part.stop in ends:
+                self.pool.finish()
             if advance is not None:
                 advance(part.stop - part.start)
         if self.records is not None:

@@ -223,8 +223,7 @@ class TableParameters(Parameters):
         many as OpenBLAS has, up to four. Forecasts do not depend on it.
     shuffle
         Whether `fit` learns the rows in a random order, True by default: then it does not matter
-        how a table is sorted. A frame with a column of times keeps its order. `partial_fit` and
-        `prequential` always do.
+        how a table is sorted. `partial_fit` and `prequential` always keep the order.
     random_state
         What that order is drawn from, as everywhere in scikit-learn: a number (0 by default) gives
         the same order each time, None another one.

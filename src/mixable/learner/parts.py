@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +15,9 @@ MOST_NUMBERS = 2**21
 
 TOLD_ROWS = 256
 """After so many rows at most, whoever waits is told; they take some hundredths of a second."""
+
+GROWTH, LEAST_ROWS = 1.41, 200
+"""A table that is learned as a whole has so many times the rows from one end to the next."""
 
 Advance: TypeAlias = Callable[[int], None] | None
 """What is called with the number of rows that have been learned since the last time."""
@@ -29,6 +32,21 @@ def small(parts: Iterable[slice]) -> Iterator[slice]:
     """The same in parts of which none takes long."""
     for part in parts:
         yield from _cut(part, TOLD_ROWS)
+
+
+def ends_of(n: int) -> list[int]:
+    """Numbers of rows, each `GROWTH` times the one before, the last of which is n."""
+    ends = [n]
+    while ends[-1] >= GROWTH * LEAST_ROWS:
+        ends.append(int(ends[-1] / GROWTH))
+    return ends[::-1]
+
+
+def cut_at(ends: Sequence[int], parts: Iterable[slice]) -> Iterator[slice]:
+    """The same in parts of which some end after these numbers of rows."""
+    for part in parts:
+        inner = [end for end in ends if part.start < end < part.stop]
+        yield from map(slice, [part.start, *inner], [*inner, part.stop])
 
 
 def _cut(part: slice, most: int) -> list[slice]:
