@@ -13,18 +13,19 @@ import numpy as np
 from mixable._types import Array
 
 GAMMA = 16.0
-LEAST_LOSS = 1e-3  # of the best action, so that no reward is so sure that nothing is tried
+LEAST = 1e-3  # so that no reward is so sure that nothing is tried
 
 
 def fastcb(p: Array, steps: int) -> Array:
     """FastCB for expected rewards p in [0, 1]: the larger the gap to the best, the rarer.
 
-    q_a = l / (K l + gamma (p_b - p_a)) with l = 1 - p_b and gamma = 16 sqrt(K t); the best action
-    b gets the rest.
+    q_a = l / (K l + gamma (p_b - p_a)) with gamma = 16 sqrt(K t); the best action b gets the rest.
+    FastCB has l = 1 - p_b, which explores less where losses are small. Log loss bounds errors of
+    small rewards as well as of small losses, so l is the smaller of p_b and 1 - p_b.
     """
     K, best = len(p), int(p.argmax())
-    loss = max(1 - float(p[best]), LEAST_LOSS)
-    q = loss / (K * loss + GAMMA * math.sqrt(K * max(steps, 1)) * (p[best] - p))
+    small = max(min(float(p[best]), 1 - float(p[best])), LEAST)
+    q = small / (K * small + GAMMA * math.sqrt(K * max(steps, 1)) * (p[best] - p))
     q[best] = 0.0
     q[best] = 1.0 - q.sum()
     return np.asarray(q)
