@@ -14,7 +14,7 @@ LAYERS = {
     "what users import": [("__init__", "__main__"), ("paper",)],
     "apps": [("cli",), ("streaming",), ("events",), ("paper.experiments", "engines"), ("plots",)],
     "estimators": [
-        ("bank",),
+        ("bank", "bandits"),
         ("persistence", "merging", "_verbs"),
         ("estimators", "river", "_description"),
     ],

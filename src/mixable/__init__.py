@@ -9,7 +9,7 @@ from mixable._config import __version__ as __version__
 from mixable._config import show_config
 
 if TYPE_CHECKING:  # the same as in `_HOMES`, for those who read types
-    from mixable import datasets, engines, events, kernels, metrics, paper, plots, records
+    from mixable import bandits, datasets, engines, events, kernels, metrics, paper, plots, records
     from mixable import merging as merging
     from mixable import river as river
     from mixable import streaming as streaming
@@ -41,6 +41,7 @@ __all__ = [
     "GAFRegressor",
     "Mixture",
     "Pool",
+    "bandits",
     "bounds",
     "datasets",
     "engines",
@@ -84,6 +85,7 @@ _HOMES = {
     "SparseGAF": "mixable.forecasters",
     "Trees": "mixable.forecasters",
     "VAW": "mixable.paper.baselines",
+    "bandits": "mixable.bandits",
     "bounds": "mixable.paper.bounds",
     "datasets": "mixable.datasets",
     "dumps": "mixable.persistence",

@@ -53,6 +53,9 @@ HOMES = {
     "NaiveBayes": "mixable.forecasters",
     "NumberScores": "mixable.metrics",
     "EventModel": "mixable.events",
+    "Agent": "mixable.bandits",
+    "Contexts": "mixable.bandits.contexts",
+    "Values": "mixable.bandits.values",
     "river.GAFClassifier": "mixable.river",
     "river.GAFRegressor": "mixable.river",
 }
@@ -68,6 +71,8 @@ PARTS = {
     "Auto",
     "RBF",
     "Columns",
+    "Contexts",
+    "Values",
     *(
         name
         for name, home in HOMES.items()

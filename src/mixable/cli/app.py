@@ -10,6 +10,7 @@ import typer
 from mixable import _validate
 from mixable._config import __version__
 from mixable.cli.consoles import for_tables, new_table, tracked
+from mixable.cli.decide import run_decide
 from mixable.cli.log import run_backup, run_export, run_replay
 from mixable.cli.race import list_datasets, run_race
 from mixable.cli.serve import run_serve
@@ -54,6 +55,7 @@ app.command("race")(run_race)
 app.command("datasets")(list_datasets)
 app.command("stream")(run_stream)
 app.command("serve")(run_serve)
+app.command("decide")(run_decide)
 app.command("export")(run_export)
 app.command("backup")(run_backup)
 app.command("replay")(run_replay)
