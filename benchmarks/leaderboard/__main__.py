@@ -23,12 +23,12 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--results", type=Path, default=HOME / "results", help="folder of results")
     out.add_argument("--rows", type=int, default=100_000, help="cut streams after so many rows")
     out.add_argument("--long-rows", type=int, help="the same for streams of 50,000 and more")
-    out.add_argument("--seconds", type=float, default=60.0, help="of the processor, for each run")
+    out.add_argument("--seconds", type=float, default=10.0, help="of the processor, for each run")
     out.add_argument("--only", nargs="+", default=[], help="peers whose name begins so")
     out.add_argument("--streams", nargs="+", default=[], help="these streams only")
     out.add_argument("--file", type=Path, help="a stream of your own: a CSV file")
     out.add_argument("--target", help="its column with the label")
-    out.add_argument("--again", action="store_true", help="forget results that are there")
+    out.add_argument("--again", action="store_true", help="anew what is there")
     out.add_argument("--until", help="start no run after this time, such as 15:30")
     out.add_argument("--quick", action="store_true", help="a trial of ten minutes")
     return out
@@ -48,6 +48,8 @@ def run(given: argparse.Namespace) -> None:
     begins = tuple(given.only)
     peers = [peer for peer in PEERS.values() if not begins or peer.name.startswith(begins)]
     names = given.streams or list(STREAMS)[:: 5 if given.quick else 1]
+    if given.again and not given.streams:
+        names = [name for name in STREAMS if (given.results / name).is_dir()]
     if given.file:
         frame = pd.read_csv(given.file)
         number = frame[given.target].dtype.kind == "f"

@@ -312,7 +312,8 @@ def draw(results: Results, path: Path = PICTURE) -> None:
         label.set_color(COLOURS[PEERS[peer].kind])
     axes.set_title(
         f"log loss over mixable's, mean of {len(names)} held-out streams (bar: 95%)\n"
-        "filled: best setting in hindsight; open: defaults; (n): on n of them", fontsize=9, loc="left",
+        "filled: best setting in hindsight; open: defaults; (n): on n of them",
+        fontsize=9, loc="left",
     )  # fmt: skip
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)

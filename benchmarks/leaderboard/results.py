@@ -188,7 +188,7 @@ def machine(command: str) -> dict[str, str]:
 
 
 def collect(folder: Path, command: str = "python -m benchmarks.leaderboard") -> Results:
-    """The results of a folder: all streams on which mixable has run."""
+    """The results of a folder: all streams on which mixable and others have run."""
     streams: dict[str, dict[str, Any]] = {}
     rows: list[Row] = []
     failed: dict[str, str] = {}
@@ -197,7 +197,8 @@ def collect(folder: Path, command: str = "python -m benchmarks.leaderboard") -> 
     for name in [*known, *own]:
         files = [folder / name / f"{peer.replace('/', ' or ')}.json" for peer in PEERS]
         read = [json.loads(path.read_text("utf-8")) for path in files if path.exists()]
-        if not read or read[0]["peer"] != REFERENCE:
+        kinds = {PEERS[found["peer"]].kind for found in read}
+        if not kinds > {OURS} or read[0]["peer"] != REFERENCE:
             continue
         ours, stream = np.array(read[0]["losses"]["0"]), STREAMS.get(name)
         streams[name] = {
