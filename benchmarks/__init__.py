@@ -1,1 +1,1 @@
-"""Measurements. A package, so that `python -m benchmarks.peers` runs from the project's root."""
+"""Measurements. A package: `python -m benchmarks.leaderboard` runs from the project's root."""

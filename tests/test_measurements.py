@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 RESULTS = ROOT / "benchmarks" / "results"
 MARK = re.compile(r"<!-- results: ([\w-]+) -->\n(.*?)<!-- /results -->", re.DOTALL)
-RACE = re.compile(r"<!-- peers: [^>]+ -->.*?<!-- /peers -->", re.DOTALL)
+BOARD = re.compile(r"<!-- board: [^>]+ -->.*?<!-- /board -->", re.DOTALL)
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 SECTION = re.compile(r"^## +(.+)$", re.MULTILINE)
 # A command, a script, or a test by its name.
@@ -74,16 +74,16 @@ NOT_MEASURED = {
     ("docs/guides/stream.md", "Nothing is lost"),
     ("docs/guides/stream.md", "What you see"),
     ("docs/no-tuning.md", ""),
-    ("docs/peers.md", "How it was done"),
+    ("docs/leaderboard.md", "How it was done"),
     ("docs/tutorial.md", "First forecasts"),
 }
 
 
 def sections(text):
-    """(title, body) of each section of the second level; what is quoted from the race is left out,
-    since tests/test_peers.py compares it.
+    """(title, body) of each section of the second level; what is quoted from the leaderboard is
+    left out, since tests/test_leaderboard.py compares it.
     """
-    parts = SECTION.split(RACE.sub("", text))
+    parts = SECTION.split(BOARD.sub("", text))
     return [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
 
 
