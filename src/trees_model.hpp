@@ -21,7 +21,7 @@ class TreesModel : public OneUser {
     nb::object run(nb::handle X, nb::handle keys, nb::handle y, nb::handle weight);
     void adopt(TreesModel& other);
     nb::object gains();
-    nb::dict rows();
+    nb::dict rows(long first, long most);
     void set_rows(const nb::dict& rows, long steps);
     nb::dict state();
     void restore(const nb::dict& state);

@@ -147,6 +147,8 @@ def _name(part: Part) -> str:
     if isinstance(part, Design):
         if part.kernel is None:
             return part.sees if part.sees == FREQUENCIES else "linear"
+        if part.kernel.weighted:
+            return "selected columns"
         widths = part.kernel.bandwidths
         if len(widths) > 1:
             return "kernels"
@@ -237,9 +239,11 @@ def design_of_numbers(
     widths, parameters = grids.nonlinear_ridge()
     parameters.update(threads=threads, sleep=effort != "high")
     kernels = Design(AutoRidge, parameters, kernel=plan.several(widths), **flags)
-    return PooledDesign(
-        [linear, kernels, TreeDesign()], standardize=standardize, rests=effort != "high"
-    )
+    widths, own = grids.nonlinear_ridge(grids.SELECTED_RIDGE, ())
+    weighted = grids.selected(plan).several(widths)
+    selected = Design(AutoRidge, {**parameters, **own}, kernel=weighted, **flags)
+    parts: list[Part] = [linear, kernels, selected, TreeDesign()]
+    return PooledDesign(parts, standardize=standardize, rests=effort != "high")
 
 
 def design_of_records(
@@ -319,6 +323,7 @@ def _ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> Pooled
             if isinstance(each, Design)
             else each
             for each in others
+            if each.kernel is None or not each.kernel.weighted  # trees do not know the stage's rows
         ]
     shapes = grids.RIDGE_CROSSES if crosses else grids.SPARSE
     stage = StageDesign(grid=grids.SPARSE_RIDGE_GRID, shapes=shapes)
@@ -333,4 +338,5 @@ def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) 
         plan.only(width, by, beside=width not in grids.NONLINEAR_ALONE)
         for width, by in grids.NONLINEAR_WIDTHS.items()
     ]
+    plans.append(grids.selected(plan))
     return [Design(AutoGAF, grids.nonlinear(effort), kernel=each, **flags) for each in plans]
