@@ -104,6 +104,15 @@ void bind_landmarks(nb::module_& m) {
             },
             nb::arg("n_features"), nb::arg("most"), nb::arg("gamma"), nb::arg("tolerance"))
         .def(
+            "weigh",
+            [](Landmarks& self, nb::handle weights) {
+                const double* each = checked(weights, 1);
+                if (length(weights) != self.d) throw nb::value_error("one weight a column");
+                self.weigh(each);
+            },
+            nb::arg("weights"), nb::sig("def weigh(self, weights: NDArray[np.float64]) -> None"),
+            "Multiplies each column of all inputs from now on.")
+        .def(
             "transform",
             [](Landmarks& self, nb::handle X) { return features(self, X, nb::none()); },
             nb::arg("X"),

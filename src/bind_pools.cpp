@@ -80,6 +80,13 @@ void bind_judge(nb::module_& m) {
                 self.core().review();
             },
             "Decides which experts are active; to be called every PERIOD steps.")
+        .def(
+            "set_active",
+            [](JudgeModel& self, long e, bool active) {
+                const JudgeModel::Use use(self);
+                self.core().set_active(e, active);
+            },
+            nb::arg("expert"), nb::arg("active"), "Makes an expert active, or inactive.")
         .def_prop_ro(
             "active", [](JudgeModel& self) { return self.core().activity().active(); },
             nb::sig("def active(self, /) -> list[int]"), "The experts that are active.");
@@ -183,6 +190,8 @@ void bind_number_judge(nb::module_& m) {
              "Takes over what state() of a judge of as many experts returned.")
         .def("review", &M::review,
              "Decides which experts are active; to be called every PERIOD steps.")
+        .def("set_active", &M::set_active, nb::arg("expert"), nb::arg("active"),
+             "Makes an expert active, or inactive.")
         .def_prop_ro("active", &M::active, nb::sig("def active(self, /) -> list[int]"),
                      "The experts that are active.");
 }
@@ -229,7 +238,8 @@ void bind_pool(nb::module_& m, const char* name, const char* doc) {
                     "NDArray[Any], weight: NDArray[np.float64] | None) -> "
                     "tuple[NDArray[np.float64], int]"),
             "Predicts records and learns them. Returns forecasts, and how many were learned: fewer "
-            "if more indicators were given than there is room for.")
+            "if more indicators were given than there is room for, or where it is to stop.")
+        .def("stop_at", &M::stop_at, nb::arg("steps"), "After so many examples it stops.")
         .def("follow", &M::follow, nb::arg("X"), nb::arg("features").none(), nb::arg("order"),
              nb::arg("y"), nb::arg("kept").none(),
              nb::sig("def follow(self, X: NDArray[np.float64], features: Features | None, order: "

@@ -193,9 +193,9 @@ nb::object TreesModel::gains() {
     return array_of(trees_->gains());
 }
 
-nb::dict TreesModel::rows() {
+nb::dict TreesModel::rows(long first, long most) {
     Use use(*this);
-    const TreeRows rows = trees_->rows();
+    const TreeRows rows = trees_->rows(first, std::max(most, 0L));
     nb::dict out;
     out["x"] = array_of(rows.x);
     out["keys"] = array_of(rows.keys);
@@ -267,8 +267,16 @@ void bind_trees(nb::module_& m) {
              "Takes over what trees of fewer columns or classes have learned.")
         .def("gains", &M::gains, nb::sig("def gains(self) -> NDArray[np.float64]"),
              "What splits on each column have gained, numbers first.")
-        .def("rows", &M::rows, nb::sig("def rows(self) -> dict[str, NDArray[Any]]"),
-             "The rows that are kept, the oldest first.")
+        .def_prop_ro(
+            "came", [](M& self) { return self.trees()->came(); },
+            nb::sig("def came(self, /) -> int"), "Rows that have come.")
+        .def_prop_ro(
+            "oldest", [](M& self) { return self.trees()->oldest(); },
+            nb::sig("def oldest(self, /) -> int"), "The first of them that is kept.")
+        .def("rows", &M::rows, nb::arg("first") = 0, nb::arg("most") = 1L << 62,
+             nb::sig("def rows(self, first: int = 0, most: int = 1 << 62) -> dict[str, "
+                     "NDArray[Any]]"),
+             "Rows that are kept, the oldest first, from the row `first` on.")
         .def("set_rows", &M::set_rows, nb::arg("rows"), nb::arg("steps"),
              nb::sig("def set_rows(self, rows: dict[str, NDArray[Any]], steps: int) -> None"),
              "Puts others in their place, of so many examples.")

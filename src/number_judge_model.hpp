@@ -47,6 +47,10 @@ class NumberJudgeModel : public OneUser {
     }
     long steps() const { return core_.steps(); }
     const std::vector<long>& active() const { return core_.activity().active(); }
+    void set_active(long e, bool active) {
+        Use use(*this);
+        core_.activity().set_active(e, active);
+    }
     void review() {
         Use use(*this);
         core_.review();

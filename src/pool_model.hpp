@@ -206,6 +206,9 @@ class PoolModel {
     /// Numbers that are kept of a record until its outcome comes.
     long kept_length() const { return pool_->kept(); }
 
+    /// After so many examples it stops, as if it were to grow.
+    void stop_at(long steps) { pool_->stop_at(steps); }
+
     /// What is kept of one record until its outcome comes.
     nb::object kept(nb::handle X, const nb::object& features) {
         const Records records(*this, X, features);

@@ -22,7 +22,7 @@ class TreesModel : public OneUser {
     void finish();
     void adopt(TreesModel& other);
     nb::object gains();
-    nb::dict rows();
+    nb::dict rows(long first, long most);
     void set_rows(const nb::dict& rows, long steps);
     nb::dict state();
     void restore(const nb::dict& state);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "visitor.hpp"
@@ -89,6 +91,19 @@ class Activity {
             loss_ = 0;
         }
         recent_ = 0;
+        list();
+    }
+
+    /// Makes an expert inactive until it is made active; or active, on trial.
+    void set_active(long e, bool active) {
+        if (e < first || e >= N) throw std::out_of_range("no such expert");
+        const auto place = std::find(order_.begin(), order_.end(), e);
+        if (place != order_.end()) order_.erase(place);
+        if (active && reviews_ > 0) order_.insert(order_.begin(), e);
+        left_[e] = active ? 0 : longest;
+        level_[e] = std::numeric_limits<double>::max();
+        cost_.clear();
+        loss_ = 0;
         list();
     }
 

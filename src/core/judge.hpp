@@ -103,6 +103,11 @@ class Judge final : public AnyForecaster<long> {
                          });
         note_active();
     }
+    void set_active(long e, bool active) {
+        activity_.set_active(e, active);
+        for (SharedGaf& pool : pools_) pool.set_apart(e);
+        note_active();
+    }
     /// Takes over what a judge of fewer classes has learned.
     void adopt(const AnyForecaster<long>& from) override {
         const auto& other = static_cast<const Judge&>(from);

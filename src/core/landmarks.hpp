@@ -3,7 +3,8 @@
 // landmarks. What they leave unexplained of x is the residual 1 - |phi|^2. A row whose residual is
 // large becomes a landmark: L grows by a row, and there is one more feature.
 //
-// Rows that come together are multiplied by L^-1, in blocks; one by itself is solved for.
+// Rows that come together are multiplied by L^-1, in blocks; one by itself is solved for. Columns may
+// have weights: inputs are multiplied by them first.
 #pragma once
 
 #include "symmetric.hpp"
@@ -41,6 +42,13 @@ class Landmarks final : public FeatureMap {
           inputs_(d * W),
           lanes_((m + W) * W) {}
 
+    /// Multiplies column j of all inputs from now on by weight j.
+    void weigh(const double* weights) {
+        weights_ = Buffer(d);
+        copy(weights, d, weights_);
+        if (!weighted_.size()) weighted_ = Buffer(block * d);
+    }
+
     long count() const { return r_; }
     double gamma() const { return gamma_; }
     /// The landmarks (r x d) and L (r x r).
@@ -71,11 +79,11 @@ class Landmarks final : public FeatureMap {
     }
 
     bool transform(const double* x, double* out) override {
-        one_row(x, out);
+        one_row(weighted(x, 1), out);
         return finish(out);
     }
     void add(const double* x, const double* features) override {
-        copy(x, d, at_ + r_ * d);
+        copy(weighted(x, 1), d, at_ + r_ * d);
         copy(features, r_ + 1, factor_ + r_ * m);
         ++r_;
     }
@@ -83,7 +91,7 @@ class Landmarks final : public FeatureMap {
     void transform_many(const double* X, long n, double* out) override {
         for (long t = 0; t < n; t += block) {
             const long rows = std::min(block, n - t);
-            some_rows(X + t * d, rows, out + t * m);
+            some_rows(weighted(X + t * d, rows), rows, out + t * m);
             for (long i = 0; i < rows; ++i) finish(out + (t + i) * m);
         }
     }
@@ -91,7 +99,7 @@ class Landmarks final : public FeatureMap {
         bool is_growing = true;
         for (long t = 0; t < n;) {
             const long rows = is_growing ? 1 : std::min(block, n - t);
-            some_rows(X + t * d, rows, out + t * m);
+            some_rows(weighted(X + t * d, rows), rows, out + t * m);
             is_growing = false;
             for (long i = 0; i < rows && !is_growing; ++i, ++t) {
                 double* features = out + t * m;
@@ -102,6 +110,14 @@ class Landmarks final : public FeatureMap {
     }
 
    private:
+    /// Rows with the weights of their columns, at most `block`.
+    const double* weighted(const double* X, long rows) {
+        if (!weights_.size()) return X;
+        for (long t = 0; t < rows; ++t)
+            for (long l = 0; l < d; ++l) weighted_[t * d + l] = weights_[l] * X[t * d + l];
+        return weighted_;
+    }
+
     /// Puts what a row would add as a landmark behind its features, then zeros.
     bool finish(double* features) const {
         set_to_zero(features + r_, m - r_);
@@ -209,7 +225,7 @@ class Landmarks final : public FeatureMap {
     double gamma_, tolerance_;
     Blas blas_;
     long r_ = 0;
-    Buffer at_, factor_, inputs_, lanes_;
+    Buffer at_, factor_, inputs_, lanes_, weights_, weighted_;
     // L^-1, as far as it is known; kernel values of rows; the |l|^2, and the largest.
     long inverted_ = 0, stride_ = 0;
     Buffer inverse_, values_, squares_;

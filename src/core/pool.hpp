@@ -88,8 +88,13 @@ class Pool {
 
     const long d;
     long experts() const { return N_; }
-    /// Whether more indicators were given than there is room for: it must be made anew, with more.
-    bool is_to_grow() const { return categories_ && categories_->given() > room_; }
+    /// Whether it must be made anew: more indicators were given than there is room for; or it has
+    /// learned so many examples that experts are to be looked at.
+    bool is_to_grow() const {
+        return (categories_ && categories_->given() > room_) || steps() >= stop_;
+    }
+    /// After so many examples it stops.
+    void stop_at(long steps) { stop_ = steps; }
     /// Numbers in a forecast.
     long outputs() const { return K_; }
     /// What the judge knows of the record that was predicted last.
@@ -192,6 +197,7 @@ class Pool {
         }
         n = std::min(n, most_rows());
         if (judge_) n = std::min(n, Activity::period - done % Activity::period);
+        n = std::min(n, std::max(stop_ - done, 1L));
         if (categories_) {
             long t = 0;
             while (t < n && !is_to_grow()) {
@@ -407,7 +413,7 @@ class Pool {
     Judge* judge_;
     Fallback* fallback_;
     Categories* categories_;
-    long room_;
+    long room_, stop_ = std::numeric_limits<long>::max();
     long N_, K_;
     ScaledBlock scaled_{Member::block};
     Member* remembering_ = nullptr;  // the expert that keeps something of a record, if one does

@@ -376,8 +376,10 @@ class Builder {
             curvature[i] = float(H_[i] + 1);
         }
         target().add(grower_.nodes(), value_, curvature);
+        const double noise = grower_.noise();
         for (std::size_t i = 0; i < grower_.nodes().size(); ++i)
-            target().gains[std::size_t(grower_.nodes()[i].column)] += grower_.gains()[i];
+            target().gains[std::size_t(grower_.nodes()[i].column)] +=
+                std::max(grower_.gains()[i] - noise, 0.0);
         enter(add);
     }
 

@@ -53,6 +53,21 @@ class Grower {
         clear(leaf_[0]);
     }
 
+    /// What the best split on columns that say nothing would gain: the largest of so many chi-squared
+    /// numbers, about.
+    double noise() const {
+        double square = 0, curvature = 0;
+        for (const long row : order) {
+            const std::int32_t* mine = sums.data() + row * lanes;
+            for (long c = 0; c < lanes - 2; ++c) square += double(mine[c]) * double(mine[c]);
+            curvature += double(mine[lanes - 2]) * h_unit;
+        }
+        const double k = double(classes.size()),
+                     splits = std::log(double(trees::bins) * double(columns.size()));
+        const double one = factor * g_unit * g_unit * square / (k * (curvature + 1));
+        return one * (k + 2 * std::sqrt(k * splits) + 2 * splits);
+    }
+
     /// Notes the leaf of each row of the tree, by slot.
     void write_leaves(std::uint8_t* leaf) const {
         for (std::size_t l = 0; l < leaf_.size(); ++l)

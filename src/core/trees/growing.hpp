@@ -110,9 +110,12 @@ class Growing final : public Trees, private Builder {
         stage_ = idle;
     }
 
-    TreeRows rows() const override {
+    long came() const override { return ring_.n(); }
+    long oldest() const override { return ring_.n() - ring_.size(); }
+    TreeRows rows(long first, long most) const override {
         TreeRows out;
-        for (long t = ring_.n() - ring_.size(); t < ring_.n(); ++t) {
+        first = std::clamp(first, oldest(), came());
+        for (long t = first; t < first + std::min(most, ring_.n() - first); ++t) {
             const long slot = t % ring_.most;
             out.x.insert(out.x.end(), ring_.x(slot), ring_.x(slot) + ring_.d);
             out.x.resize(out.y.size() * std::size_t(d) + std::size_t(d), std::nan(""));

@@ -59,8 +59,11 @@ class Trees {
     /// Takes over what one with at most as many columns and classes has learned; a new ensemble is
     /// begun.
     virtual void adopt(const Trees& other) = 0;
-    /// The rows that are kept, the oldest first; and others in their place, of `steps` examples.
-    virtual TreeRows rows() const = 0;
+    /// Rows that have come, and the oldest that is kept. Those that are kept, at most `most` from
+    /// the row `first` on, the oldest first; and others in their place, of `steps` examples.
+    virtual long came() const = 0;
+    virtual long oldest() const = 0;
+    virtual TreeRows rows(long first, long most) const = 0;
     virtual void set_rows(const TreeRows& rows, long steps) = 0;
 
     /// The recent loss: nats, or the mean square of the misses.

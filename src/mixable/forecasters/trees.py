@@ -36,13 +36,12 @@ class Rows(NamedTuple):
     weight: Array
 
     @classmethod
-    def of(cls, core: _core.Trees, last: int | None = None) -> Rows:
-        """Those of the compiled part; the last ones, if so many are wanted."""
-        known = core.rows()
+    def of(cls, core: _core.Trees, first: int = 0, most: int = 1 << 62) -> Rows:
+        """Those of the compiled part, at most so many from the row `first` on."""
+        known = core.rows(max(first, 0), most)
         n = len(known["y"])
-        first = 0 if last is None else max(n - last, 0)
-        x, keys = (known[name].reshape(n, -1 if n else 0)[first:] for name in ("x", "keys"))
-        return cls(x, keys, known["y"][first:], known["weight"][first:])
+        x, keys = (known[name].reshape(n, -1 if n else 0) for name in ("x", "keys"))
+        return cls(x, keys, known["y"], known["weight"])
 
     def changed(self, change: Change, n_features: int, n_categories: int) -> Rows:
         """The same in the coordinates of another model."""
@@ -206,10 +205,13 @@ class Trees(Forecaster):
 
     @property
     def feature_importances(self) -> Array:
-        """The share (n_features,) of each feature in what all splits have gained."""
+        """The share (n_features,) of each feature in what all splits have gained.
+
+        What splits on columns that say nothing would gain is left out.
+        """
         gains, out = self._core.gains(), np.zeros(self.n_features)
         first = len(self._numbers)
-        seen, more = self._numbers[: _seen(first)], self.categories[: _seen(len(self.categories))]
+        seen, more = self._numbers[: n_seen(first)], self.categories[: n_seen(len(self.categories))]
         out[seen] = gains[: len(seen)]
         out[list(more)] = gains[len(seen) : len(seen) + len(more)]
         total = gains.sum()
@@ -263,7 +265,7 @@ class Trees(Forecaster):
         core.adopt((alike or [self._core])[0])
         pieces = [Rows.of(self._core).changed(Change(), self.n_features, width)]
         for other, change in pairs[::-1]:
-            rows = Rows.of(other._core, other.steps - before)
+            rows = Rows.of(other._core, other._core.came - (other.steps - before))
             pieces.append(rows.changed(change, self.n_features, width))
         joined = {
             name: np.concatenate([getattr(rows, name).ravel() for rows in pieces])
@@ -323,7 +325,7 @@ def _rank(trees: Trees) -> tuple[bool, float, int]:
     return trees.n_trees == 0, trees._core.loss, -trees.steps
 
 
-def _seen(columns: int) -> int:
+def n_seen(columns: int) -> int:
     """Columns that trees use: as in core/trees/growing.hpp."""
     return min(columns, 2048)
 

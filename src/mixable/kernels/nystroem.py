@@ -63,10 +63,19 @@ class Nystroem:
         self.gamma = _validate.scale(gamma, "gamma")
         self.tolerance = _validate.real(tolerance, "tolerance", least=1e-10, most=1)
         self._n_features = d
+        self.weights: Array | None = None  # (n_features,) that inputs are multiplied by
         self._core = self._new_core()
 
     def _new_core(self) -> _core.Landmarks:
-        return _core.Landmarks(self._n_features, self.n_components, self.gamma, self.tolerance)
+        core = _core.Landmarks(self._n_features, self.n_components, self.gamma, self.tolerance)
+        if self.weights is not None:
+            core.weigh(self.weights)
+        return core
+
+    def weigh(self, weights: Array) -> None:
+        """Multiply each feature of all inputs by its weight; before the first landmark."""
+        self.weights = np.array(weights, dtype=np.float64)
+        self._core = self._new_core()
 
     @property
     def landmarks(self) -> Array:
@@ -110,6 +119,8 @@ class Nystroem:
         """A map like this one with these landmarks, and perhaps more features."""
         other = copy.copy(self)
         other._n_features += more
+        if more and self.weights is not None:
+            other.weights = np.concatenate([self.weights, np.zeros(more)])
         other._core = other._new_core()
         other._core.set(landmarks, factor)
         return other
@@ -120,14 +131,15 @@ class Nystroem:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         arrays = state.pop("arrays")
-        vars(self).update(state)
+        vars(self).update({"weights": None, **state})
         self._core = self._new_core()
         self._core.set(*arrays)
 
     def state(self) -> dict[str, Array]:
         """Everything that it knows, for `restore`."""
         landmarks, factor = self._core.arrays()
-        return {"gamma": np.array([self.gamma]), "landmarks": landmarks, "factor": factor}
+        out = {"gamma": np.array([self.gamma]), "landmarks": landmarks, "factor": factor}
+        return out if self.weights is None else {**out, "weights": self.weights}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from what `state` returned; ValueError if it is not for a map of this size."""
@@ -147,6 +159,11 @@ class Nystroem:
         is_lower = not np.triu(factor, 1).any()
         if not is_lower or not np.allclose(factor @ factor.T, gram, rtol=0, atol=1e-6):
             raise ValueError("the factor is not that of the landmarks' kernel matrix")
-        self.gamma = gamma
+        weights = state.get("weights")
+        if weights is not None:
+            is_weight = weights.shape == (self._n_features,) and (weights >= 0).all()
+            if not is_weight or not (weights <= 1e6).all():
+                raise ValueError(f"weights must be {self._n_features} numbers from 0 to 1e6")
+        self.gamma, self.weights = gamma, weights
         self._core = self._new_core()
         self._core.set(np.ascontiguousarray(landmarks), np.ascontiguousarray(factor))

@@ -25,6 +25,7 @@ from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.made import FREQUENCIES, INDICATORS, NUMBERS, MadeColumns, indicators, seen
 from mixable.learner.parts import largest_row
 from mixable.learner.plan import Plan
+from mixable.learner.selection import Selection
 from mixable.learner.shapes import ShapedInputs, Stage
 from mixable.learner.trees import RawInputs
 from mixable.paper.bounds.parameter_free import fallback_plan
@@ -61,8 +62,11 @@ class Blend(Experts):
         super().__init__(experts, "blend")
         self.inputs: list[Inputs] = self._new_inputs()
         self.stage = None if design.stage is None else Stage(design.stage, n_features)
+        self.selection = Selection.of(design.parts)
         self._core = self._new_core()
         self._fallback = self._new_fallback()
+        if self.selection is not None:  # until something is known of columns
+            self._core.set_active(self.selection.place, False)
 
     def _new_made(self, n_features: int, n_classes: int | None) -> MadeColumns | None:
         """What makes columns of categories, if an expert sees such."""
@@ -266,12 +270,27 @@ class Blend(Experts):
 
     @contextmanager
     def _growing(self) -> Iterator[None]:
-        """What may give indicators: afterwards experts have room for them, also after Ctrl-C."""
+        """What may give indicators: afterwards experts have room for them, also after Ctrl-C.
+
+        Where the weights of columns are to be reviewed, they are.
+        """
         try:
             yield
         finally:
             if self.made is not None and self.made.is_to_grow:
                 self._see_indicators(self.made)
+            if self.selection is not None and self.steps >= self._stop:
+                if self.selection.go_on(self):
+                    self._pool = None
+                self._set_stop()
+
+    def _set_stop(self) -> None:
+        """Let the pool stop where weights of columns are to be reviewed."""
+        if self.selection is None:
+            return
+        self._stop = self.selection.next_stop(self.steps)
+        if self._pool is not None:
+            self._pool.stop_at(self._stop)
 
     def _see_indicators(self, made: MadeColumns) -> None:
         """Let experts see the indicators that were given."""
@@ -360,7 +379,13 @@ class Blend(Experts):
             kind = _core.NumberPool if self.n_classes is None else _core.LabelPool
             columns = (None, 0) if made is None else (made.core, made.room)
             self._pool = kind(experts, self._core, self._fallback, threads, *columns)
+            self._set_stop()
         return self._pool
+
+    def pool_of_one(self, inputs: Any, expert: Any) -> Any:
+        """An expert by itself, compiled: it sees numbers alone."""
+        kind = _core.NumberPool if self.n_classes is None else _core.LabelPool
+        return kind([compiled_expert(inputs, expert, None, None)], None, None, 1)
 
     def _grow(self, how: str, *arguments: int) -> None:
         inputs, stage, width, made = self.inputs, self.stage, self._width, self.made
@@ -381,6 +406,8 @@ class Blend(Experts):
                 self.experts[i].add_features(1)
         self.inputs, self.stage, self._width, self.made = inputs, stage, width, made
         self._pool = None
+        if self.selection is not None:
+            self.selection.drop()
         if self.n_classes is None or self._core is None:
             return
         core, fallback = self._new_core(), self._new_fallback()
@@ -411,6 +438,7 @@ class Blend(Experts):
             "fallback": None if self._fallback is None else self._fallback.state(),
             "stage": None if self.stage is None else self.stage.state(),
             "made": None if self.made is None else self.made.state(),
+            "selection": None if self.selection is None else self.selection.state(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -444,6 +472,12 @@ class Blend(Experts):
             self._fallback = self._new_fallback()
             assert self._fallback is not None
             self._fallback.restore(arrays(known))
+        self.selection = Selection.of(design.parts)
+        if self.selection is not None:
+            i = self.selection.place
+            self.selection.restore(
+                state.get("selection"), design.parts[i], self._columns()[i], *classes
+            )
         # The others may have rested, or come from a learner of numbers (`widening`).
         stages = [] if self.stage is None else [self.stage.sparse]
         if any(each.steps != self.steps for each in (experts[0], *stages)):

@@ -251,6 +251,7 @@ def _blend(
         beside = fallback.combine(states[0], states[2:], states[1], changes, most)
     inputs, experts = zip(*merged, strict=True)
     known = {"inputs": inputs, "experts": experts, "state": judge, "fallback": beside}
+    known["selection"] = None
     if united is not None:
         known["made"] = united.state(where[0].change.weight)
     made: Blend = _made(terms[0], **known)
@@ -343,6 +344,8 @@ def freeze(learner: Learner) -> None:
                 each.keep_landmarks()
     if learner.pool.made is not None:
         learner.pool.made.core.hold()
+    if learner.pool.selection is not None:
+        learner.pool.selection.hold()
     if learner.records is not None:
         for column in learner.records.encoder.registry.columns.values():
             column.guessed = False

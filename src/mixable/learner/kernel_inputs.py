@@ -51,7 +51,7 @@ class KernelPlan:
     A bandwidth b stands for gamma = b / n_features: standardised rows have a mean squared distance
     of 2 n_features. Where gamma is given there is one width. With `linear`, there is a view without
     kernel features before the others. Without `beside`, there are zeros in place of the scaled
-    features beside them.
+    features beside them. The columns of a `weighted` one have weights (learner/selection.py).
     """
 
     method: str
@@ -60,6 +60,7 @@ class KernelPlan:
     bandwidths: tuple[float, ...] = (1.0,)
     linear: bool = False
     beside: bool = True
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         if not (isinstance(self.method, str) and self.method in METHODS):
@@ -69,6 +70,7 @@ class KernelPlan:
             _validate.scale(self.gamma, "gamma")
         _validate.flag(self.linear, "linear")
         _validate.flag(self.beside, "beside")
+        _validate.flag(self.weighted, "weighted")
         if not (isinstance(self.bandwidths, tuple) and self.bandwidths):
             raise TypeError(f"bandwidths must be a tuple of numbers, got {self.bandwidths!r:.80}")
         for bandwidth in self.bandwidths:
@@ -181,7 +183,8 @@ class KernelInputs(Inputs):
         amplitude = _validate.scale(float(rest.pop("amplitude")[0]), "amplitude")
         maps = self.plan.maps(self.n_features)
         for i, each in enumerate(maps):
-            each.restore({name: _saved(rest.pop(f"map{i}.{name}"), name) for name in each.state()})
+            names = [*each.state(), *(["weights"] if f"map{i}.weights" in rest else [])]
+            each.restore({name: _saved(rest.pop(f"map{i}.{name}"), name) for name in names})
         wanted = {*self.scaled.state(), "held", "units", "heavy"}
         if not rest.keys() <= wanted:
             raise ValueError(f"kernel inputs have nothing called {sorted(rest.keys() - wanted)}")

@@ -149,6 +149,8 @@ def _name(part: Part) -> str:
             return "linear in fixed units"
         if part.kernel is None:
             return part.sees if part.sees == FREQUENCIES else "linear"
+        if part.kernel.weighted:
+            return "selected columns"
         widths = part.kernel.bandwidths
         if len(widths) > 1:
             return "kernels"
@@ -239,12 +241,15 @@ def design_of_numbers(
     widths, parameters = grids.nonlinear_ridge()
     parameters.update(threads=threads, sleep=effort != "high")
     kernels = Design(AutoRidge, parameters, kernel=plan.several(widths), **flags)
-    experts: list[Part] = [linear, kernels, TreeDesign()]
+    widths, own = grids.nonlinear_ridge(grids.SELECTED_RIDGE, ())
+    weighted = grids.selected(plan).several(widths)
+    selected = Design(AutoRidge, {**parameters, **own}, kernel=weighted, **flags)
+    parts: list[Part] = [linear, kernels, selected, TreeDesign()]
     if standardize:
         options = {**grids.ANCHORED, "threads": threads, "sleep": effort != "high"}
         flags = {"standardize": False, "intercept": intercept, "anchored": True}
-        experts.append(Design(AutoRidge, options, **flags))
-    return PooledDesign(experts, standardize=standardize, rests=effort != "high")
+        parts.append(Design(AutoRidge, options, **flags))
+    return PooledDesign(parts, standardize=standardize, rests=effort != "high")
 
 
 def design_of_records(
@@ -324,12 +329,17 @@ def _ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> Pooled
             if isinstance(each, Design)
             else each
             for each in others
-            if not getattr(each, "anchored", False)
+            if not (getattr(each, "anchored", False) or _is_weighted(each))
         ]
     shapes = grids.RIDGE_CROSSES if crosses else grids.SPARSE
     stage = StageDesign(grid=grids.SPARSE_RIDGE_GRID, shapes=shapes)
     rests = isinstance(design, PooledDesign) and design.rests
     return PooledDesign(parts, stage=stage, rests=rests)
+
+
+def _is_weighted(part: Part) -> bool:
+    """Whether trees weigh its columns: not those of a stage, which they do not know."""
+    return part.kernel is not None and part.kernel.weighted
 
 
 def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) -> list[Design]:
@@ -339,4 +349,5 @@ def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) 
         plan.only(width, by, beside=width not in grids.NONLINEAR_ALONE)
         for width, by in grids.NONLINEAR_WIDTHS.items()
     ]
+    plans.append(grids.selected(plan))
     return [Design(AutoGAF, grids.nonlinear(effort), kernel=each, **flags) for each in plans]

@@ -222,8 +222,15 @@ def check_near(merged: State, terms: Sequence[State], *, is_begun: bool) -> None
 
 def _same_maps(terms: Sequence[State]) -> State:
     """The feature maps, which must be the same in all."""
-    maps = {k: v for k, v in terms[0].items() if k not in (*BY_COLUMN, *BY_ROW, "memory")}
-    if not all(np.array_equal(term[name], maps[name]) for term in terms for name in maps):
+    every = [
+        {k: v for k, v in term.items() if k not in (*BY_COLUMN, *BY_ROW, "memory")}
+        for term in terms
+    ]
+    maps = every[0]
+    if not all(
+        own.keys() == maps.keys() and all(np.array_equal(own[name], maps[name]) for name in maps)
+        for own in every
+    ):
         raise ValueError(
             "models whose kernel features have other directions (landmarks or frequencies) "
             "cannot be merged: let them start from a common model (base), and call "
