@@ -18,10 +18,12 @@ class Activity {
    public:
     static constexpr long period = 1024;  // steps between two reviews
 
-    /// Experts become inactive without which the pool loses less than this share of the loss.
-    Activity(long experts, long first, double least_gain)
+    /// Experts become inactive without which the pool loses less than this share of the loss. They
+    /// are ranked after `early` steps, so that the first review knows what they are worth.
+    Activity(long experts, long first, double least_gain, long early = period)
         : N(experts),
           first(first),
+          early(early),
           least_gain_(least_gain),
           cost_(N),
           level_(N),
@@ -30,7 +32,13 @@ class Activity {
         start_over();
     }
 
-    const long N, first;
+    const long N, first, early;
+
+    /// Whether `review` is to be called after so many steps, and how many there are until then.
+    bool is_due(long steps) const { return steps % period == 0 || steps == early; }
+    long until_due(long steps) const {
+        return steps < early ? early - steps : period - steps % period;
+    }
 
     /// The experts that are active.
     const std::vector<long>& active() const { return active_; }
@@ -53,28 +61,37 @@ class Activity {
     long alone() const { return alone_; }
     void add_alone(long steps) { alone_ += steps; }
 
-    /// Decides who is active, every `period` steps. `rank` returns some experts in the order in
+    /// Decides who is active, when that `is_due`. `rank` returns some experts in the order in
     /// which a pool can do without them; `changed(e)` is called for one that has become inactive,
     /// or active.
     template <class Rank, class Changed>
     void review(Rank&& rank, Changed&& changed) {
         if (!std::isfinite(least_gain_)) return;
+        if (reviews_ == 0 && order_.empty() && early < period) {
+            order_.assign(active_.begin() + first, active_.end());
+            order_ = rank(order_);
+            return;
+        }
         ++reviews_;
         std::vector<long> next, woken;
         for (long e = first; e < N; ++e) {
             if (is_active(e)) {
-                if (reviews_ == 1) order_.push_back(e);
+                if (reviews_ == 1 && early == period) order_.push_back(e);
                 continue;
             }
             left_[e] = recent_ > jump * level_[e] ? 0 : left_[e] - 1;
             if (is_active(e)) woken.push_back(e);
         }
+        // At first little is known, and some learn slowly: the most useful one goes on, and so does
+        // whoever gains anything.
+        const bool is_first = reviews_ == 1 && early < period;
+        const double least = is_first ? 0 : least_gain_ * loss_;
         long drop = 0;
-        for (long j = 0; j < long(order_.size()); ++j)
-            if (cost_[j] < least_gain_ * loss_) drop = j + 1;
+        for (long j = 0; j < long(order_.size()) - (is_first ? 1 : 0); ++j)
+            if (cost_[j] < least) drop = j + 1;
         for (long j = 0; j < drop; ++j) {
             const long e = order_[std::size_t(j)];
-            left_[e] = std::min(2 * double(reviews_), longest);
+            left_[e] = std::clamp(2 * double(reviews_), 4.0, longest);
             level_[e] = recent_;
             changed(e);
         }

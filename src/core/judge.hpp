@@ -26,7 +26,7 @@ class Judge final : public AnyForecaster<long> {
           smoothing_(smoothing),
           pools_{SharedGaf(N, lam, tie, 1.0, 0.0), SharedGaf(N, lam, tie, 1.0, drift)},
           weights_(N + readings, share),
-          activity_(N, 1, least_gain),
+          activity_(N, 1, least_gain, 256),
           said_(N, K),
           forecasts_((N + readings) * K),
           likelihood_(N + readings),
@@ -95,7 +95,7 @@ class Judge final : public AnyForecaster<long> {
 
     const Activity& activity() const { return activity_; }
     Activity& activity() { return activity_; }
-    /// Decides who is active; to be called every `Activity::period` steps.
+    /// Decides who is active; to be called when that is due.
     void review() {
         activity_.review([&](const auto& experts) { return pools_[0].ranked(experts); },
                          [&](long e) {

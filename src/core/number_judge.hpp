@@ -156,7 +156,7 @@ class NumberJudge {
 
     const Activity& activity() const { return activity_; }
     Activity& activity() { return activity_; }
-    /// Decides who is active; to be called every `Activity::period` steps.
+    /// Decides who is active; to be called when that is due.
     void review() {
         const auto rank = [&](const auto& experts) {
             return is_regressed() ? pool_.ranked(experts, active_) : experts;

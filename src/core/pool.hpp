@@ -196,7 +196,7 @@ class Pool {
             return 1;
         }
         n = std::min(n, most_rows());
-        if (judge_) n = std::min(n, Activity::period - done % Activity::period);
+        if (judge_) n = std::min(n, judge_->activity().until_due(done));
         n = std::min(n, std::max(stop_ - done, 1L));
         if (categories_) {
             long t = 0;
@@ -262,7 +262,7 @@ class Pool {
     void after(long steps_done) {
         if (!judge_) return;
         if (is_alone()) judge_->activity().add_alone(steps_done);
-        if (judge_->steps() % Activity::period == 0) judge_->review();
+        if (judge_->activity().is_due(judge_->steps())) judge_->review();
     }
 
     /// Tells the loss of the first expert while it is alone, so that a jump is noticed.

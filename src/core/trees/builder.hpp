@@ -302,7 +302,7 @@ class Builder {
             sums[lanes - 1] = 1;
         }
         if (at_ == n) {
-            grower_.begin();
+            grower_.begin(target().bins);
             std::fill(leaf_.begin(), leaf_.end(), unknown_leaf);
             enter(growing);
         }
@@ -432,8 +432,11 @@ class Builder {
     /// After a visit that has loaded: false if the contents are not some that building made.
     bool complete_build() {
         if (!is_valid_state()) return false;
+        if (stage_ != idle && !is_valid_build()) return false;
+        const Bins& own = (stage_ == idle ? live_ : target()).bins;
+        for (long i = 0; i < slots() * D; ++i)
+            if (codes_[std::size_t(i)] > own.last(i % D)) return false;
         if (stage_ == idle) return true;
-        if (!is_valid_build()) return false;
         if (stage_ < sampling) return true;
         grower_.factor = factor();
         grower_.noise = noise();
@@ -464,8 +467,7 @@ class Builder {
             return false;
         const long n = slots();
         return n <= ring_.size() && long(codes_.size()) == n * D && long(F_.size()) == n * M &&
-               are_small(F_) &&
-               std::all_of(codes_.begin(), codes_.end(), [](long code) { return code < bins; });
+               are_small(F_);
     }
     /// The same of what is known in the middle of a tree; later stages know more.
     bool is_valid_build() const {

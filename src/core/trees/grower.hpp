@@ -41,7 +41,8 @@ class Grower {
     }
 
     /// The root has all rows.
-    void begin() {
+    void begin(const Bins& bins) {
+        set_places(bins);
         nodes_.clear();
         gains_.clear();
         leaf_.assign(1, {});
@@ -80,7 +81,7 @@ class Grower {
     double work(const std::uint8_t* codes, long width, const Bins& bins) {
         if (stage_ == count) return add_rows(codes, width);
         if (stage_ == search_small || stage_ == search_big) {
-            search(leaf_[std::size_t(stage_ == search_small ? small_ : big_)], bins);
+            search_leaf(leaf_[std::size_t(stage_ == search_small ? small_ : big_)], bins);
             stage_ = stage_ == search_small && big_ >= 0 ? search_big : split;
             return double(columns.size()) * double(trees::bins) * (lanes == 4 ? 4 : 7);
         }
@@ -123,6 +124,7 @@ class Grower {
         if (!is_valid_plan(slots, width, M)) return false;
         if (!has_begun) return true;
         if (!is_valid(slots, width)) return false;
+        set_places(bins);
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             for (const long side : {0L, 1L})
                 if (const long child = nodes_[i].child[side]; child < 0) {
@@ -144,7 +146,7 @@ class Grower {
         for (long l = 0; l < leaves(); ++l) {
             const bool waits =
                 stage_ < split && (l == big_ || (l == small_ && stage_ < search_big));
-            if (!waits) search(leaf_[std::size_t(l)], bins);
+            if (!waits) search_leaf(leaf_[std::size_t(l)], bins);
         }
         return true;
     }
@@ -165,7 +167,15 @@ class Grower {
 
     using Lanes = std::int32_t __attribute__((vector_size(16), aligned(4)));
 
-    long histogram_size() const { return long(columns.size()) * trees::bins * lanes; }
+    /// A histogram has the bins of each column that codes can be in.
+    void set_places(const Bins& bins) {
+        place_.assign(1, 0);
+        for (const long column : columns)
+            place_.push_back(place_.back() + std::int32_t((bins.last(column) + 1) * lanes));
+    }
+    long histogram_size() const { return place_.back(); }
+    /// What work on histograms is counted as.
+    double counted_size() const { return double(long(columns.size()) * trees::bins * lanes); }
     std::int32_t* histogram(const Leaf& leaf) {
         return histograms_.data() + leaf.slot * histogram_size();
     }
@@ -178,8 +188,8 @@ class Grower {
     /// Adds rows to the histogram of a leaf.
     void add(const Leaf& leaf, long from, long to, const std::uint8_t* codes, long width) {
         std::int32_t* all = histogram(leaf);
-        const long columns_here = long(columns.size()), step = trees::bins * lanes;
-        const std::int32_t* column = columns.data();
+        const long columns_here = long(columns.size());
+        const std::int32_t *column = columns.data(), *place = place_.data();
         for (long i = from; i < to; ++i) {
             const long row = order[std::size_t(i)];
             const std::uint8_t* code = codes + row * width;
@@ -187,14 +197,14 @@ class Grower {
             const Lanes first = mine[0];
             if (lanes == 4) {
                 for (long c = 0; c < columns_here; ++c) {
-                    auto* to_bin = reinterpret_cast<Lanes*>(all + c * step + code[column[c]] * 4);
+                    auto* to_bin = reinterpret_cast<Lanes*>(all + place[c] + code[column[c]] * 4);
                     to_bin[0] += first;
                 }
                 continue;
             }
             const Lanes second = mine[1];
             for (long c = 0; c < columns_here; ++c) {
-                auto* to_bin = reinterpret_cast<Lanes*>(all + c * step + code[column[c]] * 8);
+                auto* to_bin = reinterpret_cast<Lanes*>(all + place[c] + code[column[c]] * 8);
                 to_bin[0] += first;
                 to_bin[1] += second;
             }
@@ -212,10 +222,11 @@ class Grower {
         if (big_ >= 0) {
             std::int32_t* all = histogram(leaf_[std::size_t(big_)]);
             const std::int32_t* part = histogram(leaf);
-            for (long i = 0; i < histogram_size(); ++i) all[i] -= part[i];
+            const long size = histogram_size();
+            for (long i = 0; i < size; ++i) all[i] -= part[i];
         }
         stage_ = search_small;
-        return cost + 0.3 * double(histogram_size()) + 100;
+        return cost + 0.3 * counted_size() + 100;
     }
 
     /// Splits the leaf that gains most by it.
@@ -268,41 +279,49 @@ class Grower {
             clear(leaf_[std::size_t(small_)]);
             stage_ = count;
         }
-        return 6.0 * double(rows) + 0.1 * double(histogram_size()) + 300;
+        return 6.0 * double(rows) + 0.1 * counted_size() + 300;
     }
 
     /// Sums of gradients (those of the classes), curvature, rows.
+    template <long L>
     struct Sums {
-        std::int32_t lane[8] = {};
-        void add(const std::int32_t* bin, long lanes) {
-            for (long i = 0; i < lanes; ++i) lane[i] += bin[i];
+        std::int32_t lane[L] = {};
+        void add(const std::int32_t* bin) {
+            for (long i = 0; i < L; ++i) lane[i] += bin[i];
         }
+        long rows() const { return lane[L - 1]; }
+    };
+    /// Splits of a column: what is left of each, as numbers, so that a loop scores them all.
+    struct Splits {
+        static constexpr long most = trees::bins + 1;
+        double g[most_classes][most], h[most], score[most];
+        std::int32_t rows[most];
+        std::uint64_t left[most];
+        long count = 0;
+    };
+    struct Try {
+        double score = 0, penalty = 0;
+        std::uint64_t right = 0;  // bins that go right; 0: there is no split
     };
 
-    /// What both sides of a split have together: sum of G^2 / (H + 1).
-    double score(const Sums& all, const Sums& left) const {
-        const long h = lanes - 2;
-        const double a = double(left.lane[h]) * h_unit + 1,
-                     b = double(all.lane[h] - left.lane[h]) * h_unit + 1;
-        double of_left = 0, of_right = 0;
-        for (std::size_t c = 0; c < classes.size(); ++c) {
-            const double g = double(left.lane[c]), rest = double(all.lane[c] - left.lane[c]);
-            of_left += g * g;
-            of_right += rest * rest;
-        }
-        return (of_left * b + of_right * a) / (a * b);
-    }
-
-    /// Finds the best split of a leaf.
-    void search(Leaf& leaf, const Bins& bins) {
+    void search_leaf(Leaf& leaf, const Bins& bins) {
         leaf.gain = 0;
         if (leaf.size() < 2 * least_rows) return;
+        lanes == 4 ? search<4>(leaf, bins) : search<8>(leaf, bins);
+    }
+    /// Finds the best split of a leaf.
+    template <long L>
+    void search(Leaf& leaf, const Bins& bins) {
         const std::int32_t* first = histogram(leaf);
-        Sums all;
-        for (long b = 0; b < trees::bins; ++b) all.add(first + b * lanes, lanes);
-        const double before = score(all, Sums()), unit = factor * g_unit * g_unit;
+        Sums<L> all;
+        for (long b = 0; b < place_[1]; b += L) all.add(first + b);
+        Splits none;
+        keep(Sums<L>(), 0, true, none);
+        none.count = 1;
+        score(all, none);
+        const double before = none.score[0], unit = factor * g_unit * g_unit;
         for (std::size_t c = 0; c < columns.size(); ++c) {
-            const std::int32_t* column = first + long(c) * trees::bins * lanes;
+            const std::int32_t* column = first + place_[c];
             Try best;
             if (bins.is_category(columns[c]))
                 search_categories(column, all, bins.last(columns[c]), best);
@@ -316,77 +335,110 @@ class Grower {
             }
         }
     }
-    struct Try {
-        double score = 0, penalty = 0;
-        std::uint64_t right = 0;  // bins that go right; 0: there is no split
-    };
-    long rows_of(const Sums& sums) const { return sums.lane[lanes - 1]; }
-    void note(const Sums& all, const Sums& left, std::uint64_t left_bins, std::uint64_t here,
-              Try& best) const {
-        if (rows_of(left) < least_rows || rows_of(all) - rows_of(left) < least_rows) return;
-        const double now = score(all, left);
-        if (best.right && !(now > best.score)) return;
-        best.score = now;
-        // Bins that no row of the leaf is in go where most rows go.
-        best.right = 2 * rows_of(left) >= rows_of(all) ? here & ~left_bins : ~left_bins;
+
+    /// Notes what is left of a split; no branches, since most of them would be guessed wrong.
+    template <long L>
+    void keep(const Sums<L>& left, std::uint64_t bins_left, bool is_split, Splits& splits) const {
+        const long i = splits.count;
+        for (std::size_t c = 0; c < (L == 4 ? 1 : classes.size()); ++c)
+            splits.g[c][i] = double(left.lane[c]);
+        splits.h[i] = double(left.lane[L - 2]);
+        splits.rows[i] = left.lane[L - 1];
+        splits.left[i] = bins_left;
+        splits.count += is_split && left.rows() >= least_rows;
+    }
+    /// What both sides of each split have together: sum of G^2 / (H + 1).
+    template <long L>
+    void score(const Sums<L>& all, Splits& splits) const {
+        const long n = splits.count;
+        const double of_all = double(all.lane[L - 2]), unit = h_unit;
+        double of_left[trees::bins], of_right[trees::bins];
+        std::fill_n(of_left, n, 0.0);
+        std::fill_n(of_right, n, 0.0);
+        for (std::size_t c = 0; c < (L == 4 ? 1 : classes.size()); ++c) {
+            const double *g = splits.g[c], total = double(all.lane[c]);
+            for (long i = 0; i < n; ++i) {
+                const double rest = total - g[i];
+                of_left[i] += g[i] * g[i];
+                of_right[i] += rest * rest;
+            }
+        }
+        for (long i = 0; i < n; ++i) {
+            const double a = splits.h[i] * unit + 1, b = (of_all - splits.h[i]) * unit + 1;
+            splits.score[i] = (of_left[i] * b + of_right[i] * a) / (a * b);
+        }
+    }
+    template <long L>
+    void note(const Sums<L>& all, Splits& splits, std::uint64_t here, Try& best) const {
+        while (splits.count > 0 && all.rows() - splits.rows[splits.count - 1] < least_rows)
+            --splits.count;
+        score(all, splits);
+        for (long i = 0; i < splits.count; ++i) {
+            if (best.right && !(splits.score[i] > best.score)) continue;
+            best.score = splits.score[i];
+            // Bins that no row of the leaf is in go where most rows go.
+            best.right =
+                2 * splits.rows[i] >= all.rows() ? here & ~splits.left[i] : ~splits.left[i];
+        }
     }
 
     /// Splits between bins, and what is missing on either side.
-    void search_numbers(const std::int32_t* column, const Sums& all, long last, Try& best) const {
-        std::uint64_t above = ~std::uint64_t(0);  // bins that have no rows are numbers, too
+    template <long L>
+    void search_numbers(const std::int32_t* column, const Sums<L>& all, long last,
+                        Try& best) const {
+        const bool is_there = column[L - 1] > 0;
+        std::uint64_t above = ~std::uint64_t(is_there ? 0 : 1);  // empty bins are numbers, too
         for (const bool with_missing : {false, true}) {
-            const bool is_there = column[lanes - 1] > 0;
             if (with_missing && !is_there) return;
-            Sums left;
+            Sums<L> left;
+            Splits splits;
             std::uint64_t bins_left = 0;
             for (long b = with_missing ? 0 : 1; b < last + (is_there ? 1 : 0); ++b) {
                 bins_left |= std::uint64_t(1) << b;
-                const std::int32_t* bin = column + b * lanes;
-                if (bin[lanes - 1] == 0) continue;
-                left.add(bin, lanes);
-                note(all, left, bins_left, is_there ? above : above & ~std::uint64_t(1), best);
+                const std::int32_t* bin = column + b * L;
+                left.add(bin);
+                keep(left, bins_left, bin[L - 1] != 0, splits);
             }
+            note(all, splits, above, best);
         }
     }
 
     /// Splits of the bins in the order of their G / (H + 1), of the class that differs most.
-    void search_categories(const std::int32_t* column, const Sums& all, long last,
+    template <long L>
+    void search_categories(const std::int32_t* column, const Sums<L>& all, long last,
                            Try& best) const {
         long here[trees::bins], count = 0;
         std::uint64_t bins_here = 0;
         for (long b = 0; b <= last; ++b)
-            if (column[b * lanes + lanes - 1] > 0) {
+            if (column[b * L + L - 1] > 0) {
                 here[count++] = b;
                 bins_here |= std::uint64_t(1) << b;
             }
         if (count < 2) return;
-        const auto slope = [&](long b, std::size_t c) {
-            const std::int32_t* bin = column + b * lanes;
-            return double(bin[c]) / (double(bin[lanes - 2]) * h_unit + 1);
-        };
-        std::size_t widest = 0;
-        double most = -1;
-        for (std::size_t c = 0; c < classes.size(); ++c) {
+        double slopes[trees::bins], own[trees::bins], most = -1;
+        for (std::size_t c = 0; c < (L == 4 ? 1 : classes.size()); ++c) {
             double sum = 0;
-            for (long i = 0; i < count; ++i)
-                sum += slope(here[i], c) * double(column[here[i] * lanes + long(c)]);
-            if (sum > most) {
-                most = sum;
-                widest = c;
+            for (long i = 0; i < count; ++i) {
+                const std::int32_t* bin = column + here[i] * L;
+                own[i] = double(bin[c]) / (double(bin[L - 2]) * h_unit + 1);
+                sum += own[i] * double(bin[c]);
             }
+            if (!(sum > most)) continue;
+            most = sum;
+            for (long i = 0; i < count; ++i) slopes[here[i]] = own[i];
         }
-        double slopes[trees::bins];
-        for (long i = 0; i < count; ++i) slopes[here[i]] = slope(here[i], widest);
         std::sort(here, here + count, [&](long a, long b) {
             return slopes[a] != slopes[b] ? slopes[a] < slopes[b] : a < b;
         });
-        Sums left;
+        Sums<L> left;
+        Splits splits;
         std::uint64_t bins_left = 0;
         for (long i = 0; i + 1 < count; ++i) {
             bins_left |= std::uint64_t(1) << here[i];
-            left.add(column + here[i] * lanes, lanes);
-            note(all, left, bins_left, bins_here, best);
+            left.add(column + here[i] * L);
+            keep(left, bins_left, true, splits);
         }
+        note(all, splits, bins_here, best);
         best.penalty = 0.5 * noise * double(count - 2);
     }
 
@@ -406,7 +458,7 @@ class Grower {
         const long n = leaves(), rows = long(order.size());
         if (n < 1 || n > leaves_wanted || rows > slots || long(nodes_.size()) != n - 1 ||
             gains_.size() != nodes_.size() || !are_nodes(nodes_.data(), n - 1, width) ||
-            stage_ < count || stage_ > done)
+            stage_ < count || stage_ > done || (columns.empty() && stage_ != done))
             return false;
         for (const double gain : gains_)
             if (!(gain >= 0 && gain < 1e300)) return false;
@@ -438,6 +490,7 @@ class Grower {
     long small_ = 0, big_ = -1;  // the children of the last split: the small one is counted
     long at_ = 0;                // rows of it that are in its histogram
     std::vector<std::int32_t> histograms_, aside_;
+    std::vector<std::int32_t> place_ = {0};  // of each column in a histogram; its end
 };
 
 }  // namespace trees
