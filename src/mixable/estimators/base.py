@@ -112,6 +112,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         self._forget()
         _validate.flag(self.shuffle, "shuffle")
         check_random_state(self.random_state)
+        X = tables.of_known_library(X)
         rows, outcomes, weight = self._prepare(X, y, sample_weight, fit=True)
         inputs, n = self.learner_.inputs, len(outcomes)
         # The time from row to row is part of a table with times, unless it is sorted by outcomes.
@@ -212,7 +213,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
     def _checked_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them; where they are refused, what to do next."""
         with tables.about_rows(self, X):
-            return self._rows(X, reset=reset)
+            return self._rows(tables.of_known_library(X), reset=reset)
 
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them: a float64 array, a frame of records, or sparse rows.
