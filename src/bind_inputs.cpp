@@ -40,8 +40,8 @@ nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) 
 /// is a finite float or int; else None.
 nb::object plain_row(nb::handle columns, nb::handle x) {
     if (!PyDict_Check(columns.ptr())) throw nb::type_error("expected a dictionary of columns");
-    const Py_ssize_t n = PyDict_GET_SIZE(columns.ptr());
-    if (!PyDict_CheckExact(x.ptr()) || PyDict_GET_SIZE(x.ptr()) != n) return nb::none();
+    const Py_ssize_t n = PyDict_Size(columns.ptr());
+    if (!PyDict_CheckExact(x.ptr()) || PyDict_Size(x.ptr()) != n) return nb::none();
     nb::object out = new_array({n});
     double* row = data(out);
     PyObject* name = nullptr;
@@ -50,7 +50,7 @@ nb::object plain_row(nb::handle columns, nb::handle x) {
         const nb::object key = nb::borrow(name);  // to compare names may run Python code
         PyObject* value = outliving([&] { return PyDict_GetItemWithError(x.ptr(), key.ptr()); });
         if (value && PyFloat_CheckExact(value))
-            row[filled] = PyFloat_AS_DOUBLE(value);
+            row[filled] = PyFloat_AsDouble(value);
         else if (value && PyLong_CheckExact(value))
             row[filled] = PyLong_AsDouble(value);
         if (PyErr_Occurred()) {

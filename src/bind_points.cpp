@@ -46,8 +46,10 @@ Rung rung_from(nb::handle h, long k) {
 Ladder ladder_from(const nb::list& rungs, long k) {
     using Rungs = std::vector<Rung>;
     static std::vector<std::weak_ptr<const Rungs>> known;
+    static nb::ft_mutex guard;
     Rungs made;
     for (nb::handle h : rungs) made.push_back(rung_from(h, k));
+    const nb::ft_lock_guard alone(guard);
     Ladder same;
     const auto is_gone = [&](const std::weak_ptr<const Rungs>& each) {
         Ladder ladder = each.lock();

@@ -5,13 +5,13 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 
 namespace MIXABLE_ISA {
 
 /// Asks OpenBLAS for fewer threads while calls are under way: for the whole process, since it has
-/// no other way. Of another BLAS it knows nothing, and leaves it as it is. To be used with Python's
-/// lock.
+/// no other way. Of another BLAS it knows nothing, and leaves it as it is.
 class BlasThreads {
    public:
     /// Looks for OpenBLAS among what the library at `path` needs.
@@ -24,7 +24,7 @@ class BlasThreads {
             if (!get || !set) continue;
             get_ = reinterpret_cast<int (*)()>(get);
             set_ = reinterpret_cast<void (*)(int)>(set);
-            pthread_atfork(nullptr, nullptr, forget_other_users);
+            pthread_atfork([] { guard_.lock(); }, [] { guard_.unlock(); }, forget_other_users);
             return;
         }
     }
@@ -39,13 +39,17 @@ class BlasThreads {
     class One {
        public:
         explicit One(bool wanted) : counts_(wanted && get_) {
-            if (!counts_ || users_++ > 0 || is_limited_) return;
+            if (!counts_) return;
+            const std::lock_guard<std::mutex> alone(guard_);
+            if (users_++ > 0 || is_limited_) return;
             before_ = get_();
             is_limited_ = before_ > 1;
             if (is_limited_) set_(1);
         }
         ~One() {
-            if (!counts_ || users_ == 0 || --users_ > 0 || !is_limited_) return;
+            if (!counts_) return;
+            const std::lock_guard<std::mutex> alone(guard_);
+            if (users_ == 0 || --users_ > 0 || !is_limited_) return;
             is_limited_ = false;
             if (get_() == 1) set_(before_);  // unless someone else has changed it meanwhile
         }
@@ -59,8 +63,12 @@ class BlasThreads {
    private:
     /// In a forked process the calls of other threads are gone. BLAS gets its threads back after
     /// the next of ours.
-    static void forget_other_users() { users_ = 0; }
+    static void forget_other_users() {
+        users_ = 0;
+        guard_.unlock();
+    }
 
+    static inline std::mutex guard_;
     static inline int (*get_)() = nullptr;
     static inline void (*set_)(int) = nullptr;
     static inline long users_ = 0;

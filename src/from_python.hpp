@@ -1,6 +1,8 @@
 // What the core is given from Python: SciPy's BLAS, and the points of an integrator.
 #pragma once
 
+#include <atomic>
+
 #include "arrays.hpp"
 #include "blas_threads.hpp"
 #include "core/making.hpp"
@@ -16,16 +18,14 @@ inline void* capsule_pointer(nb::handle module, const char* name) {
     return PyCapsule_GetPointer(capsule.ptr(), signature);
 }
 
-/// Filled on first use, under the GIL. The imports may let another thread in, which then fills it
-/// too, with the same: a guarded static would deadlock.
+/// Filled on first use. The imports may let another thread in, which then makes one, too, with the
+/// same: a guarded static would deadlock.
 inline const Blas& scipy_blas() {
-    static Blas blas;
-    if (!blas.dpotri) {
-        const auto import = [](const char* name) {
-            return outliving([name] { return nb::module_::import_(name); });
-        };
-        const nb::object blas_module = import("scipy.linalg.cython_blas"),
-                         lapack = import("scipy.linalg.cython_lapack");
+    static std::atomic<const Blas*> blas{nullptr};  // for as long as Python lives
+    if (!blas.load(std::memory_order_acquire)) {
+        const nb::object modules =
+            outliving([] { return nb::module_::import_("mixable._core.scipy_blas"); });
+        const nb::object blas_module = modules.attr("blas"), lapack = modules.attr("lapack");
         Blas b;
         b.dgemm = reinterpret_cast<Blas::gemm_t>(capsule_pointer(blas_module, "dgemm"));
         b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
@@ -33,13 +33,13 @@ inline const Blas& scipy_blas() {
         b.dpotri = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotri"));
         std::string path;
         if (nb::try_cast(blas_module.attr("__file__"), path)) BlasThreads::find(path.c_str());
-        blas = b;
+        blas.store(new Blas(b), std::memory_order_release);
     }
-    return blas;
+    return *blas.load(std::memory_order_acquire);
 }
 
 /// The ladder that stands for these rungs. Models with the same points share them: those of two
-/// classes take 20 kB, more than a small posterior. To be called under the GIL.
+/// classes take 20 kB, more than a small posterior.
 Ladder ladder_from(const nb::list& rungs, long k);
 
 }  // namespace MIXABLE_ISA

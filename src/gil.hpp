@@ -15,12 +15,12 @@ namespace nb = nanobind;
 
 namespace MIXABLE_ISA {
 
+/// Python is asked, since its stable ABI has no such function before 3.13.
 inline bool is_shutting_down() {
-#if PY_VERSION_HEX >= 0x030D0000
-    return Py_IsFinalizing();
-#else
-    return _Py_IsFinalizing();
-#endif
+    PyObject* asked = PySys_GetObject("is_finalizing");
+    const nb::object said = nb::steal(asked ? PyObject_CallNoArgs(asked) : nullptr);
+    PyErr_Clear();
+    return said.ptr() != Py_False;
 }
 
 [[noreturn]] inline void stand_still() {

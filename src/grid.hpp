@@ -181,7 +181,7 @@ nb::object factors(const nb::list& cells, nb::handle absent, std::size_t longest
         values.append(value);
     };
     const auto is_text = [](nb::handle cell) { return PyUnicode_CheckExact(cell.ptr()); };
-    const auto is_empty = [](nb::handle text) { return PyUnicode_GET_LENGTH(text.ptr()) == 0; };
+    const auto is_empty = [](nb::handle text) { return PyUnicode_GetLength(text.ptr()) == 0; };
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const nb::object cell = cells[i];
         const std::size_t before = codes.size();

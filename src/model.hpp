@@ -63,7 +63,7 @@ class Model : public OneUser {
             check_size(row, 1, "x");
         }
         const Outcome outcome = outcome_from(y);
-        double w = PyFloat_Check(weight.ptr()) ? PyFloat_AS_DOUBLE(weight.ptr()) : -1.0;
+        double w = PyFloat_Check(weight.ptr()) ? PyFloat_AsDouble(weight.ptr()) : -1.0;
         if (!(w >= 0 && w <= std::numeric_limits<double>::max()))
             w = nb::cast<double>(validated("weight", weight));
         released([&] { forecaster_->learn(row, outcome, w); });
@@ -214,7 +214,7 @@ class Model : public OneUser {
 
     Outcome outcome_from(nb::handle y) const {
         if constexpr (!of_labels) {
-            const double value = PyFloat_Check(y.ptr()) ? PyFloat_AS_DOUBLE(y.ptr())
+            const double value = PyFloat_Check(y.ptr()) ? PyFloat_AsDouble(y.ptr())
                                                         : std::numeric_limits<double>::quiet_NaN();
             return std::isfinite(value) ? value : nb::cast<double>(validated("target", y));
         } else {

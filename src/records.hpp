@@ -1,7 +1,9 @@
 // Cells of records as Python objects: their keys, numbers and times.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "core/csv.hpp"
 #include "core/hashing.hpp"
@@ -12,10 +14,35 @@
 namespace MIXABLE_ISA {
 namespace {  // one translation unit includes this
 
-/// Letters as Python has them.
-struct PythonsAlphabet {
-    static bool is_letter(std::uint32_t c) { return Py_UNICODE_ISALNUM(Py_UCS4(c)); }
-    static std::uint32_t lower(std::uint32_t c) { return Py_UNICODE_TOLOWER(Py_UCS4(c)); }
+/// Letters as Python has them. Its stable ABI does not say; so a str is asked, once for each letter
+/// of a page of 256.
+class PythonsAlphabet {
+   public:
+    static bool is_letter(std::uint32_t c) { return page(c).is_letter[c % size]; }
+    static std::uint32_t lower(std::uint32_t c) { return page(c).lower[c % size]; }
+
+   private:
+    static constexpr std::uint32_t size = 256;
+    struct Page {
+        bool is_letter[size];
+        std::uint32_t lower[size];
+    };
+    static const Page& page(std::uint32_t c) {
+        static std::atomic<const Page*> pages[0x110000 / size] = {};  // for as long as Python lives
+        std::atomic<const Page*>& found = pages[c / size];
+        if (!found.load(std::memory_order_acquire)) {
+            auto made = std::make_unique<Page>();
+            for (std::uint32_t i = 0; i < size; ++i) {
+                const nb::object letter = nb::steal(PyUnicode_FromOrdinal(int(c - c % size + i)));
+                if (!letter.is_valid()) throw nb::python_error();
+                made->is_letter[i] = nb::cast<bool>(letter.attr("isalnum")());
+                made->lower[i] = PyUnicode_ReadChar(nb::object(letter.attr("lower")()).ptr(), 0);
+            }
+            const Page* none = nullptr;  // or another thread was quicker
+            if (found.compare_exchange_strong(none, made.get())) made.release();
+        }
+        return *found.load(std::memory_order_acquire);
+    }
 };
 
 /// The UTF-8 of a str while it lives; halves of surrogate pairs are written in the same way.
@@ -29,8 +56,8 @@ class Utf8 {
             PyErr_Clear();
             kept_ = nb::steal(PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass"));
             if (!kept_.is_valid()) throw nb::python_error();
-            bytes = PyBytes_AS_STRING(kept_.ptr());
-            size = PyBytes_GET_SIZE(kept_.ptr());
+            bytes = PyBytes_AsString(kept_.ptr());
+            size = PyBytes_Size(kept_.ptr());
         }
         view = {bytes, std::size_t(size)};
     }
@@ -50,22 +77,26 @@ Key hash_string(nb::handle text, Key seed) {
 template <class Word, class Pair>
 bool words_and_pairs(PyObject* text, Key seed, std::size_t most, Word word, Pair pair) {
     if (!PyUnicode_Check(text)) throw nb::type_error("expected a str");
-    const int kind = PyUnicode_KIND(text);
-    const void* characters = PyUnicode_DATA(text);
-    const auto n = std::size_t(PyUnicode_GET_LENGTH(text));
+    const auto n = std::size_t(PyUnicode_GetLength(text));
+    nb::object head = nb::borrow(text);
+    if (n > most) head = nb::steal(PyUnicode_Substring(text, 0, Py_ssize_t(most)));
+    thread_local std::vector<Py_UCS4> characters;
+    characters.resize(std::min(n, most) + 1);
+    if (!head.is_valid() ||
+        !PyUnicode_AsUCS4(head.ptr(), characters.data(), Py_ssize_t(characters.size()), true))
+        throw nb::python_error();
     thread_local std::vector<char> scratch;
     Key before = 0;
     bool first = true;
-    for_each_word<PythonsAlphabet>(
-        [&](std::size_t i) { return PyUnicode_READ(kind, characters, Py_ssize_t(i)); },
-        std::min(n, most), scratch,
-        [&](const char* bytes, std::size_t size) {
-            const Key key = hashed(bytes, size, seed);
-            if (!first) pair(joined(before, key), before, key);
-            word(key, bytes, size);
-            before = key;
-            first = false;
-        });
+    for_each_word<PythonsAlphabet>([&](std::size_t i) { return characters[i]; }, std::min(n, most),
+                                   scratch,
+                                   [&](const char* bytes, std::size_t size) {
+                                       const Key key = hashed(bytes, size, seed);
+                                       if (!first) pair(joined(before, key), before, key);
+                                       word(key, bytes, size);
+                                       before = key;
+                                       first = false;
+                                   });
     return n > most;
 }
 
@@ -156,7 +187,7 @@ Cell read_cell(PyObject* cell, Mark mark, double& value, int& vote) {
     vote = 0;
     if (cell == Py_None) return missing_cell;
     if (PyFloat_CheckExact(cell)) {
-        value = PyFloat_AS_DOUBLE(cell);
+        value = PyFloat_AsDouble(cell);
     } else if (PyLong_CheckExact(cell)) {
         value = PyLong_AsDouble(cell);
         if (value == -1.0 && PyErr_Occurred()) {

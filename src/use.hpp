@@ -22,8 +22,10 @@ class OneUser {
         explicit Use(OneUser& model, Job job = Job::other)
             : model(model), one_blas_thread_(model.wants_one_blas_thread_) {
             const std::thread::id me = std::this_thread::get_id();
+            // No other thread comes between, also where Python has no lock.
             for (std::thread::id user;
-                 (user = model.user_.load(std::memory_order_acquire)) != std::thread::id();) {
+                 !model.user_.compare_exchange_strong(user, me, std::memory_order_acquire);
+                 user = std::thread::id()) {
                 if (user == me)  // it would wait for itself
                     throw std::runtime_error(
                         "this model is being used by the call that is under way: neither its "
@@ -39,11 +41,12 @@ class OneUser {
                 }
                 if (PyErr_CheckSignals()) throw nb::python_error();
             }
-            // Nobody else comes between: each call begins with Python's lock.
-            model.user_.store(me, std::memory_order_relaxed);
             model.predicts_.store(job == Job::predict, std::memory_order_relaxed);
         }
-        ~Use() { model.user_.store({}, std::memory_order_release); }
+        ~Use() {
+            model.predicts_.store(true, std::memory_order_relaxed);
+            model.user_.store({}, std::memory_order_release);
+        }
         OneUser& model;
 
        private:
@@ -57,7 +60,8 @@ class OneUser {
    private:
     const bool wants_one_blas_thread_;
     std::atomic<std::thread::id> user_{};  // the thread in a call of this model, if there is one
-    std::atomic<bool> predicts_{false};    // what it does
+    // What it does; until it has said so, others wait a moment.
+    std::atomic<bool> predicts_{true};
 };
 
 }  // namespace MIXABLE_ISA

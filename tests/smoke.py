@@ -6,6 +6,7 @@ It needs no more than the dependencies of the package, and refuses to test the s
 """
 
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,11 @@ def main() -> None:
         mx.save(model, path)
         again = mx.load(path)
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    with ThreadPoolExecutor(4) as threads:  # a lock for each model, also where Python has none
+        same = list(threads.map(lambda _: again.predict_proba(X[:9]), range(40)))
+        assert all(np.array_equal(p, same[0]) for p in same)
+        list(threads.map(lambda t: again.partial_fit(X[t : t + 1], y[t : t + 1]), range(40)))
+    assert again.forecaster_.steps == len(y) + 40
     print(f"mixable {mx.__version__}, {mx._core.isa} build: iris {accuracy:.3f}, saved and loaded")
 
 

@@ -177,3 +177,13 @@ def test_a_forked_process_does_not_wait_for_threads_of_its_parent():
         end.set()
         slow.result()
     assert (pid, status) == (child, 0)
+
+
+def test_a_pickle_of_another_version_warns(monkeypatch):
+    for model in (mx.GAFClassifier().fit(X, LABELS), river.GAFClassifier()):
+        written = pickle.dumps(model)
+        pickle.loads(written)  # warnings are errors here
+        with monkeypatch.context() as patch:
+            patch.setattr(_alone, "__version__", "9.9")
+            with pytest.warns(UserWarning, match=r"written by mixable .* and this is 9\.9"):
+                pickle.loads(written)

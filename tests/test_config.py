@@ -1,5 +1,8 @@
 """What this installation is made of."""
 
+import subprocess
+import sys
+
 import threadpoolctl
 
 from mixable import _core
@@ -39,3 +42,17 @@ def test_a_faster_build_that_is_not_installed_is_named(capsys, monkeypatch):
         monkeypatch.setattr(_core, "_has", lambda build, has=has: build in ("v2", has))
         show_config()
         assert capsys.readouterr().out.splitlines()[2].startswith(line)
+
+
+def test_blas_is_that_of_scipy_without_the_rest_of_it():
+    code = """
+import sys
+import mixable
+mixable.AutoGAF(3, 2).learn([1.0, 2.0, 3.0], 1)
+print("scipy.linalg" in sys.modules)
+import scipy.linalg.cython_blas
+from mixable._core import scipy_blas
+print(scipy.linalg.cython_blas.__pyx_capi__["dgemm"] is scipy_blas.blas.__pyx_capi__["dgemm"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\nTrue\n"

@@ -14,7 +14,7 @@ LAYERS = {
     "what users import": [("__init__", "__main__"), ("paper",)],
     "apps": [("cli",), ("streaming",), ("events",), ("paper.experiments", "engines"), ("plots",)],
     "estimators": [
-        ("bank", "bandits"),
+        ("bank", "bandits", "duckdb", "mlflow"),
         ("persistence", "merging", "_verbs"),
         ("estimators", "river", "_description"),
     ],
@@ -34,16 +34,8 @@ LAYERS = {
     # What knows nothing of the library: arguments, files, the machine.
     "tools": [
         ("_sparse",),
-        (
-            "_validate",
-            "_files",
-            "_config",
-            "_mergeable",
-            "_spelling",
-            "_alone",
-            "_moved",
-            "_renamed",
-        ),
+        ("_alone",),
+        ("_validate", "_files", "_config", "_mergeable", "_spelling", "_moved", "_renamed"),
         ("_types",),
     ],
     "core": [("_core",)],

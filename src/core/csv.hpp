@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "decimal.hpp"
+
 namespace MIXABLE_ISA {
 
 /// A number in plain decimal form, with or without an exponent: NaN for what is missing (an empty
@@ -39,7 +41,7 @@ inline bool plain_number(std::string_view text, double& value) {
         // Not added to the exponent, which may be the largest there is.
         return exponent > (digit < point ? -long(point - digit) : long(digit - point));
     };
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const auto [end, error] = read_decimal(text.data(), text.data() + text.size(), value);
     // Nan(...), -nan.
     const bool other_nan = error == std::errc() && std::isnan(value) && text.size() > 3;
     if (end != text.data() + text.size() || error == std::errc::invalid_argument || other_nan) {
@@ -109,7 +111,7 @@ class CsvLine {
 /// Appends the shortest text that reads back as the same number.
 inline void append_number(std::string& out, double value) {
     char text[32];
-    const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+    const auto [end, error] = write_decimal(text, text + sizeof text, value);
     out.append(text, std::size_t(end - text));
 }
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
+
+#include "decimal.hpp"
 
 namespace MIXABLE_ISA {
 
@@ -109,7 +110,7 @@ struct Digits {
             ++end;
         }
         double out = 0;
-        std::from_chars(text, end, out);
+        read_decimal(text, end, out);
         return out;
     }
 };

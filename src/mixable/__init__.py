@@ -10,7 +10,9 @@ from mixable._config import show_config
 
 if TYPE_CHECKING:  # the same as in `_HOMES`, for those who read types
     from mixable import bandits, datasets, engines, events, kernels, metrics, paper, plots, records
+    from mixable import duckdb as duckdb
     from mixable import merging as merging
+    from mixable import mlflow as mlflow
     from mixable import river as river
     from mixable import streaming as streaming
     from mixable.bank import Bank
@@ -88,6 +90,7 @@ _HOMES = {
     "bandits": "mixable.bandits",
     "bounds": "mixable.paper.bounds",
     "datasets": "mixable.datasets",
+    "duckdb": "mixable.duckdb",
     "dumps": "mixable.persistence",
     "engines": "mixable.engines",
     "events": "mixable.events",
@@ -99,6 +102,7 @@ _HOMES = {
     "merge": "mixable.merging",
     "merging": "mixable.merging",
     "metrics": "mixable.metrics",
+    "mlflow": "mixable.mlflow",
     "online_to_batch": "mixable.paper.batch",
     "paper": "mixable.paper",
     "plots": "mixable.plots",

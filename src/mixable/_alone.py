@@ -10,9 +10,12 @@ import copy
 import functools
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from mixable._config import __version__
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -62,10 +65,23 @@ class Alone:
     @alone
     def __reduce_ex__(self, protocol: Any) -> Any:
         # What it refers to goes on learning while pickle writes it.
-        return copy.deepcopy(super().__reduce_ex__(protocol))
+        make, values, *rest = copy.deepcopy(super().__reduce_ex__(protocol))
+        return _written_by, (__version__, make, values), *rest
 
     def __deepcopy__(self, memo: Any) -> Any:
         return copy.copy(self)
+
+
+def _written_by(version: str, make: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+    """What pickle makes of a model; it warns of another version's."""
+    if version != __version__:
+        warnings.warn(
+            f"this pickle was written by mixable {version}, and this is {__version__}: it may not "
+            "go on as it did. Files of mixable.save are read by all later versions",
+            UserWarning,
+            stacklevel=2,
+        )
+    return make(*values)
 
 
 def call_alone(model: Any, work: Callable[[Any], Any]) -> Any:

@@ -27,8 +27,9 @@ def one_blas_thread() -> Iterator[None]:
 @cache
 def _libraries() -> Any:
     """Those with threads of their own; to find them takes milliseconds."""
-    import scipy.linalg.cython_blas  # noqa: F401  # a library must be loaded to be limited
     from threadpoolctl import ThreadpoolController
+
+    from mixable._core import scipy_blas  # noqa: F401  # must be loaded to be limited
 
     return ThreadpoolController()
 
@@ -40,8 +41,10 @@ def show_config() -> None:
     mixable ...
     """
     import numpy
-    import scipy.linalg.cython_blas  # loads the library that the next line asks about
+    import scipy
     import threadpoolctl
+
+    from mixable._core import scipy_blas  # noqa: F401  # loads the library that is shown
 
     print(f"mixable {__version__}")
     print(

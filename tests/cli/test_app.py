@@ -8,6 +8,7 @@ import pytest
 from command_line import MIXABLE, mixable
 
 from mixable import bounds
+from mixable.cli.app import COMMANDS, command_called
 
 
 @pytest.mark.parametrize("start", [[MIXABLE], [sys.executable, "-m", "mixable"]])
@@ -73,3 +74,23 @@ def test_without_the_extra_the_command_says_what_to_install(start, tmp_path):
     assert done.returncode != 0
     assert "mixable[cli]" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_help_says_of_each_command_what_it_says_itself():
+    for name, (_, sentence) in COMMANDS.items():
+        assert command_called(name).help.split("\n\n")[0].replace("\n", " ") == sentence
+
+
+def test_help_and_errors_import_no_command():
+    code = "import sys; from mixable.cli.app import app; app([{!r}], standalone_mode=False)"
+    for word, said in (
+        ("--help", "Copy the log and all models"),
+        ("strem", "Did you mean 'stream'"),
+    ):
+        ended = f"try:\n    {code.format(word)}\nfinally:\n    print(sorted(sys.modules))"
+        done = subprocess.run([sys.executable, "-c", ended], capture_output=True, text=True)
+        assert said in done.stdout + done.stderr
+        modules = done.stdout.splitlines()[-1]
+        assert "'mixable.cli.app'" in modules
+        for other in ("mixable.events", "mixable.paper", "scipy", "sklearn"):
+            assert f"'{other}'" not in modules

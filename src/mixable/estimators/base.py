@@ -107,6 +107,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         self._forget()
         _validate.flag(self.shuffle, "shuffle")
         check_random_state(self.random_state)
+        X = tables.of_known_library(X)
         rows, outcomes, weight = self._prepare(X, y, sample_weight, fit=True)
         n = len(outcomes)
         if self.shuffle:
@@ -205,7 +206,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
     def _checked_rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them; where they are refused, what to do next."""
         with tables.about_rows(self, X):
-            return self._rows(X, reset=reset)
+            return self._rows(tables.of_known_library(X), reset=reset)
 
     def _rows(self, X: Any, *, reset: bool = False) -> Any:
         """Rows as the learner takes them: a float64 array, a frame of records, or sparse rows.

@@ -17,6 +17,22 @@ from mixable.records import Rows
 from mixable.records.tables import refuse_twice
 
 
+def of_known_library(X: Any) -> Any:
+    """A table of any library by Arrow's PyCapsule interface, as one of Arrow or else Polars."""
+    kind = type(X)
+    own = kind.__module__.partition(".")[0] in ("pandas", "polars", "numpy")
+    if own or not hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "column_names"):
+        return X
+    try:
+        import pyarrow
+
+        return pyarrow.table(X)
+    except ModuleNotFoundError:
+        import polars  # type: ignore[import-not-found, unused-ignore]
+
+        return polars.DataFrame(X)
+
+
 def column_names(X: Any) -> list[str] | None:
     """The names of a table's columns, if it has names and all are strings."""
     kind = type(X)  # a pandas table has its columns as attributes, whatever they are called
