@@ -274,41 +274,47 @@ class Service(Shown):
         batch, self._queue = self._queue, []
         if not batch:
             return
+        by_model: dict[str, list[Entry]] = {}
+        for entry in batch:
+            by_model.setdefault(entry.name, []).append(entry)
         written: list[Row] = []
         late: list[Outcome] = []
-        answers: list[list[Answer] | RefusedError] = []
-        touched: list[Held] = []
-        for entry in batch:
+        answers: dict[str, list[Answer] | RefusedError] = {}
+        for name, entries in by_model.items():
             try:
-                held = await self.held(entry.name)
-                self._in_use.add(entry.name)
-                touched.append(held)
-                answers.append(await self._learn(held, entry.events, written, late))
+                held = await self.held(name)
+                self._in_use.add(name)
+                events = [event for entry in entries for event in entry.events]
+                answers[name], rows, outcomes = await self._learn(held, events)
+                written += rows
+                late += outcomes
             except RefusedError as refused:
-                answers.append(refused)
+                answers[name] = refused
             except Exception as error:  # no memory, say: the model is read again
-                self._fail(f"{entry.name} cannot learn an event", error)
-                self.loaded.pop(entry.name, None)
-                answers.append(RefusedError(503, f"the model cannot learn this: {error!s:.200}"))
+                self._fail(f"{name} cannot learn an event", error)
+                self.loaded.pop(name, None)
+                answers[name] = RefusedError(503, f"the model cannot learn this: {error!s:.200}")
         try:
             if written or late:
                 await self._written(self.store.write, written, late)
                 self.commits += 1
                 self._trouble, self._tried = None, time.monotonic()
         except RefusedError as refused:
-            for held in touched:
-                self.loaded.pop(held.name, None)
-            answers = [refused] * len(batch)
+            for name in self._in_use:
+                self.loaded.pop(name, None)
+            answers = dict.fromkeys(by_model, refused)
         finally:
             self._in_use.clear()
-        for entry, answer in zip(batch, answers, strict=True):
-            self._finish(entry, answer)
+        for name, entries in by_model.items():
+            self._finish(entries, answers[name])
 
     async def _learn(
-        self, held: Held, events: list[Event], written: list[Row], late: list[Outcome]
-    ) -> list[Answer]:
-        """Let a model learn events; add what is to be written."""
+        self, held: Held, events: list[Event]
+    ) -> tuple[list[Answer], list[Row], list[Outcome]]:
+        """Let a model learn events; the answers, and what is to be written."""
         answers: list[Answer] = []
+        written: list[Row] = []
+        late: list[Outcome] = []
         turn, now = time.monotonic(), time.time()
         self._note(held, events)
         for begin in range(0, len(events), MOST):
@@ -324,18 +330,20 @@ class Service(Shown):
             if time.monotonic() - turn > TURN:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
-        return answers
+        return answers, written, late
 
-    def _finish(self, entry: Entry, answers: list[Answer] | RefusedError) -> None:
-        """Answer events. Who asked may have gone by now."""
-        self._queued -= len(entry.events)
-        self._queued_bytes -= entry.size
-        if entry.answers.done():
-            return
-        if isinstance(answers, RefusedError):
-            entry.answers.set_exception(answers)
-        else:
-            entry.answers.set_result(answers)
+    def _finish(self, entries: list[Entry], answers: list[Answer] | RefusedError) -> None:
+        """Answer the events of a model. Who asked may have gone by now."""
+        begin = 0
+        for entry in entries:
+            end = begin + len(entry.events)
+            self._queued -= len(entry.events)
+            self._queued_bytes -= entry.size
+            if not entry.answers.done() and isinstance(answers, RefusedError):
+                entry.answers.set_exception(answers)
+            elif not entry.answers.done():
+                entry.answers.set_result(answers[begin:end])  # type: ignore[index]
+            begin = end
 
     async def _checkpoint(self) -> None:
         """Save each model that has learned; remove what need not be kept."""

@@ -30,17 +30,20 @@ def _opened(folder: Path) -> Store:
 
 
 class Worker(Shown):
-    """What `Service` is, without learning. `writer` is the address of the process that learns."""
+    """What `Service` is, without learning.
+
+    `writer` is the address of the process that learns, and `parent` its number.
+    """
 
     def __init__(
-        self, folder: Path, writer: str, *, limits: Limits, say: Callable[[str], None]
+        self, folder: Path, writer: str, parent: int, *, limits: Limits, say: Callable[[str], None]
     ) -> None:
         super().__init__(limits, say)
         self.store = self._reader = _opened(folder)
         self._watch = Store(folder, read_only=True)  # asked by another thread
         self._writer, self._seen, self.names = writer, -1, {}
         self._lock = Path(os.path.realpath(folder) + ".lock")
-        self._parent = str(os.getppid())
+        self._parent, self._keeper = str(parent), os.getppid()
 
     def start(self) -> None:
         """Begin, within a loop of asyncio."""
@@ -60,7 +63,9 @@ class Worker(Shown):
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process learns by now: it has workers of its own."""
+        """Whether another process learns by now, which has workers of its own, or nobody keeps it."""
+        if os.getppid() != self._keeper:
+            return True
         try:
             holder = self._lock.read_text(errors="replace")[:20]
         except OSError:
