@@ -193,8 +193,13 @@ def _forked(worker: Callable[[], Worker], secret: str | None, sock: socket.socke
     keeper = os.fork()
     if keeper:
         return keeper
-    status = 1
-    while status:  # until it has ended by itself; one that was killed has a successor
+    child, status = 0, 1
+
+    def end(*_: Any) -> None:
+        _end([child])
+        os._exit(0)
+
+    while status:  # one that was killed has a successor
         child = os.fork()
         if not child:
             try:
@@ -206,7 +211,7 @@ def _forked(worker: Callable[[], Worker], secret: str | None, sock: socket.socke
             finally:
                 os._exit(status)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_, to=child: os.kill(to, signal.SIGTERM))
+            signal.signal(number, end)
         _, status = os.waitpid(child, 0)
         time.sleep(PAUSE if status else 0)
     os._exit(0)

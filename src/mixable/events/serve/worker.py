@@ -41,7 +41,8 @@ class Worker(Shown):
         super().__init__(limits, say)
         self.store = self._reader = _opened(folder)
         self._watch = Store(folder, read_only=True)  # asked by another thread
-        self._writer, self._seen, self.names = writer, -1, {}
+        self._writer, self.names = writer, {}
+        self._seen: dict[str, int] = {}  # the last change of the log that each model knows
         self._lock = Path(os.path.realpath(folder) + ".lock")
         self._parent, self._keeper = str(parent), os.getppid()
 
@@ -63,7 +64,7 @@ class Worker(Shown):
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process learns by now, which has workers of its own, or nobody keeps it."""
+        """Whether nobody keeps it, or another process learns: that has workers of its own."""
         if os.getppid() != self._keeper:
             return True
         try:
@@ -75,19 +76,19 @@ class Worker(Shown):
     async def held(self, name: str) -> Held:
         """A model that knows all that is committed by now."""
         change = self._watch.change
-        if change == self._seen and name in self.loaded:
+        if change == self._seen.get(name):
             return self.loaded[name]
-        async with self._turn:
-            if change != self._seen:
-                self._seen = change
+        async with self._turn:  # while a model learns in another thread, nobody else has it
+            change = self._watch.change
+            if change != self._seen.get(name):
                 self.names = await self._in(self._files, self.store.models)
-            self.check(name)
-            held: Held = await self._in(self._files, self._followed, name)
-            self.loaded[name] = held
-            self.loaded.move_to_end(name)
-            while len(self.loaded) > self.limits.in_memory:
-                self.loaded.popitem(last=False)
-            return held
+                self.check(name)
+                self.loaded[name] = await self._in(self._files, self._followed, name)
+                self._seen[name] = change
+                self.loaded.move_to_end(name)
+                while len(self.loaded) > self.limits.in_memory:
+                    del self._seen[self.loaded.popitem(last=False)[0]]
+            return self.loaded[name]
 
     def _followed(self, name: str) -> Held:
         key, held = self.names[name], self.loaded.get(name)
