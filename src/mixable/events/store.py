@@ -296,11 +296,10 @@ class Store:
     def version(self, model: int, which: str | int) -> bytes | None:
         """The bytes of a checkpoint, by its name or its number."""
         data: bytes | None = self.one(
-            "SELECT data FROM checkpoints WHERE model = ? AND (name = ? OR checkpoint = ?) "
+            "SELECT data FROM checkpoints WHERE model = ?1 AND ?2 IN (name, checkpoint || '') "
             "ORDER BY checkpoint DESC",
             model,
-            which,
-            which,
+            str(which),
         )
         return data
 

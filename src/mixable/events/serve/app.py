@@ -20,17 +20,14 @@ from starlette.requests import ClientDisconnect
 
 from mixable._config import __version__
 from mixable.events.events import Event, RefusedError
-from mixable.events.options import ModelOptions
 from mixable.events.serve.bodies import EVENT, FORECAST, as_object, read, unpacked
 from mixable.events.serve.figures import Metrics, explained, figures
 from mixable.events.serve.guard import Guard, Receive, Scope, Send, pieces_of, send_json, whole_body
+from mixable.events.serve.schema import EVENTS, JSON, LINES, METRICS, described
 from mixable.events.serve.service import Service
-from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, busy
+from mixable.events.serve.shown import DEFAULT, Answer, Held, Limits, busy
 from mixable.events.serve.worker import Worker
 
-JSON = "application/json"
-LINES = "application/x-ndjson"
-EVENTS = "text/event-stream"
 SHORT = re.compile(r"(?:/models/([^/]+))?/(predict|learn)")
 DECODERS: dict[str, msgspec.json.Decoder[Any]] = {"predict": FORECAST, "learn": EVENT}
 MOST = 256  # events that are learned with one fsync
@@ -43,62 +40,6 @@ PAGES = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
-}
-
-
-def _body(
-    properties: dict[str, Any], required: list[str], example: Any, kind: str = JSON
-) -> dict[str, Any]:
-    """What a request looks like, for OpenAPI."""
-    schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    content = {"schema": {**schema, "required": required}, "example": example}
-    return {
-        "requestBody": {"required": bool(required) or kind == LINES, "content": {kind: content}}
-    }
-
-
-TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "number"}]}
-CELL = {"anyOf": [{"type": kind} for kind in ("number", "string", "boolean", "array", "null")]}
-RECORD = {
-    "id": {
-        **TEXT_OR_NUMBER,
-        "description": "By it, a label finds its forecast, and a request may be repeated.",
-    },
-    "features": {
-        "type": "object",
-        "additionalProperties": CELL,
-        "description": "The record: names and values; null and what is not there are missing.",
-    },
-}
-LABELLED = {
-    **RECORD,
-    "label": {
-        **TEXT_OR_NUMBER,
-        "description": "The outcome: a class (1 and the text 1 are the same), or a number.",
-    },
-}
-PREDICT = _body(RECORD, ["features"], {"id": "visit-7", "features": {"hour": 21, "visits": 7}})
-LEARN = _body(LABELLED, ["label"], {"id": "visit-7", "label": "yes"})
-BULK = _body(LABELLED, [], {"features": {"hour": 9, "visits": 1}, "label": "no"}, LINES)
-MAKE = _body(ModelOptions.schema(), [], {"kinds": {"user": "category"}, "regression": True})
-VERSION = _body(
-    {"name": {"type": "string", "pattern": f"^{NAME.pattern}$"}}, ["name"], {"name": "good"}
-)
-ROLLBACK = _body(
-    {"version": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
-    ["version"],
-    {"version": "good"},
-)
-NAMED = {
-    "parameters": [
-        {
-            "name": "name",
-            "in": "path",
-            "required": True,
-            "schema": {"type": "string", "pattern": f"^{NAME.pattern}$"},
-            "description": "The name of the model.",
-        }
-    ]
 }
 
 
@@ -211,30 +152,32 @@ class _Routes:
         app.add_exception_handler(RequestValidationError, self._invalid)
         app.add_exception_handler(ClientDisconnect, self._gone)
         both: list[Any] = [  # of the default model, and of one by its name
-            ("POST", "/predict", self.predict, PREDICT),
-            ("POST", "/learn", self.learn, LEARN),
-            ("POST", "/events", self.events, BULK),
-            ("GET", "/live", self.live, {}),
-            ("GET", "/recent", self.recent, {}),
-            ("GET", "/versions", self.versions, {}),
-            ("POST", "/versions", self.name_version, VERSION),
-            ("POST", "/rollback", self.roll_back, ROLLBACK),
+            ("POST", "/predict", self.predict),
+            ("POST", "/learn", self.learn),
+            ("POST", "/events", self.events),
+            ("GET", "/live", self.live),
+            ("GET", "/recent", self.recent),
+            ("GET", "/versions", self.versions),
+            ("POST", "/versions", self.name_version),
+            ("POST", "/rollback", self.roll_back),
         ]
-        for verb, path, method, extra in (
+        for verb, path, method in (
             *both,
             *((verb, "/models/{name}" + path, *rest) for verb, path, *rest in both),
-            ("GET", "/model", self.model, {}),
-            ("GET", "/models", self.names, {}),
-            ("GET", "/models/{name}", self.model, {}),
-            ("PUT", "/models/{name}", self.make, MAKE),
-            ("DELETE", "/models/{name}", self.delete, {}),
-            ("GET", "/healthz", self.healthz, {}),
-            ("GET", "/readyz", self.readyz, {}),
-            ("GET", "/version", self.version, {}),
-            ("GET", "/metrics", self.metrics, {}),
+            ("GET", "/model", self.model),
+            ("GET", "/models", self.names),
+            ("GET", "/models/{name}", self.model),
+            ("PUT", "/models/{name}", self.make),
+            ("DELETE", "/models/{name}", self.delete),
+            ("GET", "/healthz", self.healthz),
+            ("GET", "/readyz", self.readyz),
+            ("GET", "/version", self.version),
+            ("GET", "/metrics", self.metrics),
         ):
-            known = {**extra, **NAMED} if "{name}" in path else extra
-            app.add_api_route(path, method, methods=[verb], openapi_extra=known)
+            request, answers = described(verb, path)
+            app.add_api_route(
+                path, method, methods=[verb], openapi_extra=request, responses=answers
+            )
         for path, file in (("/", "page.html"), ("/docs", "docs.html")):
             text = files("mixable.events.serve").joinpath(file).read_bytes()
             page = Response(text, media_type="text/html; charset=utf-8", headers=PAGES)
@@ -342,7 +285,7 @@ class _Routes:
 
     async def metrics(self) -> Response:
         """Figures for Prometheus."""
-        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(self._metrics.text(), media_type=METRICS)
 
     async def _held(self, request: Request) -> Held:
         return await self._service.held(_name(request))

@@ -20,7 +20,7 @@ class Forecast(msgspec.Struct, forbid_unknown_fields=True):
     """The body of /predict."""
 
     features: dict[str, Cell]
-    id: bool | int | float | str | None = None
+    id: int | float | str | None = None
     label = None  # of all of them
 
 
