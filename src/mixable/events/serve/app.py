@@ -25,7 +25,7 @@ from mixable.events.serve.figures import Metrics, explained, figures
 from mixable.events.serve.guard import Guard, Receive, Scope, Send, pieces_of, send_json, whole_body
 from mixable.events.serve.schema import EVENTS, JSON, LINES, METRICS, described
 from mixable.events.serve.service import Service
-from mixable.events.serve.shown import DEFAULT, Answer, Held, Limits, busy
+from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, busy
 from mixable.events.serve.worker import Worker
 
 SHORT = re.compile(r"(?:/models/([^/]+))?/(predict|learn)")
@@ -160,6 +160,7 @@ class _Routes:
             ("GET", "/versions", self.versions),
             ("POST", "/versions", self.name_version),
             ("POST", "/rollback", self.roll_back),
+            ("POST", "/reference", self.refer),
         ]
         for verb, path, method in (
             *both,
@@ -269,6 +270,17 @@ class _Routes:
             raise RefusedError(422, "version must be the name or the number of one")
         await self._service.roll_back(_name(request), version)
         return _json({"name": _name(request), "version": version})
+
+    async def refer(self, request: Request) -> Response:
+        """Measure drift of columns against events of a time; null: against the first ones."""
+        given = as_object(await self._body(request), {"name", "since", "until"})
+        name, times = given.get("name"), (given.get("since", 0.0), given.get("until", 1e11))
+        if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
+            raise RefusedError(422, f"{name!r:.80} cannot be the name of a reference")
+        if not all(type(each) in (int, float) and abs(each) <= 1e11 for each in times):
+            raise RefusedError(422, "since and until must be seconds since 1970")
+        found = await self._service.refer(_name(request), name, *times)
+        return _json({"name": _name(request), "reference": name, "events": found})
 
     async def healthz(self) -> Response:
         """Whether the service is alive."""

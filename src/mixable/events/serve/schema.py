@@ -102,6 +102,11 @@ BODIES: dict[str, tuple[Schema, Any]] = {
         {"version": "good"},
     ),
 }
+TIME = {"type": "number", "minimum": 0, "maximum": 1e11}
+BODIES["POST /reference"] = (
+    _object({"name": _or_null(NAMED), "since": TIME, "until": TIME}, additionalProperties=False),
+    {"name": "june", "since": 1.78e9},
+)
 ANSWERS: dict[str, Schema] = {
     "POST /predict": _object(FORECAST),
     "POST /learn": LEARNED,
@@ -109,6 +114,7 @@ ANSWERS: dict[str, Schema] = {
     "GET /versions": _object({"versions": _list(_object(VERSIONS, "version"))}, "versions"),
     "POST /versions": _object({"name": TEXT, "version": TEXT}, "name version"),
     "POST /rollback": _object({"name": TEXT}, "name version"),
+    "POST /reference": _object({"reference": _or_null(TEXT), "events": INTEGER}, "events"),
     "GET /model": MODEL,
     "GET ": MODEL,
     "GET /models": _object({"models": _list(TEXT)}, "models"),

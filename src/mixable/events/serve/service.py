@@ -27,6 +27,7 @@ from mixable.events.events import Event, RefusedError
 from mixable.events.files import Lock
 from mixable.events.model import EventModel
 from mixable.events.options import ModelOptions
+from mixable.events.serve.drift import LEAST, WINDOW, Window
 from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, Shown, busy, read_model
 from mixable.events.store import Keep, Outcome, Row, Store, adopt_old
 
@@ -226,6 +227,19 @@ class Service(Shown):
             held = Held(name, key, model, self._number)
             await self._save(held, None, back=str(version))
             self.loaded[name] = held
+
+    async def refer(self, name: str, reference: str | None, begin: float, end: float) -> int:
+        """Measure drift of columns against the events of a time; how many there were."""
+        async with self._alone(name):
+            held = await self.held(name)
+            times = begin, end
+            count = await self._in(self._files, self._reader.count, held.key, *times)
+            if reference is not None and count < LEAST:
+                raise RefusedError(422, f"a reference needs {LEAST} events, and there are {count}")
+            await self._written(self.store.set_window, held.key, reference, *times, WINDOW)
+            named, first = await self._in(self._files, self._reader.window, held.key, WINDOW)
+            held.window = Window(first, held.window.last, named)
+            return int(count)
 
     # Events.
 

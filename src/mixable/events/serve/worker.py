@@ -130,3 +130,8 @@ class Worker(Shown):
     async def roll_back(self, name: str, version: str | int) -> None:
         """See `make`."""
         self._refuse()
+
+    async def refer(self, name: str, reference: str | None, begin: float, end: float) -> int:
+        """See `make`."""
+        self._refuse()
+        return 0
