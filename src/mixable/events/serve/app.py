@@ -277,7 +277,7 @@ class _Routes:
         name, times = given.get("name"), (given.get("since", 0.0), given.get("until", 1e11))
         if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
             raise RefusedError(422, f"{name!r:.80} cannot be the name of a reference")
-        if not all(type(each) in (int, float) and abs(each) <= 1e11 for each in times):
+        if not all(type(each) in (int, float) and 0 <= each <= 1e11 for each in times):
             raise RefusedError(422, "since and until must be seconds since 1970")
         found = await self._service.refer(_name(request), name, *times)
         return _json({"name": _name(request), "reference": name, "events": found})
