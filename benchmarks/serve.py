@@ -6,10 +6,10 @@
 
 A client in this process has 16 connections to 127.0.0.1 and one request on each. `--other` is the
 Python of an environment with another version of mixable, which has its turn in each round. All
-ends by itself. Prints Markdown. Ratios are taken in rounds in which both have their turn, and printed with
-their range. On a machine that does other things, look at those of processor times: what one request
-costs the server. `--memory` sends that many requests, most of them as lines of /events, and prints
-how much memory the service has on the way.
+ends by itself. Prints Markdown. Ratios are taken in rounds in which both have their turn, and
+printed with their range. On a machine that does other things, look at those of processor times:
+what one request costs the server. `--memory` sends that many requests, most of them as lines of
+/events, and prints how much memory the service has on the way.
 """
 
 import argparse

@@ -103,7 +103,7 @@ class Worker(Shown):
     async def submit(self, name: str, events: list[Event], size: int = 0) -> list[Answer]:
         """Forecast; what is to be learned or remembered is for another process."""
         if any(event.changes for event in events):
-            self._refuse()
+            await self.make()
         held = await self.held(name)
         return [applied.answer for applied in held.applier.apply(events)]
 
@@ -111,27 +111,8 @@ class Worker(Shown):
         """Nothing waits here."""
         return True
 
-    def _refuse(self) -> None:
+    async def make(self, *_: Any) -> Any:
+        """What changes models is for another process."""
         raise RefusedError(421, f"this process only forecasts; ask {self._writer}")
 
-    async def make(self, name: str, given: Any = None) -> bool:
-        """For another process, as the following."""
-        self._refuse()
-        return False
-
-    async def delete(self, name: str) -> None:
-        """See `make`."""
-        self._refuse()
-
-    async def name_version(self, name: str, version: str) -> None:
-        """See `make`."""
-        self._refuse()
-
-    async def roll_back(self, name: str, version: str | int) -> None:
-        """See `make`."""
-        self._refuse()
-
-    async def refer(self, name: str, reference: str | None, begin: float, end: float) -> int:
-        """See `make`."""
-        self._refuse()
-        return 0
+    delete = name_version = roll_back = refer = make
