@@ -2,12 +2,14 @@
 `mixable stream`.
 
     python benchmarks/serve.py [--seconds 1] [--rounds 7] [--linear] [--memory REQUESTS]
+        [--other PYTHON]
 
-A client in this process has eight connections to 127.0.0.1 and one request on each. All ends by
-itself. Prints Markdown. Ratios are taken in rounds in which both have their turn, and printed with
-their range. On a machine that does other things, look at those of processor times: what one request
-costs the server. `--memory` sends that many requests, most of them as lines of /events, and prints
-how much memory the service has on the way.
+A client in this process has 16 connections to 127.0.0.1 and one request on each. `--other` is the
+Python of an environment with another version of mixable, which has its turn in each round. All
+ends by itself. Prints Markdown. Ratios are taken in rounds in which both have their turn, and
+printed with their range. On a machine that does other things, look at those of processor times:
+what one request costs the server. `--memory` sends that many requests, most of them as lines of
+/events, and prints how much memory the service has on the way.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 MIXABLE = str(Path(sysconfig.get_path("scripts")) / "mixable")
-D, K, CLIENTS, LINES = 18, 4, 8, 5000
+D, K, CLIENTS, LINES = 18, 4, 16, 5000
 EMPTY = """
 import sys, uvicorn
 from fastapi import FastAPI, Request, Response
@@ -151,12 +153,16 @@ def row(name: str, ratios: list[float]) -> str:
     return f"| {name} | {np.median(ratios):.2f} | {min(ratios):.2f} | {max(ratios):.2f} |"
 
 
-def single(empty: Server, served: Server, records: list[dict], options) -> list[str]:
+def single(
+    empty: Server, served: Server, other: Server | None, records: list[dict], options
+) -> list[str]:
     """One request at a time on each connection: rows of the table of ratios."""
     asked = [request("/predict", {"features": each["features"]}) for each in records]
     taught = [request("/learn", each) for each in records]
     both = [each for pair in zip(asked, taught, strict=True) for each in pair]
-    ask(served, both, 2.0)  # what is measured is not the first experience
+    for server in (served, other):
+        if server is not None:
+            ask(server, both, 2.0)  # what is measured is not the first experience
     print("| calls | a second | p50, ms | p90, ms | p99, ms |\n|---|---|---|---|---|")
     for name, server, requests in (
         ("an empty FastAPI endpoint", empty, asked),
@@ -165,25 +171,31 @@ def single(empty: Server, served: Server, records: list[dict], options) -> list[
     ):
         times = [t for _, t in ask(server, requests, options.seconds)]
         report(name, times, options.seconds)
-    rates, costs = [], []
+    rates: dict[str, list[float]] = {"an empty endpoint": []}
+    if other is not None:
+        rates["the other version"] = []
+    costs: dict[str, list[float]] = {name: [] for name in rates}
     for _ in range(options.rounds):
         numbers, seconds = [], []
-        for server, requests in ((empty, asked), (served, both)):
-            before = server.seconds
-            numbers.append(len(ask(server, requests, options.seconds)))
-            seconds.append((server.seconds - before) / numbers[-1])
-        rates.append(numbers[1] / numbers[0])
-        costs.append(seconds[0] / seconds[1])
-    half = numbers[1] / options.seconds / 2
+        for server, requests in ((served, both), (empty, asked), (other, both)):
+            if server is not None:
+                before = server.seconds
+                numbers.append(len(ask(server, requests, options.seconds)))
+                seconds.append((server.seconds - before) / numbers[-1])
+        for name, number, cost in zip(rates, numbers[1:], seconds[1:], strict=True):
+            rates[name].append(numbers[0] / number)
+            costs[name].append(cost / seconds[0])
+    half = numbers[0] / options.seconds / 2
     tails: dict[str, list[float]] = {"`/predict`": [], "the empty endpoint": []}
     for _ in range(options.rounds):  # in turn: pauses of the machine are seen by both
         for name, server, sent in zip(tails, (served, empty), (both, asked), strict=True):
             got = ask(server, sent, 2 * options.seconds, half)
             p50, p99 = np.quantile([t for which, t in got if which % 2 == 0], [0.5, 0.99])
             tails[name].append(p99 / p50)
+    pair = "`/predict` and `/learn` over"
     return [
-        row("`/predict` and `/learn` over an empty endpoint, processor time", costs),
-        row("the same, requests a second", rates),
+        *(row(f"{pair} {name}, processor time", each) for name, each in costs.items()),
+        *(row(f"{pair} {name}, requests a second", each) for name, each in rates.items()),
         *(row(f"p99 over p50 of {name} at half load", ratios) for name, ratios in tails.items()),
     ]
 
@@ -264,22 +276,28 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--linear", action="store_true")
     parser.add_argument("--memory", type=int, default=0)
+    parser.add_argument("--other", type=Path)
     options, records = parser.parse_args(), events(LINES)
     with tempfile.TemporaryDirectory() as folder:
         kind = ["--linear"] if options.linear else []
         served = Server([MIXABLE, "serve", f"{folder}/models", "--port", "PORT", *kind])
-        empty = Server([sys.executable, "-c", EMPTY, "PORT"])
+        empty, other = Server([sys.executable, "-c", EMPTY, "PORT"]), None
+        if options.other is not None:
+            script = str(options.other.parent / "mixable")
+            alone = ["env", "-u", "PYTHONPATH", script]
+            other = Server([*alone, "serve", f"{folder}/others", "--port", "PORT", *kind])
         try:
             if options.memory:
                 memory(served, records, options.memory)
             else:
-                rows = single(empty, served, records, options)
+                rows = single(empty, served, other, records, options)
                 rows += many(served, folder, records, options)
                 print("\n| ratio | median | lowest | highest |\n|---|---|---|---|")
                 print("\n".join(rows))
         finally:
-            empty.end()
-            served.end()
+            for server in (empty, served, other):
+                if server is not None:
+                    server.end()
 
 
 if __name__ == "__main__":

@@ -241,12 +241,13 @@ void bind_pool(nb::module_& m, const char* name, const char* doc) {
             "if more indicators were given than there is room for, or where it is to stop.")
         .def("stop_at", &M::stop_at, nb::arg("steps"), "After so many examples it stops.")
         .def("follow", &M::follow, nb::arg("X"), nb::arg("features").none(), nb::arg("order"),
-             nb::arg("y"), nb::arg("kept").none(),
+             nb::arg("y"), nb::arg("kept").none(), nb::arg("level") = 0.0,
              nb::sig("def follow(self, X: NDArray[np.float64], features: Features | None, order: "
-                     "NDArray[np.int_], y: NDArray[Any], kept: NDArray[np.float64] | None) "
-                     "-> tuple[NDArray[np.float64], int, str | None]"),
+                     "NDArray[np.int_], y: NDArray[Any], kept: NDArray[np.float64] | None, level: "
+                     "float = 0.0) -> tuple[NDArray[np.float64], int, str | None]"),
              "Steps with records, one after the other. Returns forecasts, steps done, why it "
-             "stopped before the end.")
+             "stopped before the end. With a level, forecasts of numbers by a judge have the ends "
+             "of an interval.")
         .def("rows", &M::rows, nb::arg("expert"), nb::arg("X"), nb::arg("features").none(),
              nb::sig("def rows(self, expert: int, X: NDArray[np.float64], features: Features | "
                      "None) -> NDArray[np.float64]"),

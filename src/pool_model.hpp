@@ -225,12 +225,14 @@ class PoolModel {
     /// order[t] is negative, the outcome of record -1 - order[t] has come: it is learned with what
     /// was kept of its forecast, which `kept` has; that is written for records without an outcome.
     /// Stops before the first step that is refused, and says why; or once the pool is to grow. The
-    /// bits do not depend on how steps are spread over calls.
+    /// bits do not depend on how steps are spread over calls. With a level, forecasts of numbers
+    /// have the ends of the interval of that probability, too, if there is a judge.
     nb::tuple follow(nb::handle X, const nb::object& features, nb::handle order_, nb::handle y_,
-                     nb::handle kept_) {
+                     nb::handle kept_, double level) {
         const Records records(*this, X, features);
         const Steps order(order_, records.n);
-        const long n = order.n, K = pool_->outputs();
+        const bool has_ends = !of_labels && level > 0 && pool_->judge();
+        const long n = order.n, K = pool_->outputs() + (has_ends ? 2 : 0);
         const Outcome* y = outcomes(y_, n, -1);
         double* kept = kept_.is_none() ? nullptr : kept_rows(kept_, records.n);
         for (long t = 0; t < n; ++t)
@@ -248,15 +250,18 @@ class PoolModel {
                     Record record = records[order.row(t)];
                     double* own = kept ? kept + order.row(t) * pool_->kept() : nullptr;
                     double* p = data(out) + t * K;
+                    const auto look = [&] {
+                        if constexpr (!of_labels)
+                            if (has_ends) pool_->judge()->interval(level, p + 2);
+                    };
                     if (order.is_late(t)) {
                         record.scaled = own;
                         pool_->learn(record, y[t], 1.0);
                     } else if (has_come(y[t])) {
-                        pool_->step(record, y[t], 1.0, p);
-                    } else if (own) {
-                        pool_->predict(record, p, own);
+                        pool_->step(record, y[t], 1.0, p, look);
                     } else {
-                        pool_->predict(record, p);
+                        own ? pool_->predict(record, p, own) : pool_->predict(record, p);
+                        look();
                     }
                     check(p, 1);
                 }

@@ -166,8 +166,12 @@ class Pool {
         push(own, y, weight);
     }
 
-    /// `predict`, then `learn`.
+    /// `predict`, then `learn`; `look` is called in between, where there is a judge to be asked.
     void step(const Record& record, Outcome y, double weight, double* p) {
+        step(record, y, weight, p, [] {});
+    }
+    template <class Look>
+    void step(const Record& record, Outcome y, double weight, double* p, Look&& look) {
         if (is_alone() && expert(0).runs_as_one_by_one()) {
             const bool counts = weight > 0;
             scaled_.begin(&counts, 1);
@@ -182,6 +186,7 @@ class Pool {
             return;
         }
         predict(record, p);
+        look();
         push(record, y, weight);
     }
 

@@ -244,14 +244,18 @@ class NumberScores(Mergeable):
         self.n = 0
         self._square = self._absolute = self._crps = self._covered = 0.0
 
-    def update(self, mean: float, std: float, y: float) -> None:
-        """Count one forecast, and the number that came."""
+    def update(
+        self, mean: float, std: float, y: float, interval: Sequence[float] | None = None
+    ) -> None:
+        """Count one forecast, and the number that came; `interval` if it is not the normal's."""
         miss = abs(y - mean)
         self.n += 1
         self._square = min(self._square + miss * miss, 1e300)
         self._absolute += miss
         self._crps += crps(mean, std, y)
-        self._covered += miss <= self.quantile * std
+        reach = self.quantile * std
+        low, high = (mean - reach, mean + reach) if interval is None else interval
+        self._covered += low <= y <= high
 
     @property
     def quantile(self) -> float:

@@ -52,6 +52,28 @@ def test_a_stream_of_numbers_is_what_a_regressor_forecasts(tmp_path, has_words):
     assert model.scores.n == model.progress.n > 290
 
 
+@pytest.mark.parametrize("late", [0, 20])
+def test_intervals_hold_what_they_say_and_are_not_the_normals(late):
+    rng, n = np.random.default_rng(0), 800
+    X = rng.normal(size=(n, 2))
+    y = (X[:, 0] + rng.standard_t(3, size=n) * np.exp(X[:, 1] / 2)).tolist()
+    events = []
+    for t in range(n + late):
+        if t < n:
+            features = {"a": X[t, 0], "b": X[t, 1]}
+            events.append(Event(id=str(t), features=features, label=None if late else str(y[t])))
+        if late and t >= late:
+            events.append(Event(id=str(t - late), features=None, label=str(y[t - late])))
+    model = EventModel(regression=True)
+    answers = apply_many(model, events)
+    known = [a for a in answers if a.get("std") is not None][100:]
+    within = [low <= y[int(a["id"])] <= high for a in known for low, high in [a["interval"]]]
+    wider = [(a["interval"][1] - a["interval"][0]) / (2 * 1.645 * a["std"]) for a in known]
+    assert np.mean(within) == pytest.approx(0.9, abs=0.035)  # three deviations
+    assert np.median(np.abs(np.array(wider) - 1)) > 0.01  # than a normal's, or narrower
+    assert model.scores.coverage == pytest.approx(np.mean(within), abs=0.02)
+
+
 def test_late_numbers_are_learned_with_the_inputs_of_their_forecast(tmp_path):
     lines = []
     for t, a, word, _ in rows(80):
@@ -100,7 +122,7 @@ def test_events_of_numbers_together_and_one_by_one_are_learned_alike():
 
 
 def test_a_service_answers_mean_deviation_and_interval(start):
-    _, call = start()
+    service, call = start()
     assert call("PUT", "/models/price", {"regression": True, "level": 0.8})[0] == 201
     first = call("POST", "/models/price/predict", {"features": {"a": 1, "w": "a"}})
     assert first == (200, {"mean": 0.0, "std": None, "interval": [None, None]})
@@ -110,7 +132,9 @@ def test_a_service_answers_mean_deviation_and_interval(start):
     status, answer = call("POST", "/models/price/predict", {"features": {"a": 0.5, "w": "a"}})
     low, high = answer["interval"]
     assert (status, low < answer["mean"] < high) == (200, True)
-    assert high - low == pytest.approx(2 * 1.2816 * answer["std"], rel=1e-4)
+    learner = service.loaded["price"].model.learner
+    ends = learner.interval([{"a": 0.5, "w": "a"}], 0.8)
+    assert (low, high) == pytest.approx([end[0] for end in ends])
     figures = call("GET", "/models/price")[1]
     assert {"rmse", "crps", "coverage", "baseline"} <= set(figures["scores"])
     assert figures["scores"]["crps"] < figures["scores"]["baseline"]

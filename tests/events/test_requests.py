@@ -6,7 +6,7 @@ import gzip
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from serve_command import read
+from serve_command import apply, read, served_model
 
 from mixable.events.events import _STRICT, RefusedError, loaded
 from mixable.events.serve import bodies
@@ -59,6 +59,15 @@ def test_bad_events_are_refused_with_a_reason(text, reason):
     with pytest.raises(RefusedError, match=reason) as refused:
         read(text)
     assert refused.value.status == 422
+
+
+def test_a_number_beyond_double_precision_is_refused():
+    model = served_model()
+    apply(model, read(b'{"features": {"a": 1}, "label": "x"}'))
+    for rest in (b"", b', "label": "x"'):
+        with pytest.raises(RefusedError, match="too large") as refused:
+            apply(model, read(b'{"features": {"a": %s}%s}' % (b"9" * 400, rest)))
+        assert refused.value.status == 422
 
 
 def test_only_the_keys_of_a_route_are_allowed():

@@ -423,6 +423,7 @@ class NumberPool:
         order: NDArray[np.int_],
         y: NDArray[Any],
         kept: NDArray[np.float64] | None,
+        level: float = 0.0,
     ) -> tuple[NDArray[np.float64], int, str | None]: ...
     def rows(
         self, expert: int, X: NDArray[np.float64], features: Features | None
@@ -464,6 +465,7 @@ class LabelPool:
         order: NDArray[np.int_],
         y: NDArray[Any],
         kept: NDArray[np.float64] | None,
+        level: float = 0.0,
     ) -> tuple[NDArray[np.float64], int, str | None]: ...
     def rows(
         self, expert: int, X: NDArray[np.float64], features: Features | None

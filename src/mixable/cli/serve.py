@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mixable.events.serve.worker import Worker
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
+PAUSE = 0.2  # seconds until a process that was killed has a successor
 GRACE = 10  # seconds that requests have to end, once a stop is requested
 
 
@@ -107,9 +109,10 @@ def run_serve(
             where = f"[{host}]" if ":" in host else host
             address = f"http://{where}:{sock.getsockname()[1]}/"
             if workers:
+                parent = os.getpid()
 
                 def worker() -> Worker:
-                    return Worker(model, address, limits=limits, say=messages.say)
+                    return Worker(model, address, parent, limits=limits, say=messages.say)
 
                 shared = stack.enter_context(
                     contextlib.closing(_bound(host, port and port + 1, shared=True))
@@ -182,23 +185,36 @@ def _run(app: Guard, service: Service | Worker, sock: socket.socket) -> None:
 
 
 def _forked(worker: Callable[[], Worker], secret: str | None, sock: socket.socket) -> int:
-    """Begin a process that only forecasts; its number. It outlives this one, if that is killed,
-    until another one learns.
+    """Begin a process that keeps one that only forecasts; its number. Both outlive this one, if
+    that is killed, until another one learns.
     """
-    child = os.fork()
-    if child:
-        return child
-    status = 1
-    try:
-        from mixable.events.serve.app import make_app
+    from mixable.events.serve.app import make_app
 
-        service = worker()
-        _run(make_app(service, secret), service, sock)
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
+    keeper = os.fork()
+    if keeper:
+        return keeper
+    child, status = 0, 1
+
+    def end(*_: Any) -> None:
+        _end([child])
+        os._exit(0)
+
+    while status:  # one that was killed has a successor
+        child = os.fork()
+        if not child:
+            try:
+                service = worker()
+                _run(make_app(service, secret), service, sock)
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)
+        _, status = os.waitpid(child, 0)
+        time.sleep(PAUSE if status else 0)
+    os._exit(0)
 
 
 def _end(processes: list[int]) -> None:

@@ -75,8 +75,8 @@ class Applier:
         """A forecast that nobody remembers: nothing changes."""
         try:
             forecast = self.model.forecast(features)
-        except (ValueError, TypeError) as error:
-            return Applied(RefusedError(422, str(error)))
+        except BAD as error:
+            return Applied(RefusedError(422, as_reason(error)))
         return Applied(forecast, forecast)
 
     def _some(self, events: Sequence[Event]) -> list[Applied]:

@@ -334,6 +334,9 @@ class Room:
         if model.features is not None:
             is_fieldless = values.keys().isdisjoint(model.features)
         if model.encoder is None:
+            row = model.columns.plain_row(values)
+            if row is not None:  # as most are: that is quick
+                return row, not values, is_fieldless
             row = model.columns.row(values)
             return row, bool(np.isnan(row).all()), is_fieldless
         record = self.record(values)

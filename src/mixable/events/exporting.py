@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
@@ -130,8 +131,8 @@ def replay(
     for text, _, outcome in forecasts:
         said = json.loads(text)
         if first.options.regression:
-            std = said["std"]
-            first.score([said["mean"], float("inf") if std is None else std], float(outcome))
+            numbers = [said["mean"], said["std"], *said["interval"]]
+            first.score([math.inf if each is None else each for each in numbers], float(outcome))
             continue
         for label in (*said["probabilities"], outcome):
             codes.setdefault(label, len(codes))

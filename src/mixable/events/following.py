@@ -161,7 +161,8 @@ class Follower:
         order = np.array(plan.order, dtype=np.int_) if plan.order else np.arange(n)
         is_late = order < 0
         shown = y if self._learns else np.full(n, self._none, dtype=kind)
-        followed = model.learner.follow(batch.X[at : at + n], shown, order, plan.kept)
+        level = model.options.level
+        followed = model.learner.follow(batch.X[at : at + n], shown, order, plan.kept, level)
         done, P = followed.done, followed.P
         forecast = np.flatnonzero(~is_late[:done])
         self._answer(batch, at + forecast, P[forecast])

@@ -295,31 +295,20 @@ class EventModel(NamedLearner):
         """What is answered for a record: probabilities; or mean, deviation and interval."""
         if not self.options.regression:
             return {"probabilities": self._probabilities(x)}
-        row = self._row(x)
-        mean, std = self.learner.predict(row), self.learner.deviation(row)
-        return self.as_answer([*np.ravel(mean), *np.ravel(std)])
+        return self.as_answer(self.learner.numbers(self._row(x), self.options.level)[0].tolist())
 
     def as_answer(self, p: Sequence[float]) -> dict[str, Any]:
         """A forecast by its names; what is not known yet is None."""
         if not self.options.regression:
             return {"probabilities": dict(zip(self.learner.labels, p, strict=False))}
-        mean, std = map(float, p)
-        half = NumberScores(self.options.level).quantile * std
-        ends = [or_none(mean - half), or_none(mean + half)]
-        return {"mean": mean, "std": or_none(std), "interval": ends}
+        mean, std, *ends = p
+        return {"mean": mean, "std": or_none(std), "interval": [or_none(end) for end in ends]}
 
     def answer_table(self, P: Array) -> tuple[Array, list[str]]:
         """Forecasts as columns, and their names; there may be more labels by now."""
         if not self.options.regression:
             return P, self.labels[: P.shape[1]]
-        mean, std = P.T
-        half = NumberScores(self.options.level).quantile * std
-        return np.column_stack([mean, std, mean - half, mean + half]), [
-            "mean",
-            "std",
-            "low",
-            "high",
-        ]
+        return P, ["mean", "std", "low", "high"]
 
     @alone
     def learn_one(self, x: Features, y: Identifier) -> None:
@@ -376,9 +365,9 @@ class EventModel(NamedLearner):
         if not some:
             return
         if isinstance(self._scores, NumberScores):
-            for (mean, std), y, expected in some:
+            for (mean, std, *ends), y, expected in some:
                 if math.isfinite(std) and math.isfinite(expected):  # not before anything is known
-                    self._scores.update(mean, std, y)
+                    self._scores.update(mean, std, y, ends)
                     self._progress.add(crps(mean, std, y), expected)
             return
         P, codes, baselines = zip(*some, strict=True)

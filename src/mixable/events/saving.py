@@ -125,7 +125,7 @@ def _forecasts_of(stack: dict[str, Any], learner: Learner) -> list[Array]:
     forecasts = unstacked(stack, "f")
     for p in forecasts:
         if not learner.has_labels:
-            fits = len(p) == 2 and np.isfinite(p[0]) and p[1] >= 0
+            fits = len(p) == 4 and np.isfinite(p[0]) and p[1] >= 0 and p[2] <= p[3]
         else:  # they add up to 1, but for the last bits
             fits = len(p) <= len(learner.labels) and ((p >= 0) & (p <= 1 + 1e-9)).all()
         if not fits:

@@ -77,6 +77,11 @@ CREATE TABLE series (            -- what happened in a minute, and in an hour
     value REAL NOT NULL,         -- how many, or their sum
     PRIMARY KEY (model, width, time, what)
 ) WITHOUT ROWID;
+CREATE TABLE windows (           -- what drift of columns is measured against, if it has a name
+    model INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    records TEXT NOT NULL        -- JSON
+);
 CREATE VIEW log AS
     SELECT e.number, m.name AS model, e.time, e.id, e.features, e.forecast,
         coalesce(e.outcome, o.outcome) AS outcome,
@@ -93,6 +98,9 @@ UNION ALL
 SELECT number, id, NULL, outcome FROM outcomes WHERE model = :model AND number > :number
 ORDER BY number
 """
+
+
+WHEN = "FROM events WHERE model = ?1 AND time >= ?2 AND time < ?3"
 
 
 class StoreError(ValueError):
@@ -221,7 +229,7 @@ class Store:
     def delete(self, model: int) -> None:
         """Delete a model and all that is known of it."""
         with self.transaction() as db:
-            for table in ("models", "events", "outcomes", "checkpoints", "series"):
+            for table in ("models", "events", "outcomes", "checkpoints", "series", "windows"):
                 db.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
 
     def write(self, events: list[Row], outcomes: list[Outcome]) -> None:
@@ -325,18 +333,37 @@ class Store:
     def version(self, model: int, which: str | int) -> bytes | None:
         """The bytes of a checkpoint, by its name or its number."""
         data: bytes | None = self.one(
-            "SELECT data FROM checkpoints WHERE model = ? AND (name = ? OR checkpoint = ?) "
+            "SELECT data FROM checkpoints WHERE model = ?1 AND ?2 IN (name, checkpoint || '') "
             "ORDER BY checkpoint DESC",
             model,
-            which,
-            which,
+            str(which),
         )
         return data
 
-    def first(self, model: int, most: int) -> list[Any]:
-        """The features of the first events that are kept."""
+    def window(self, model: int, most: int) -> tuple[str | None, list[Any]]:
+        """What drift is measured against: its name and records; or the first that are kept."""
+        for name, text in self.rows("SELECT name, records FROM windows WHERE model = ?", model):
+            return name, json.loads(text)
         query = "SELECT features FROM events WHERE model = ? ORDER BY number LIMIT ?"
-        return [json.loads(text) for (text,) in self.rows(query, model, most)]
+        return None, [json.loads(text) for (text,) in self.rows(query, model, most)]
+
+    def count(self, model: int, begin: float, end: float) -> int:
+        """How many events of a time there are."""
+        return int(self.one(f"SELECT count(*) {WHEN}", model, begin, end))
+
+    def set_window(self, model: int, name: str | None, begin: float, end: float, most: int) -> None:
+        """Let drift be measured against events of a time, spread evenly.
+
+        Without a name, against the first ones again.
+        """
+        numbered = f"SELECT features, row_number() OVER (ORDER BY number) AS i {WHEN}"
+        some = f"SELECT features FROM ({numbered}) WHERE i * ?4 % ?5 < ?4"
+        values = (model, begin, end, most, max(self.count(model, begin, end), most + 1))
+        with self.transaction() as db:
+            db.execute("DELETE FROM windows WHERE model = ?", (model,))
+            if name is not None:
+                texts = ",".join(text for (text,) in db.execute(some, values))
+                db.execute("INSERT INTO windows VALUES (?, ?, ?)", (model, name, f"[{texts}]"))
 
     def last(self, model: int, most: int) -> list[Any]:
         """The features of the last events, the newest last."""

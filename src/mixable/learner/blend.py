@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -244,21 +245,41 @@ class Blend(Experts):
                 raise ValueError(f"{error}".replace("x is", f"X[{largest}] is", 1)) from None
 
     def follow(
-        self, X: Records, order: NDArray[np.int_], y: NDArray[Any], kept: Array | None = None
+        self,
+        X: Records,
+        order: NDArray[np.int_],
+        y: NDArray[Any],
+        kept: Array | None = None,
+        level: float | None = None,
     ) -> tuple[Array, int, str | None]:
         """Steps with records, one after the other: `follow` of pool_model.hpp.
 
-        Returns the forecasts, how many steps were done, and why not all.
+        Returns the forecasts, how many steps were done, and why not all. With a `level`, forecasts
+        of numbers have `interval`s, too.
         """
         out = np.empty((0, 0))
         numbers, sparse, done, n, reason = numbers_of(X), sparse_of(X), 0, -1, None
         while (done < len(order) and reason is None) or n < 0:
             steps = order[done:], y[done:]
             with self._growing():
-                P, n, reason = self._compiled().follow(numbers, sparse, *steps, kept)
+                P, n, reason = self._compiled().follow(numbers, sparse, *steps, kept, level or 0.0)
             out = np.concatenate([out[:done], P]) if done else P
             done += n
-        return out, done, reason
+        return self._with_ends(out, level), done, reason
+
+    def _with_ends(self, P: Array, level: float | None) -> Array:
+        """Forecasts with the ends of intervals: those of a normal distribution without a judge."""
+        if self.n_classes is not None or level is None or P.shape[1] > 2:
+            return P
+        reach = NormalDist().inv_cdf(float(ends_of(level)[1])) * P[:, 1]
+        return np.column_stack([P, P[:, 0] - reach, P[:, 0] + reach])
+
+    def numbers(self, x: Records, level: float) -> Array:
+        """What `follow` would forecast of records whose outcome has not come."""
+        P = self._compiled().predict(numbers_of(x), sparse_of(x))
+        if self._core is not None:
+            P = np.column_stack([P, *map(np.atleast_1d, self.interval(x, level))])
+        return self._with_ends(P, level)
 
     def finish(self) -> None:
         """Let active trees be built to the end, on all rows that they keep."""

@@ -19,7 +19,7 @@ from mixable._types import Array
 from mixable.learner.blend import Blend, Records
 from mixable.learner.design import Design
 from mixable.learner.late import Followed, Kept, kept_row, with_kept
-from mixable.learner.outcomes import Labels, Outcomes, Targets
+from mixable.learner.outcomes import IN_UNIT, Labels, Outcomes, Targets
 from mixable.learner.parts import Advance, InOrder, cut_at, ends_of, parts_of, small
 from mixable.learner.pooled import warn_if_slow
 from mixable.learner.record_inputs import RecordInputs, rows_of
@@ -126,6 +126,12 @@ class Learner:
         low, high = self.pool.interval(self._rows(X), level)
         return self.outcomes.forecast(low), self.outcomes.forecast(high)
 
+    def numbers(self, X: Any, level: float) -> Array:
+        """What `follow` would forecast: means, deviations, ends of intervals (n, 4)."""
+        assert isinstance(self.outcomes, Targets)
+        found: Array = self.pool.numbers(self._rows(X), level) + self.outcomes.offset * IN_UNIT
+        return found
+
     def deviation(self, X: Any) -> Any:
         """The standard deviation of the forecast of each row's number."""
         return self.pool.std(self._rows(X))
@@ -214,6 +220,7 @@ class Learner:
         y: NDArray[Any],
         order: NDArray[np.int_] | None = None,
         kept: Sequence[Kept] = (),
+        level: float | None = None,
     ) -> Followed:
         """Steps with rows, one after the other: predict, and learn where an outcome has come.
 
@@ -222,13 +229,16 @@ class Learner:
         Step t is with row order[t], or t. A negative one is an outcome that comes late, for row
         -1 - order[t]: it is learned with the inputs of its forecast. Rows beyond those of X are
         those that were kept. The bits do not depend on how steps are spread over calls.
+
+        Forecasts of numbers are means and deviations; with a `level`, the ends of the interval of
+        that probability, too.
         """
         order = np.arange(len(y)) if order is None else order
         if self.records is not None:
-            return self._follow_records(self.records, X, y, order, kept)
+            return self._follow_records(self.records, X, y, order, kept, level)
         both = with_kept(X, kept, self.n_features)
         room = self._room(both, kept, y)
-        P, done, reason = self.outcomes.follow(self.pool, both, order, y, room)
+        P, done, reason = self.outcomes.follow(self.pool, both, order, y, room, level)
         return Followed(
             P=P,
             done=done,
@@ -260,6 +270,7 @@ class Learner:
         y: NDArray[Any],
         order: NDArray[np.int_],
         kept: Sequence[Kept],
+        level: float | None,
     ) -> Followed:
         """The same with records: the encoder learns those that are learned.
 
@@ -302,7 +313,8 @@ class Learner:
             before = [of_row(row) for row in others]
             both = with_kept(Z, before, self.n_features)
             room = self._room(both, before, y[part])
-            P, count, reason = self.outcomes.follow(self.pool, both, own_order, y[part], room)
+            own_y = y[part]
+            P, count, reason = self.outcomes.follow(self.pool, both, own_order, own_y, room, level)
             inputs = self.records or inputs  # it may have become wider
             inputs.commit(pending, int(np.count_nonzero(come[part][:count])))
             self.widen()
@@ -311,7 +323,8 @@ class Learner:
             pieces.append(P)
             done, most = done + count, len(y)
         inputs.encoder.ask()
-        none = self.outcomes.forecast(np.empty((0, self.pool.n_classes or 2)))
+        numbers = 2 if level is None else 4
+        none = self.outcomes.forecast(np.empty((0, self.pool.n_classes or numbers)))
         return Followed(P=np.concatenate([none, *pieces]), done=done, reason=reason, kept=of_row)
 
     def kept(self, x: Any) -> Kept:

@@ -33,7 +33,9 @@ class Outcomes(Protocol):
     def come(self, y: Any) -> Any:
         """Which outcomes of a stream have come; the others are -1, or NaN."""
 
-    def follow(self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any) -> Followed:
+    def follow(
+        self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any, level: float | None = None
+    ) -> Followed:
         """Let it take steps with rows: `Learner.follow`."""
 
     def stacked(self, pieces: list[Any]) -> Any:
@@ -127,7 +129,9 @@ class Labels:
         """Which labels have come, by their codes."""
         return y >= 0
 
-    def follow(self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any) -> Followed:
+    def follow(
+        self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any, level: float | None = None
+    ) -> Followed:
         """Probabilities of the labels met, made before each step; y has codes, or -1."""
         P, done, reason = forecaster.follow(Z, order, y, room)
         return self.forecast(P[:done]), done, reason
@@ -157,6 +161,9 @@ class Labels:
             out[at : at + len(piece), : piece.shape[1]] = piece
             at += len(piece)
         return out
+
+
+IN_UNIT = np.array([1.0, 0.0, 1.0, 1.0])  # a deviation has no origin
 
 
 class Targets:
@@ -219,20 +226,25 @@ class Targets:
         """Which numbers have come."""
         return ~np.isnan(y)
 
-    def follow(self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any) -> Followed:
-        """Means and standard deviations (n, 2), made before each step; y has numbers, or NaN."""
+    def follow(
+        self, forecaster: Any, Z: Any, order: Any, y: Any, room: Any, level: float | None = None
+    ) -> Followed:
+        """Means and standard deviations (n, 2), made before each step; y has numbers, or NaN.
+
+        With a level, the ends of intervals, too (n, 4).
+        """
         before, steps = self.origin, forecaster.steps
         come = np.flatnonzero(self.come(y))
         first = int(come[0]) if len(come) else len(y)
         try:
             if first < len(y):
                 self._begin(float(y[first]))
-            P, done, reason = forecaster.follow(Z, order, y - self.offset, room)
+            P, done, reason = forecaster.follow(Z, order, y - self.offset, room, level)
         finally:  # also Ctrl-C
             if forecaster.steps == steps:
                 self.origin = before
         begin = first + 1 if before is None else 0  # steps before had no origin yet
-        P[begin:, 0] += self.offset
+        P[begin:] += self.offset * IN_UNIT[: P.shape[1]]
         return P[:done], done, reason
 
     def _begin(self, y: float) -> None:

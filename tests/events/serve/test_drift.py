@@ -1,9 +1,14 @@
 """Drift of inputs: what is as it was has a small index, what has changed a large one."""
 
+import time
+
 import numpy as np
 from serve_command import in_thread
 
 from mixable.events.serve.drift import LEAST, WINDOW, Window
+from mixable.events.store import Store
+
+GAUGE = b'mixable_column_drift{column="x",model="default",reference="%s"}'
 
 
 def records(rng, n, *, shift=0.0, words="abc", missing=0.0):
@@ -57,7 +62,7 @@ def test_drift_and_recent_events_are_told(start_in, tmp_path):
     call.events(events)
     before = call("GET", "/model")[1]["drift"]
     assert before["x"]["drift"] < 0.25
-    assert b'mixable_column_drift{column="x",model="default"}' in call.raw("GET", "/metrics")[1]
+    assert GAUGE % b"first" in call.raw("GET", "/metrics")[1]
     assert [each["outcome"] for each in call("GET", "/recent")[1]["events"]] == ["y"] * 10
 
 
@@ -68,3 +73,29 @@ def test_after_a_restart_the_windows_come_back_from_the_log(tmp_path):
         before = call("GET", "/model")[1]["drift"]
     with in_thread(tmp_path / "m") as (_, call):
         assert call("GET", "/model")[1]["drift"] == before != {}
+
+
+def test_drift_is_measured_against_a_time_that_was_named(start_in, tmp_path):
+    rng = np.random.default_rng(0)
+    _, call = start_in(tmp_path / "m")
+    call.events([{"features": each, "label": "y"} for each in records(rng, 400)])
+    between = time.time()
+    moved = records(rng, 700, shift=2.0)
+    call.events([{"features": each, "label": "y"} for each in moved])
+    assert call("GET", "/model")[1]["drift"]["x"]["drift"] > 1
+    body = {"name": "june", "since": between}
+    assert call("POST", "/reference", body)[1]["events"] == 700
+    shown = call("GET", "/model")[1]
+    assert (shown["reference"], shown["drift"]["x"]["drift"] < 0.2) == ("june", True)
+    assert GAUGE % b"june" in call.raw("GET", "/metrics")[1]
+    status, answer = call("POST", "/reference", {"name": "none", "until": 5})
+    assert (status, "100 events" in answer["error"]) == (422, True)
+    for bad in ({"name": "../x"}, {"since": "now"}, {"since": True}, {"other": 1}):
+        assert call("POST", "/reference", bad)[0] == 422
+    store = Store(tmp_path / "m", read_only=True)
+    name, window = store.window(1, WINDOW)
+    assert (name, 0.9 * WINDOW < len(window) <= WINDOW) == ("june", True)
+    assert np.mean([each["x"] for each in window]) > 1.5
+    store.close()
+    assert call("POST", "/reference", {})[0] == 200
+    assert call("GET", "/model")[1]["drift"]["x"]["drift"] > 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
@@ -18,18 +20,17 @@ from starlette.requests import ClientDisconnect
 
 from mixable._config import __version__
 from mixable.events.events import Event, RefusedError
-from mixable.events.options import ModelOptions
 from mixable.events.serve.bodies import EVENT, FORECAST, as_object, read, unpacked
 from mixable.events.serve.figures import Metrics, explained, figures
-from mixable.events.serve.guard import Guard, Receive, Scope, Send, whole_body
+from mixable.events.serve.guard import Guard, Receive, Scope, Send, pieces_of, send_json, whole_body
+from mixable.events.serve.schema import EVENTS, JSON, LINES, METRICS, described
 from mixable.events.serve.series import MOST_HOURS
 from mixable.events.serve.service import Service
 from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, busy
 from mixable.events.serve.worker import Worker
 
-JSON = "application/json"
-LINES = "application/x-ndjson"
-EVENTS = "text/event-stream"
+SHORT = re.compile(r"(?:/models/([^/]+))?/(predict|learn)")
+DECODERS: dict[str, msgspec.json.Decoder[Any]] = {"predict": FORECAST, "learn": EVENT}
 MOST = 256  # events that are learned with one fsync
 REFRESH = 1.0  # seconds between two pictures of a model, for those who watch
 PAGES = {
@@ -40,62 +41,6 @@ PAGES = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
-}
-
-
-def _body(
-    properties: dict[str, Any], required: list[str], example: Any, kind: str = JSON
-) -> dict[str, Any]:
-    """What a request looks like, for OpenAPI."""
-    schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    content = {"schema": {**schema, "required": required}, "example": example}
-    return {
-        "requestBody": {"required": bool(required) or kind == LINES, "content": {kind: content}}
-    }
-
-
-TEXT_OR_NUMBER = {"anyOf": [{"type": "string"}, {"type": "number"}]}
-CELL = {"anyOf": [{"type": kind} for kind in ("number", "string", "boolean", "array", "null")]}
-RECORD = {
-    "id": {
-        **TEXT_OR_NUMBER,
-        "description": "By it, a label finds its forecast, and a request may be repeated.",
-    },
-    "features": {
-        "type": "object",
-        "additionalProperties": CELL,
-        "description": "The record: names and values; null and what is not there are missing.",
-    },
-}
-LABELLED = {
-    **RECORD,
-    "label": {
-        **TEXT_OR_NUMBER,
-        "description": "The outcome: a class (1 and the text 1 are the same), or a number.",
-    },
-}
-PREDICT = _body(RECORD, ["features"], {"id": "visit-7", "features": {"hour": 21, "visits": 7}})
-LEARN = _body(LABELLED, ["label"], {"id": "visit-7", "label": "yes"})
-BULK = _body(LABELLED, [], {"features": {"hour": 9, "visits": 1}, "label": "no"}, LINES)
-MAKE = _body(ModelOptions.schema(), [], {"kinds": {"user": "category"}, "regression": True})
-VERSION = _body(
-    {"name": {"type": "string", "pattern": f"^{NAME.pattern}$"}}, ["name"], {"name": "good"}
-)
-ROLLBACK = _body(
-    {"version": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
-    ["version"],
-    {"version": "good"},
-)
-NAMED = {
-    "parameters": [
-        {
-            "name": "name",
-            "in": "path",
-            "required": True,
-            "schema": {"type": "string", "pattern": f"^{NAME.pattern}$"},
-            "description": "The name of the model.",
-        }
-    ]
 }
 
 
@@ -123,7 +68,55 @@ def make_app(service: Service | Worker, token: str | None = None, log: Path | No
         metrics.observe(route, status, seconds)
         service.count(path, status, seconds)
 
-    return Guard(app, token=token, limits=service.limits, observe=observe, log=log, say=service.say)
+    short = _Short(app, service)
+    limits, say = service.limits, service.say
+    return Guard(short, token=token, limits=limits, observe=observe, log=log, say=say)
+
+
+class _Short:
+    """The short way of what is asked most: /predict and /learn, as plain JSON and without a query.
+
+    FastAPI takes longer than most models. It has all other requests, and these two in its schema.
+    """
+
+    def __init__(self, app: FastAPI, service: Service | Worker) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or let the application do so."""
+        found = SHORT.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        if (
+            found is None
+            or scope["method"] != "POST"
+            or scope["query_string"]
+            or b"content-encoding" in dict(scope["headers"])
+        ):
+            await self._app(scope, receive, send)
+            return
+        name, verb = found.groups(DEFAULT)
+        scope["route"] = scope["path"] if found[1] is None else "/models/{name}/" + verb
+        service = self._service
+        try:
+            limits = service.limits
+            body = await whole_body(pieces_of(receive), limits.body, limits.seconds)
+            answer = await _one(service, name, body, verb)
+        except ClientDisconnect:
+            return
+        except RefusedError as refused:
+            service.reject(name, refused.reason)
+            raise
+        await send_json(msgspec.json.encode(answer), 200, send)
+
+
+async def _one(service: Service | Worker, name: str, body: bytes, verb: str) -> dict[str, Any]:
+    """The answer to one event."""
+    event = read(body, DECODERS[verb])
+    if verb == "learn" and event.label is None:
+        raise RefusedError(422, "the label is missing")
+    (answer,) = await service.submit(name, [event], len(body))
+    if isinstance(answer, RefusedError):
+        raise answer
+    return answer
 
 
 class _Streamed(Response):
@@ -160,31 +153,34 @@ class _Routes:
         app.add_exception_handler(RequestValidationError, self._invalid)
         app.add_exception_handler(ClientDisconnect, self._gone)
         both: list[Any] = [  # of the default model, and of one by its name
-            ("POST", "/predict", self.predict, PREDICT),
-            ("POST", "/learn", self.learn, LEARN),
-            ("POST", "/events", self.events, BULK),
-            ("GET", "/live", self.live, {}),
-            ("GET", "/recent", self.recent, {}),
-            ("GET", "/series", self.series, {}),
-            ("GET", "/versions", self.versions, {}),
-            ("POST", "/versions", self.name_version, VERSION),
-            ("POST", "/rollback", self.roll_back, ROLLBACK),
+            ("POST", "/predict", self.predict),
+            ("POST", "/learn", self.learn),
+            ("POST", "/events", self.events),
+            ("GET", "/live", self.live),
+            ("GET", "/recent", self.recent),
+            ("GET", "/series", self.series),
+            ("GET", "/versions", self.versions),
+            ("POST", "/versions", self.name_version),
+            ("POST", "/rollback", self.roll_back),
+            ("POST", "/reference", self.refer),
         ]
-        for verb, path, method, extra in (
+        for verb, path, method in (
             *both,
             *((verb, "/models/{name}" + path, *rest) for verb, path, *rest in both),
-            ("GET", "/model", self.model, {}),
-            ("GET", "/models", self.names, {}),
-            ("GET", "/models/{name}", self.model, {}),
-            ("PUT", "/models/{name}", self.make, MAKE),
-            ("DELETE", "/models/{name}", self.delete, {}),
-            ("GET", "/healthz", self.healthz, {}),
-            ("GET", "/readyz", self.readyz, {}),
-            ("GET", "/version", self.version, {}),
-            ("GET", "/metrics", self.metrics, {}),
+            ("GET", "/model", self.model),
+            ("GET", "/models", self.names),
+            ("GET", "/models/{name}", self.model),
+            ("PUT", "/models/{name}", self.make),
+            ("DELETE", "/models/{name}", self.delete),
+            ("GET", "/healthz", self.healthz),
+            ("GET", "/readyz", self.readyz),
+            ("GET", "/version", self.version),
+            ("GET", "/metrics", self.metrics),
         ):
-            known = {**extra, **NAMED} if "{name}" in path else extra
-            app.add_api_route(path, method, methods=[verb], openapi_extra=known)
+            request, answers = described(verb, path)
+            app.add_api_route(
+                path, method, methods=[verb], openapi_extra=request, responses=answers
+            )
         for path, file in (("/", "page.html"), ("/docs", "docs.html")):
             text = files("mixable.events.serve").joinpath(file).read_bytes()
             page = Response(text, media_type="text/html; charset=utf-8", headers=PAGES)
@@ -193,20 +189,16 @@ class _Routes:
     async def predict(self, request: Request, explain: bool = False) -> Response:
         """Forecast one record. With an id, its label may come later, to /learn."""
         body = await self._body(request)
-        event = read(body, FORECAST)
-        answer = await self._answer(request, event, len(body))
+        answer = await _one(self._service, _name(request), body, "predict")
         if explain:
-            held = await self._held(request)
-            answer = {**answer, **explained(held.model, event.features or {})}
+            held, features = await self._held(request), read(body, FORECAST).features
+            answer = {**answer, **explained(held.model, features or {})}
         return _json(answer)
 
     async def learn(self, request: Request) -> Response:
         """Learn a label: of an earlier forecast by its id, or of features."""
         body = await self._body(request)
-        event = read(body, EVENT)
-        if event.label is None:
-            raise RefusedError(422, "the label is missing")
-        return _json(await self._answer(request, event, len(body)))
+        return _json(await _one(self._service, _name(request), body, "learn"))
 
     async def events(self, request: Request) -> Response:
         """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
@@ -287,6 +279,17 @@ class _Routes:
         await self._service.roll_back(_name(request), version)
         return _json({"name": _name(request), "version": version})
 
+    async def refer(self, request: Request) -> Response:
+        """Measure drift of columns against events of a time; null: against the first ones."""
+        given = as_object(await self._body(request), {"name", "since", "until"})
+        name, times = given.get("name"), (given.get("since", 0.0), given.get("until", 1e11))
+        if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
+            raise RefusedError(422, f"{name!r:.80} cannot be the name of a reference")
+        if not all(type(each) in (int, float) and 0 <= each <= 1e11 for each in times):
+            raise RefusedError(422, "since and until must be seconds since 1970")
+        found = await self._service.refer(_name(request), name, *times)
+        return _json({"name": _name(request), "reference": name, "events": found})
+
     async def healthz(self) -> Response:
         """Whether the service is alive."""
         return _json({"status": "ok"})
@@ -302,7 +305,7 @@ class _Routes:
 
     async def metrics(self) -> Response:
         """Figures for Prometheus."""
-        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(self._metrics.text(), media_type=METRICS)
 
     async def _held(self, request: Request) -> Held:
         return await self._service.held(_name(request))
@@ -313,13 +316,8 @@ class _Routes:
 
     @staticmethod
     def _pieces(request: Request) -> AsyncIterator[bytes]:
-        return unpacked(request.stream(), request.headers.get("content-encoding", "identity"))
-
-    async def _answer(self, request: Request, event: Event, size: int) -> dict[str, Any]:
-        (answer,) = await self._service.submit(_name(request), [event], size)
-        if isinstance(answer, RefusedError):
-            raise answer
-        return answer
+        encoding = request.headers.get("content-encoding", "identity")
+        return unpacked(pieces_of(request.receive), encoding)
 
     @contextlib.contextmanager
     def _room(self, kind: str) -> Iterator[None]:

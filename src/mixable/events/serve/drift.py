@@ -1,4 +1,6 @@
-"""Drift of the inputs: how far the last records of each column are from the first ones."""
+"""Drift of the inputs: how far the last records of each column are from the first
+ones, or from those of a time that was named.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +26,24 @@ class Moved(NamedTuple):
 
 
 class Window:
-    """The first records of a model, and the last ones."""
+    """The first records of a model, or others that have a `name`, and the last ones."""
 
-    def __init__(self, first: Iterable[Features] = (), last: Iterable[Features] = ()) -> None:
-        self.reference = list(first)[:WINDOW]
+    def __init__(
+        self, first: Iterable[Features] = (), last: Iterable[Features] = (), name: str | None = None
+    ) -> None:
+        self.reference, self.name = list(first)[:WINDOW], name
         self.last: deque[Features] = deque(last, maxlen=WINDOW)
 
     def note(self, features: Features) -> None:
         """A record has come."""
-        if len(self.reference) < WINDOW:
+        if self.name is None and len(self.reference) < WINDOW:
             self.reference.append(features)
         self.last.append(features)
 
     def moved(self) -> dict[str, Moved]:
         """How far each column has moved; nothing while there are few records."""
-        if len(self.reference) < WINDOW or len(self.last) < LEAST:
+        least = WINDOW if self.name is None else LEAST
+        if len(self.reference) < least or len(self.last) < LEAST:
             return {}
         names = dict.fromkeys(name for each in self.reference for name in each)
         return {str(name): self._column(name) for name in list(names)[:COLUMNS]}

@@ -61,6 +61,7 @@ def figures(held: Held) -> dict[str, Any]:
         "weights": weights(model),
         "drifting": drifting(model),
         "drift": {name: each._asdict() for name, each in held.window.moved().items()},
+        "reference": held.window.name,  # of drift; None: the first records
         "matter": {str(name): size for name, size in by_weights.items()} or matter(held),
         "matter_by": "weights" if by_weights else "forecasts without the column",
         "settings": {
@@ -259,8 +260,8 @@ class Metrics(Collector):
         error = family(gauge, "calibration_error", distance, "class")
         waiting = family(gauge, "waiting", "Forecasts that wait for their outcome")
         drift = family(gauge, "drifting_trust", "Weight of experts that forget")
-        about = "Population stability index of the last records of a column against the first"
-        moved = family(gauge, "column_drift", about, "column")
+        about = "Population stability index of the last records of a column against a reference"
+        moved = family(gauge, "column_drift", about, "column", "reference")
         about = "Share of words of a column that were not among the first records"
         unknown = family(gauge, "unknown_share", about, "column")
         for name, held in self._service.loaded.items():
@@ -276,7 +277,7 @@ class Metrics(Collector):
                 if value is not None:
                     error.add_metric([name, label], value)
             for column, each in held.window.moved().items():
-                moved.add_metric([name, column], each.drift)
+                moved.add_metric([name, column, held.window.name or "first"], each.drift)
                 unknown.add_metric([name, column], each.unknown)
             share = drifting(model)
             if share is not None:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from mixable.events.events import RefusedError
@@ -139,13 +140,27 @@ def _check_local(headers: dict[bytes, bytes]) -> None:
 
 async def answer_with(refused: RefusedError, send: Send) -> None:
     """Answer with a reason."""
-    body = json.dumps({"error": refused.reason}).encode()
+    await send_json(json.dumps({"error": refused.reason}).encode(), refused.status, send)
+
+
+async def send_json(body: bytes, status: int, send: Send) -> None:
+    """Answer with JSON."""
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if refused.status in MORE:
-        headers.append(MORE[refused.status])
-    start = {"type": "http.response.start", "status": refused.status, "headers": headers}
-    await send(start)
+    if status in MORE:
+        headers.append(MORE[status])
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+async def pieces_of(receive: Receive) -> AsyncIterator[bytes]:
+    """The pieces of a body as they come."""
+    is_open = True
+    while is_open:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        yield message.get("body", b"")
+        is_open = message.get("more_body", False)
 
 
 async def whole_body(pieces: AsyncIterator[bytes], most: int, seconds: float) -> bytes:

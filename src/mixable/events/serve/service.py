@@ -27,6 +27,7 @@ from mixable.events.events import Event, RefusedError
 from mixable.events.files import Lock
 from mixable.events.model import EventModel
 from mixable.events.options import ModelOptions
+from mixable.events.serve.drift import LEAST, WINDOW, Window
 from mixable.events.serve.series import KEPT, minute
 from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, Shown, busy, read_model
 from mixable.events.store import Keep, Outcome, Row, Store, adopt_old
@@ -232,6 +233,19 @@ class Service(Shown):
             await self._save(held, None, back=str(version))
             self.loaded[name] = held
 
+    async def refer(self, name: str, reference: str | None, begin: float, end: float) -> int:
+        """Measure drift of columns against the events of a time; how many there were."""
+        async with self._alone(name):
+            held = await self.held(name)
+            times = begin, end
+            count = await self._in(self._files, self._reader.count, held.key, *times)
+            if reference is not None and count < LEAST:
+                raise RefusedError(422, f"a reference needs {LEAST} events, and there are {count}")
+            await self._written(self.store.set_window, held.key, reference, *times, WINDOW)
+            named, first = await self._in(self._files, self._reader.window, held.key, WINDOW)
+            held.window = Window(first, held.window.last, named)
+            return int(count)
+
     # Events.
 
     async def submit(self, name: str, events: list[Event], size: int = 0) -> list[Answer]:
@@ -279,41 +293,47 @@ class Service(Shown):
         batch, self._queue = self._queue, []
         if not batch:
             return
+        by_model: dict[str, list[Entry]] = {}
+        for entry in batch:
+            by_model.setdefault(entry.name, []).append(entry)
         written: list[Row] = []
         late: list[Outcome] = []
-        answers: list[list[Answer] | RefusedError] = []
-        touched: list[Held] = []
-        for entry in batch:
+        answers: dict[str, list[Answer] | RefusedError] = {}
+        for name, entries in by_model.items():
             try:
-                held = await self.held(entry.name)
-                self._in_use.add(entry.name)
-                touched.append(held)
-                answers.append(await self._learn(held, entry.events, written, late))
+                held = await self.held(name)
+                self._in_use.add(name)
+                events = [event for entry in entries for event in entry.events]
+                answers[name], rows, outcomes = await self._learn(held, events)
+                written += rows
+                late += outcomes
             except RefusedError as refused:
-                answers.append(refused)
+                answers[name] = refused
             except Exception as error:  # no memory, say: the model is read again
-                self._fail(f"{entry.name} cannot learn an event", error)
-                self.loaded.pop(entry.name, None)
-                answers.append(RefusedError(503, f"the model cannot learn this: {error!s:.200}"))
+                self._fail(f"{name} cannot learn an event", error)
+                self.loaded.pop(name, None)
+                answers[name] = RefusedError(503, f"the model cannot learn this: {error!s:.200}")
         try:
             if written or late:
                 await self._written(self.store.write, written, late)
                 self.commits += 1
                 self._trouble, self._tried = None, time.monotonic()
         except RefusedError as refused:
-            for held in touched:
-                self.loaded.pop(held.name, None)
-            answers = [refused] * len(batch)
+            for name in self._in_use:
+                self.loaded.pop(name, None)
+            answers = dict.fromkeys(by_model, refused)
         finally:
             self._in_use.clear()
-        for entry, answer in zip(batch, answers, strict=True):
-            self._finish(entry, answer)
+        for name, entries in by_model.items():
+            self._finish(entries, answers[name])
 
     async def _learn(
-        self, held: Held, events: list[Event], written: list[Row], late: list[Outcome]
-    ) -> list[Answer]:
-        """Let a model learn events; add what is to be written."""
+        self, held: Held, events: list[Event]
+    ) -> tuple[list[Answer], list[Row], list[Outcome]]:
+        """Let a model learn events; the answers, and what is to be written."""
         answers: list[Answer] = []
+        written: list[Row] = []
+        late: list[Outcome] = []
         turn, now = time.monotonic(), time.time()
         if minute(now) != held.minute:
             self.count_losses(held, now)
@@ -331,18 +351,20 @@ class Service(Shown):
             if time.monotonic() - turn > TURN:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
-        return answers
+        return answers, written, late
 
-    def _finish(self, entry: Entry, answers: list[Answer] | RefusedError) -> None:
-        """Answer events. Who asked may have gone by now."""
-        self._queued -= len(entry.events)
-        self._queued_bytes -= entry.size
-        if entry.answers.done():
-            return
-        if isinstance(answers, RefusedError):
-            entry.answers.set_exception(answers)
-        else:
-            entry.answers.set_result(answers)
+    def _finish(self, entries: list[Entry], answers: list[Answer] | RefusedError) -> None:
+        """Answer the events of a model. Who asked may have gone by now."""
+        begin = 0
+        for entry in entries:
+            end = begin + len(entry.events)
+            self._queued -= len(entry.events)
+            self._queued_bytes -= entry.size
+            if not entry.answers.done() and isinstance(answers, RefusedError):
+                entry.answers.set_exception(answers)
+            elif not entry.answers.done():
+                entry.answers.set_result(answers[begin:end])  # type: ignore[index]
+            begin = end
 
     async def _checkpoint(self) -> None:
         """Save each model that has learned; remove what need not be kept."""

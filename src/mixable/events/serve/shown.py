@@ -76,7 +76,8 @@ def read_model(store: Store, name: str, key: int) -> Held:
     """A model as the disk has it: its last checkpoint, and what the log has since."""
     model, number, rest = load(store, key)
     held = Held(name, key, model, number)
-    held.window = Window(store.first(key, WINDOW), store.last(key, WINDOW))
+    named, first = store.window(key, WINDOW)
+    held.window = Window(first, store.last(key, WINDOW), named)
     held.follow(rest)
     return held
 

@@ -31,18 +31,22 @@ def _opened(folder: Path) -> Store:
 
 
 class Worker(Shown):
-    """What `Service` is, without learning. `writer` is the address of the process that learns."""
+    """What `Service` is, without learning.
+
+    `writer` is the address of the process that learns, and `parent` its number.
+    """
 
     def __init__(
-        self, folder: Path, writer: str, *, limits: Limits, say: Callable[[str], None]
+        self, folder: Path, writer: str, parent: int, *, limits: Limits, say: Callable[[str], None]
     ) -> None:
         super().__init__(limits, say)
         self.series = Series(writes=False)
         self.store = self._reader = _opened(folder)
         self._watch = Store(folder, read_only=True)  # asked by another thread
-        self._writer, self._seen, self.names = writer, -1, {}
+        self._writer, self.names = writer, {}
+        self._seen: dict[str, int] = {}  # the last change of the log that each model knows
         self._lock = Path(os.path.realpath(folder) + ".lock")
-        self._parent = str(os.getppid())
+        self._parent, self._keeper = str(parent), os.getppid()
 
     def start(self) -> None:
         """Begin, within a loop of asyncio."""
@@ -62,7 +66,9 @@ class Worker(Shown):
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process learns by now: it has workers of its own."""
+        """Whether nobody keeps it, or another process learns: that has workers of its own."""
+        if os.getppid() != self._keeper:
+            return True
         try:
             holder = self._lock.read_text(errors="replace")[:20]
         except OSError:
@@ -77,17 +83,19 @@ class Worker(Shown):
     async def held(self, name: str) -> Held:
         """A model that knows all that is committed by now."""
         change = self._watch.change
-        if change == self._seen and name in self.loaded:
+        if change == self._seen.get(name):
             return self.loaded[name]
-        async with self._turn:
-            self._seen = change
-            self.check(name)
-            held: Held = await self._in(self._files, self._followed, name)
-            self.loaded[name] = held
-            self.loaded.move_to_end(name)
-            while len(self.loaded) > self.limits.in_memory:
-                self.loaded.popitem(last=False)
-            return held
+        async with self._turn:  # while a model learns in another thread, nobody else has it
+            change = self._watch.change
+            if change != self._seen.get(name):
+                self.names = await self._in(self._files, self.store.models)
+                self.check(name)
+                self.loaded[name] = await self._in(self._files, self._followed, name)
+                self._seen[name] = change
+                self.loaded.move_to_end(name)
+                while len(self.loaded) > self.limits.in_memory:
+                    del self._seen[self.loaded.popitem(last=False)[0]]
+            return self.loaded[name]
 
     def _followed(self, name: str) -> Held:
         key, held = self.names[name], self.loaded.get(name)
@@ -102,7 +110,7 @@ class Worker(Shown):
     async def submit(self, name: str, events: list[Event], size: int = 0) -> list[Answer]:
         """Forecast; what is to be learned or remembered is for another process."""
         if any(event.changes for event in events):
-            self._refuse()
+            await self.make()
         held = await self.held(name)
         return [applied.answer for applied in held.applier.apply(events)]
 
@@ -110,22 +118,8 @@ class Worker(Shown):
         """Nothing waits here."""
         return True
 
-    def _refuse(self) -> None:
+    async def make(self, *_: Any) -> Any:
+        """What changes models is for another process."""
         raise RefusedError(421, f"this process only forecasts; ask {self._writer}")
 
-    async def make(self, name: str, given: Any = None) -> bool:
-        """For another process, as the following."""
-        self._refuse()
-        return False
-
-    async def delete(self, name: str) -> None:
-        """See `make`."""
-        self._refuse()
-
-    async def name_version(self, name: str, version: str) -> None:
-        """See `make`."""
-        self._refuse()
-
-    async def roll_back(self, name: str, version: str | int) -> None:
-        """See `make`."""
-        self._refuse()
+    delete = name_version = roll_back = refer = make
