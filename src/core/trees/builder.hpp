@@ -216,7 +216,7 @@ class Builder {
         for (long j = 0; j < D; ++j) grower_.columns[std::size_t(j)] = std::int32_t(j);
         if (D > Grower::most_columns) choose_columns(salt);
         grower_.factor = factor();
-        grower_.noise = noise();
+        grower_.by_chance = noise();
         const double n = double(slots());
         grower_.least_rows = std::max(long(std::min(10.0, n / 100)), 1L);
         const double most = std::min({double(most_leaves), std::max(31.0, 0.35 * std::sqrt(n)),
@@ -439,7 +439,7 @@ class Builder {
         if (stage_ == idle) return true;
         if (stage_ < sampling) return true;
         grower_.factor = factor();
-        grower_.noise = noise();
+        grower_.by_chance = noise();
         return grower_.complete(codes_.data(), slots(), D, target().bins, M, stage_ > sampling);
     }
 

@@ -23,7 +23,7 @@ class Grower {
     std::vector<std::int32_t> sums;   // (slots x lanes)
     double g_unit = 1, h_unit = 1;    // what 1 stands for
     double factor = 1;                // of a gain: outputs that one gradient stands for
-    double noise = 1;  // the square of a gradient by chance
+    double by_chance = 1;  // the square of a gradient by chance
     long least_rows = 1, leaves_wanted = 2;
 
     const std::vector<Node>& nodes() const { return nodes_; }
@@ -439,7 +439,7 @@ class Grower {
             keep(left, bins_left, true, splits);
         }
         note(all, splits, bins_here, best);
-        best.penalty = 0.5 * noise * double(count - 2);
+        best.penalty = 0.5 * by_chance * double(count - 2);
     }
 
     bool is_valid_plan(long slots, long width, long M) const {

@@ -27,7 +27,7 @@ COMMANDS = {
     ),
     "decide": (
         "decide.run_decide",
-        "Choose actions for contexts, learn rewards when they come, evaluate policies from the log.",
+        "Choose actions for contexts, learn rewards when they come, evaluate policies by the log.",
     ),
     "export": (
         "log.run_export",

@@ -70,7 +70,7 @@ def run_decide(
         float | None, typer.Option(help="The smallest propensity possible, for --evaluate.")
     ] = None,
 ) -> None:
-    """Choose actions for contexts, learn rewards when they come, evaluate policies from the log."""
+    """Choose actions for contexts, learn rewards when they come, evaluate policies by the log."""
     messages = Messages()
     with (
         messages.failing(ValueError, TypeError, StreamError, where=source or log),

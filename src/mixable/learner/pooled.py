@@ -339,7 +339,7 @@ def _ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> Pooled
 
 def _is_weighted(part: Part) -> bool:
     """Whether trees weigh its columns: not those of a stage, which they do not know."""
-    return part.kernel is not None and part.kernel.weighted
+    return isinstance(part, Design) and part.kernel is not None and part.kernel.weighted
 
 
 def _curves(features: tuple[Any, Any, Any], effort: str, flags: dict[str, Any]) -> list[Design]:
