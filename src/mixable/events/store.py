@@ -239,7 +239,7 @@ class Store:
             if outcomes:
                 db.executemany("INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?)", outcomes)
 
-    def count(self, counted: Counted, kept: dict[int, int]) -> None:
+    def add_counts(self, counted: Counted, kept: dict[int, int]) -> None:
         """Add counts of minutes to those of the widths that are `kept` so long; remove old ones."""
         add = "INSERT INTO series VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         with self.transaction() as db:

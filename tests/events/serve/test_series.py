@@ -66,7 +66,7 @@ def test_minutes_are_kept_for_a_day_and_hours_for_a_month(tmp_path):
     key = store.make("m", served_model(), 0)
     ages = [0, 2 * HOUR, 30 * HOUR, 40 * 24 * HOUR]
     for _ in range(2):  # what comes later is added
-        store.count({(key, (now - age) // 60 * 60): {"requests": 1.5} for age in ages}, KEPT)
+        store.add_counts({(key, (now - age) // 60 * 60): {"requests": 1.5} for age in ages}, KEPT)
     for width, kept in ((MINUTE, 2), (HOUR, 3)):
         found = store.counted(key, width, 0)
         assert [(what, value) for _, what, value in found] == [("requests", 3.0)] * kept
@@ -90,7 +90,7 @@ def test_what_cannot_be_written_is_written_later():
 def test_a_process_that_only_forecasts_counts_nothing_that_is_never_written(tmp_path):
     store = Store(tmp_path)
     key = store.make("default", served_model(), 0)
-    worker = Worker(tmp_path, "", limits=Limits(), say=print)
+    worker = Worker(tmp_path, "", 0, limits=Limits(), say=print)
     assert worker.known() == {"default": key}
     worker.count("/predict", 200, 0.1)
     assert worker.series.of(key) == []

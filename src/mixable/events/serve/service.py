@@ -394,7 +394,7 @@ class Service(Shown):
         taken = self.series.take()
         try:
             if taken:
-                await self._written(self.store.count, taken, KEPT)
+                await self._written(self.store.add_counts, taken, KEPT)
         except RefusedError:
             self.series.give_back(taken)
             raise
