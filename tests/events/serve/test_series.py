@@ -90,7 +90,7 @@ def test_what_cannot_be_written_is_written_later():
 def test_a_process_that_only_forecasts_counts_nothing_that_is_never_written(tmp_path):
     store = Store(tmp_path)
     key = store.make("default", served_model(), 0)
-    worker = Worker(tmp_path, "", limits=Limits(), say=print)
+    worker = Worker(tmp_path, "", 0, limits=Limits(), say=print)
     assert worker.known() == {"default": key}
     worker.count("/predict", 200, 0.1)
     assert worker.series.of(key) == []

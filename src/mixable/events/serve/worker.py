@@ -88,7 +88,6 @@ class Worker(Shown):
         async with self._turn:  # while a model learns in another thread, nobody else has it
             change = self._watch.change
             if change != self._seen.get(name):
-                self.names = await self._in(self._files, self.store.models)
                 self.check(name)
                 self.loaded[name] = await self._in(self._files, self._followed, name)
                 self._seen[name] = change
