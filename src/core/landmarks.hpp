@@ -3,8 +3,8 @@
 // landmarks. What they leave unexplained of x is the residual 1 - |phi|^2. A row whose residual is
 // large becomes a landmark: L grows by a row, and there is one more feature.
 //
-// Rows that come together are multiplied by L^-1, in blocks; one by itself is solved for. Columns may
-// have weights: inputs are multiplied by them first.
+// Rows that come together are multiplied by L^-1, in blocks; one by itself is solved for. Columns
+// may have weights: inputs are multiplied by them first.
 #pragma once
 
 #include "symmetric.hpp"

@@ -54,8 +54,8 @@ class Grower {
         clear(leaf_[0]);
     }
 
-    /// What the best split on columns that say nothing would gain: the largest of so many chi-squared
-    /// numbers, about.
+    /// What the best split on columns that say nothing would gain: about the largest of as many
+    /// chi-squared numbers as there are splits.
     double noise() const {
         double square = 0, curvature = 0;
         for (const long row : order) {

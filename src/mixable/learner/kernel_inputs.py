@@ -152,6 +152,18 @@ class KernelInputs(Inputs):
         return columns >= DILUTED * at_first
 
     @property
+    def weights(self) -> Array | None:
+        """What the kernel multiplies each column by; None if there are no such weights."""
+        first = self.maps[0]
+        return first.weights if isinstance(first, Nystroem) else None
+
+    def weigh(self, weights: Array) -> None:
+        """Let each column have a weight, before the first row."""
+        for each in self.maps:
+            assert isinstance(each, Nystroem)
+            each.weigh(weights)
+
+    @property
     def row_length(self) -> int:
         return self.plan.views * (self.intercept + self.plan.n_components + self.n_features)
 

@@ -27,17 +27,21 @@ FIRST = 100
 """Examples before the first review; the next is after twice as many."""
 
 POWER = 0.25
-"""Of a column's gain over the largest: .25 to .5 is best, 1 loses weak columns."""
+"""Of a column's gain over the largest: with .5 and more, weak columns are lost."""
 
-SAME = 0.98
-"""The cosine of two sets of weights from which on they are the same."""
+SAME, ALIKE = 0.98, 0.9
+"""The cosine of two sets of weights from which on they are the same; or not worth the time, where
+the pool could do without the expert that had them."""
+
+FEW = 0.9
+"""Weights are used if the columns that matter are at least two, and at most this share of all."""
 
 MOST = 8192
 """Rows that a new expert is taught, at most."""
 
-PER_STEP, PAUSE, PERIOD = 8, 1e-3, 32
-"""How many of them for each example; about how long it learns at a time, in seconds; and after how
-many examples, at most."""
+PER_STEP, PAUSE, PERIOD = 32, 1.5e-3, 8
+"""How many of them for each example, so that it has soon learned them all; about how long it learns
+at a time, in seconds; and after how many examples, at most."""
 
 
 class Selection:
@@ -86,7 +90,8 @@ class Selection:
         if self.taught < trees.came:
             return False
         i, old = self.place, blend.inputs[self.place]
-        assert self.inputs is not None and isinstance(old, KernelInputs)
+        assert self.inputs is not None
+        assert isinstance(old, KernelInputs)
         self.inputs.scaled = old.scaled  # it has learned all rows in their order
         blend.inputs = [*blend.inputs[:i], self.inputs, *blend.inputs[i + 1 :]]
         blend.experts = [*blend.experts[:i], self.expert, *blend.experts[i + 1 :]]
@@ -108,16 +113,16 @@ class Selection:
         old, n = blend.inputs[self.place], blend.n_features
         assert isinstance(old, KernelInputs)
         weights = column_weights(blend.experts[self.trees]._core.gains(), n)
-        before: Any = getattr(old.maps[0], "weights", None)
-        before = np.ones(n) if before is None else before
-        if weights is None or _cosine(weights**2, before**2) > SAME:
+        before = old.weights
+        is_used = before is None or self.place in blend.active
+        least = SAME if is_used else ALIKE
+        if weights is None or (before is not None and cosine(weights, before) > least):
             return
         part, trees = blend.design.parts[self.place], blend.experts[self.trees]._core
         self._begin(part, n, blend.n_classes)
         assert self.inputs is not None
         self.inputs.scaled = old.scaled.with_features(n)
-        for each in self.inputs.maps:
-            each.weigh(weights)
+        self.inputs.weigh(weights)
         self.taught = max(trees.came - MOST, 0)
 
     def _begin(self, part: Any, n_features: int, n_classes: int | None) -> None:
@@ -153,18 +158,22 @@ class Selection:
 def column_weights(gains: Array, n_features: int) -> Array | None:
     """What numbers are multiplied by: so that rows are as far from each other as before.
 
-    None where nothing is known of them yet.
+    None where all are to count the same.
 
     >>> column_weights(np.array([16.0, 0, 0, 1]), 4)
     array([1.63299316, 0.        , 0.        , 1.15470054])
     """
     own, seen = np.zeros(n_features), n_seen(n_features)
     own[:seen] = gains[:seen]
-    if not own.any():
+    if np.count_nonzero(own) < 2:
         return None
     shares = (own / own.max()) ** POWER
+    if shares.sum() ** 2 > FEW * n_features * (shares @ shares):  # as many columns, in effect
+        return None
     return np.asarray(np.sqrt(shares * n_features / shares.sum()))
 
 
-def _cosine(a: Array, b: Array) -> float:
+def cosine(one: Array, other: Array) -> float:
+    """The cosine between the squares of two sets of weights."""
+    a, b = one**2, other**2
     return float(a @ b / math.sqrt(float(a @ a) * float(b @ b)))
