@@ -149,7 +149,15 @@ void bind_landmarks(nb::module_& m) {
             nb::arg("landmarks"), nb::arg("factor"),
             nb::sig("def set(self, landmarks: NDArray[np.float64], factor: NDArray[np.float64]) "
                     "-> None"),
-            "Takes over landmarks, perhaps of fewer features, and their factor.");
+            "Takes over landmarks, perhaps of fewer features, and their factor.")
+        .def(
+            "adopt",
+            [](Landmarks& self, const Landmarks& other) {
+                if (other.count() > self.m || other.d > self.d)
+                    throw nb::value_error("landmarks do not fit");
+                self.adopt(other);
+            },
+            nb::arg("other"), "The same from another map.");
 }
 
 void bind_shapes(nb::module_& m) {

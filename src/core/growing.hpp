@@ -329,13 +329,11 @@ class Growing final : public State {
     /// S less what is pending (n x n, of the n features that were learned).
     void present(double* out) const {
         const long n = learned_;
-        for (long i = 0; i < n; ++i)
-            for (long j = 0; j < n; ++j) {
-                double entry = S[i * stride_ + j];
-                for (long t = 0; t < pending_; ++t)
-                    entry -= Q[t * stride_ + i] * Q[t * stride_ + j];
-                out[i * n + j] = entry;
-            }
+        for (long i = 0; i < n; ++i) copy(S + i * stride_, n, out + i * n);
+        if (pending_ == 0) return;
+        blas_.gemm(true, false, n, n, pending_, -1.0, Q, stride_, Q, stride_, 1.0, out, n);
+        for (long i = 0; i < n; ++i)  // which has no order of sums, so both halves may differ
+            for (long j = 0; j < i; ++j) out[j * n + i] = out[i * n + j];
     }
 
     Blas blas_;

@@ -106,7 +106,13 @@ class Nystroem:
 
     def add_features(self, k: int) -> Nystroem:
         """The map for `k` more features, at the end; the landmarks have 0 there."""
-        return self._with(*self._core.arrays(), more=k)
+        other = copy.copy(self)
+        other._n_features += k
+        if self.weights is not None:
+            other.weights = np.concatenate([self.weights, np.zeros(k)])
+        other._core = other._new_core()
+        other._core.adopt(self._core)
+        return other
 
     def keep_landmarks(self) -> None:
         """Add no more landmarks: no row leaves more than 1 unexplained."""
@@ -115,12 +121,9 @@ class Nystroem:
         self._core = self._new_core()
         self._core.set(landmarks, factor)
 
-    def _with(self, landmarks: Array, factor: Array, more: int = 0) -> Nystroem:
-        """A map like this one with these landmarks, and perhaps more features."""
+    def _with(self, landmarks: Array, factor: Array) -> Nystroem:
+        """A map like this one with these landmarks."""
         other = copy.copy(self)
-        other._n_features += more
-        if more and self.weights is not None:
-            other.weights = np.concatenate([self.weights, np.zeros(more)])
         other._core = other._new_core()
         other._core.set(landmarks, factor)
         return other
