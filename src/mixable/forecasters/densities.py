@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,12 @@ def ends_of(level: float) -> Array:
     if level > 1 - 1e-12:
         raise ValueError(f"level must be below 1, got {level}; 0.9 is 90%")
     return np.array([(1 - level) / 2, (1 + level) / 2])
+
+
+def with_normal_ends(P: Array, level: float) -> Array:
+    """Means and deviations (n, 2) with the ends of the normal distribution's interval (n, 4)."""
+    reach = NormalDist().inv_cdf(float(ends_of(level)[1])) * P[:, 1]
+    return np.column_stack([P, P[:, 0] - reach, P[:, 0] + reach])
 
 
 def log_densities(components: Components, y: Array) -> Array:

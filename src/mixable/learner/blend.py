@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -245,17 +244,12 @@ class Blend(Experts):
                 raise ValueError(f"{error}".replace("x is", f"X[{largest}] is", 1)) from None
 
     def follow(
-        self,
-        X: Records,
-        order: NDArray[np.int_],
-        y: NDArray[Any],
-        kept: Array | None = None,
-        level: float | None = None,
+        self, X: Records, order: Any, y: Any, kept: Any = None, level: float | None = None
     ) -> tuple[Array, int, str | None]:
         """Steps with records, one after the other: `follow` of pool_model.hpp.
 
-        Returns the forecasts, how many steps were done, and why not all. With a `level`, forecasts
-        of numbers have `interval`s, too.
+        Returns the forecasts (of numbers with a `level`, if there is a judge, intervals too), how
+        many steps were done, and why not all.
         """
         out = np.empty((0, 0))
         numbers, sparse, done, n, reason = numbers_of(X), sparse_of(X), 0, -1, None
@@ -265,21 +259,7 @@ class Blend(Experts):
                 P, n, reason = self._compiled().follow(numbers, sparse, *steps, kept, level or 0.0)
             out = np.concatenate([out[:done], P]) if done else P
             done += n
-        return self._with_ends(out, level), done, reason
-
-    def _with_ends(self, P: Array, level: float | None) -> Array:
-        """Forecasts with the ends of intervals: those of a normal distribution without a judge."""
-        if self.n_classes is not None or level is None or P.shape[1] > 2:
-            return P
-        reach = NormalDist().inv_cdf(float(ends_of(level)[1])) * P[:, 1]
-        return np.column_stack([P, P[:, 0] - reach, P[:, 0] + reach])
-
-    def numbers(self, x: Records, level: float) -> Array:
-        """What `follow` would forecast of records whose outcome has not come."""
-        P = self._compiled().predict(numbers_of(x), sparse_of(x))
-        if self._core is not None:
-            P = np.column_stack([P, *map(np.atleast_1d, self.interval(x, level))])
-        return self._with_ends(P, level)
+        return out, done, reason
 
     def finish(self) -> None:
         """Let active trees be built to the end, on all rows that they keep."""

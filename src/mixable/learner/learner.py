@@ -19,7 +19,7 @@ from mixable._types import Array
 from mixable.learner.blend import Blend, Records
 from mixable.learner.design import Design
 from mixable.learner.late import Followed, Kept, kept_row, with_kept
-from mixable.learner.outcomes import IN_UNIT, Labels, Outcomes, Targets
+from mixable.learner.outcomes import Labels, Outcomes, Targets
 from mixable.learner.parts import Advance, InOrder, cut_at, ends_of, parts_of, small
 from mixable.learner.pooled import warn_if_slow
 from mixable.learner.record_inputs import RecordInputs, rows_of
@@ -128,9 +128,14 @@ class Learner:
 
     def numbers(self, X: Any, level: float) -> Array:
         """What `follow` would forecast: means, deviations, ends of intervals (n, 4)."""
-        assert isinstance(self.outcomes, Targets)
-        found: Array = self.pool.numbers(self._rows(X), level) + self.outcomes.offset * IN_UNIT
-        return found
+        rows: Any = self._rows(X)
+        rows = rows[None] if isinstance(rows, np.ndarray) and rows.ndim == 1 else rows
+        n, pool = len(rows), self.pool
+        none = np.full(n, np.nan)
+        P, _, why = self.outcomes.follow(pool, rows, np.arange(n), none, None, level)
+        if why is not None:
+            raise ValueError(why)
+        return P
 
     def deviation(self, X: Any) -> Any:
         """The standard deviation of the forecast of each row's number."""

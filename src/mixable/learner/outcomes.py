@@ -9,6 +9,7 @@ import numpy as np
 
 from mixable import _validate
 from mixable._types import Array
+from mixable.forecasters.densities import with_normal_ends
 from mixable.learner.class_weights import Tally
 
 Followed = tuple[Array, int, str | None]  # forecasts, steps done, why not all
@@ -243,6 +244,8 @@ class Targets:
         finally:  # also Ctrl-C
             if forecaster.steps == steps:
                 self.origin = before
+        if level is not None and P.shape[1] == 2:  # without a judge
+            P = with_normal_ends(P, level)
         begin = first + 1 if before is None else 0  # steps before had no origin yet
         P[begin:] += self.offset * IN_UNIT[: P.shape[1]]
         return P[:done], done, reason
