@@ -71,6 +71,8 @@ def use(model: Any, *, briefly: bool = False) -> None:
                 "scores",
             )
         attempt(lambda: len(model.reliability()), "reliability")
+    elif isinstance(model, mx.bandits.Agent):
+        use_agent(model)
     elif hasattr(model, "learn_one"):
         use_dictionaries(model, briefly=briefly)
     elif hasattr(model, "partial_fit"):
@@ -84,6 +86,17 @@ def use(model: Any, *, briefly: bool = False) -> None:
         attempt(lambda: model.describe() and None, "describe")
     else:
         use_forecaster(model, briefly=briefly)
+
+
+def use_agent(model: Any) -> None:
+    actions, context = model.actions or ["a", "b"], {"one": 0.5, "two": -1.0, "who": "new"}
+    attempt(lambda: model.expected(context, actions), "expected")
+    attempt(lambda: model.propensities(context, actions), "propensities")
+    for name in model.waiting[:3]:
+        attempt(lambda name=name: model.learn(name, 1), "learn")
+    for _ in range(3):
+        attempt(lambda: model.learn(model.choose(context, actions).id, 0), "choose")
+    attempt(lambda: model.expected(context, actions), "expected")
 
 
 def use_dictionaries(model: Any, *, briefly: bool) -> None:

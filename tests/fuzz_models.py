@@ -21,6 +21,16 @@ WIDE, LABELS = RNG.normal(size=(700, 3)), RNG.integers(0, 3, 700)
 STRUCTURED = [(0.1, 1.0, 0.0), (0.1, 1.0, 0.0), (0.1, 1.0, 1e-3), (1.0, 1.0, 0.0)]
 
 
+def agent_that_learned() -> Any:
+    """With posteriors of two actions, widths, and a decision that waits."""
+    agent = mx.bandits.Agent(explore="optimistic")
+    for t in range(6):
+        agent.choose({"one": t, "who": "ab"[t % 2]}, ["x", t % 2], id=t)
+        if t < 5:
+            agent.learn(t, t % 2)
+    return agent
+
+
 # They keep all examples and go through them at each step: fewer than the fixtures have.
 SMALL: dict[str, Callable[[], Any]] = {
     "FTRL": lambda: learned(mx.FTRL(2, 2), WIDE[:4, :2], [0, 1, 0, 0]),
@@ -51,6 +61,7 @@ FRESH: dict[str, Callable[[], Any]] = {
         )
         for n, K in ((25, 3), (47, None), (90, 7), (90, 3))
     },
+    "Agent-learned": lambda: agent_that_learned(),
     "ONS-radius": lambda: learned(mx.ONS(3, 3, radius=1.0), WIDE[:30], LABELS[:30]),
     "VAW-drift": lambda: learned(mx.VAW(3, drift=0.1), WIDE[:30], WIDE[:30, 0]),
     "GenericGAF-Huber": lambda: learned(

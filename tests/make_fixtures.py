@@ -202,11 +202,28 @@ MODELS = {
     "river.GAFRegressor-records": lambda: records(
         mx.river.GAFRegressor(kernel=mx.kernels.Auto(2)), X[:, 0].tolist()
     ),
+    "Agent": lambda: waiting(
+        mx.bandits.Agent({"a": {"price": 2.0}, "b": None}, reward="unit", floor=0.1)
+    ),
 }
+
+
+def waiting(agent):
+    """An agent whose decisions wait for their rewards: the posteriors of actions are large."""
+    for t, (one, two) in enumerate(X.tolist()):
+        agent.choose({"one": one, "two": two, "who": "ab"[t % 2]})
+    return agent
 
 
 def forecast(model):
     """Numbers that tell whether a model is the one it was."""
+    if isinstance(model, mx.bandits.Agent):
+        rewards = mx.loads(mx.dumps(model))
+        for id in rewards.waiting[:3]:
+            rewards.learn(id, 0.3)
+        context = {"one": 0.3, "two": -0.2, "who": "b"}
+        found = rewards.expected(context), rewards.propensities(context)
+        return [value for each in found for value in each.values()]
     if isinstance(model, mx.metrics.Scores):
         return [model.log_loss, model.brier, model.accuracy, model.calibration_error]
     if isinstance(model, Encoder):

@@ -177,6 +177,7 @@ def test_contexts_may_have_any_number_of_columns():
     agent.learn(0, 0)  # of a time when there were fewer columns
     assert agent.choose(np.array([1.0, np.nan])).action in "ab"
     other = mx.loads(mx.dumps(agent))
+    assert mx.loads(mx.dumps(Agent({np.int64(1): {"p": np.float32(2)}}))).actions == [1]
     assert other.choose([0.5, 2.0]) == agent.choose([0.5, 2.0])
 
 

@@ -15,7 +15,7 @@ from mixable import _validate
 from mixable._alone import Alone, alone
 from mixable._types import Array
 from mixable.bandits import exploration
-from mixable.bandits.contexts import Contexts, Input, Keys
+from mixable.bandits.contexts import FIRST_SIZE, VIEWS, Contexts, Input, Keys
 from mixable.bandits.values import EXPERTS, Offered, Values, late
 from mixable.records import Columns
 
@@ -341,26 +341,23 @@ class Agent(Alone):
     def __setstate__(self, state: dict[str, Any]) -> None:
         actions = state["actions"]
         if actions is not None:
-            actions = dict((name, features) for name, features in json.loads(actions))
-        columns = None
-        self.__init__(  # type: ignore[misc]
-            actions, columns=columns,
-            **{n: state[n] for n in ("reward", "explore", "floor", "seed", "max_waiting")},
-        )  # fmt: skip
+            actions = dict(json.loads(actions))
+        options = ("reward", "explore", "floor", "seed", "max_waiting")
+        self.__init__(actions, **{n: state[n] for n in options})  # type: ignore[misc]
         self.decisions = _validate.count(state["decisions"], "decisions", least=0)
         self.forgotten = _validate.count(state["forgotten"], "forgotten", least=0)
-        self._range = tuple(state["range"])
+        low, high = self._range = tuple(state["range"])
         self._contexts, self._values = state["contexts"], state["values"]
         names = [_checked_name(name, "numbers") for name in state["numbers"]]
         self._numbers = {name: i for i, name in enumerate(names)}
         lengths, P, acted = state["waiting_lengths"], state["P"], state["waiting_actions"]
-        n, size = len(state["waiting"]), 0
+        n = len(state["waiting"])
         is_sound = (
             isinstance(self._contexts, Contexts)
             and isinstance(self._values, Values)
             and len(self._numbers) == len(names) >= self._values.sums.shape[1]
-            and len(self._range) == 2
             and all(type(each) is float for each in self._range)
+            and (self._range == (math.inf, -math.inf) or -1e100 <= low <= high <= 1e100)
             and lengths.shape == (n, 2)
             and lengths.dtype == acted.dtype == np.int64
             and acted.shape == (n,)
@@ -377,7 +374,7 @@ class Agent(Alone):
         )
         if is_sound:
             size = self._contexts.size
-            is_sound = set(lengths[:, 0].tolist()) <= {2 * 64, 2 * size} and all(
+            is_sound = set(lengths[:, 0].tolist()) <= {VIEWS * FIRST_SIZE, VIEWS * size} and all(
                 arm.n_features <= size for arm in self._values.arms.values()
             )
         if not is_sound:
@@ -397,9 +394,12 @@ def _joined(pieces: list[Any], dtype: Any) -> Any:
     return np.concatenate([np.empty(0, dtype), *pieces])
 
 
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _checked_name(name: Any, what: str) -> Hashable:
-    if isinstance(name, np.generic):
-        name = name.item()
+    name = _plain(name)
     if not isinstance(name, (str, int)) or isinstance(name, bool):
         raise TypeError(f"{what} must be a string or an integer, got {name!r:.80}")
     return name
@@ -416,7 +416,7 @@ def _checked_actions(actions: Any, what: str) -> dict[Hashable, Features | None]
         key = _checked_name(name, what)
         if key in out:
             raise ValueError(f"{what} has {name!r:.80} twice")
-        out[key] = None if features is None else dict(features)
+        out[key] = None if features is None else {k: _plain(v) for k, v in features.items()}
     if not out:
         raise ValueError(f"{what} is empty")
     return out
