@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--seconds", type=float, default=10.0, help="of the processor, for each run")
     out.add_argument("--only", nargs="+", default=[], help="peers whose name begins so")
     out.add_argument("--streams", nargs="+", default=[], help="these streams only")
-    out.add_argument("--file", type=Path, help="a stream of your own: a CSV file")
+    out.add_argument("--file", type=Path, help="a stream of your own: CSV or JSON lines")
     out.add_argument("--target", help="its column with the label")
     out.add_argument("--again", action="store_true", help="anew what is there")
     out.add_argument("--until", help="start no run after this time, such as 15:30")
@@ -51,7 +51,8 @@ def run(given: argparse.Namespace) -> None:
     if given.again and not given.streams:
         names = [name for name in STREAMS if (given.results / name).is_dir()]
     if given.file:
-        frame = pd.read_csv(given.file)
+        is_lines = given.file.suffix in (".jsonl", ".ndjson")
+        frame = pd.read_json(given.file, lines=True) if is_lines else pd.read_csv(given.file)
         number = frame[given.target].dtype.kind == "f"
         own = of_frame(given.file.name, frame[: given.rows], given.target, number)
         names = [own.name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from pathlib import Path
 
 from benchmarks.leaderboard.peers import BASELINE, OURS, PEERS, REFITTED
@@ -69,7 +70,8 @@ def numbers(results: Results) -> dict[str, str]:
 
     `below` counts the streams on which mixable's loss is less than that of the best rival on each,
     `won`, `even` and `lost` the same with two standard errors as the limit; `ratio` is the
-    geometric mean of the best rival's loss over mixable's, `low` and `high` its interval of 95%.
+    geometric mean of the best rival's loss over mixable's, `low` and `high` its interval of 95%,
+    `median` its median.
     """
     out = {"streams": str(len(results.streams))}
     for held_out, before in ((True, ""), (False, "chosen-")):
@@ -82,11 +84,13 @@ def numbers(results: Results) -> dict[str, str]:
                 won, even, lost = verdicts(rows)
                 below = len([row for row in rows if row.ratio > 1])
                 share = wilson(below, len(rows))
-                ratio, low, high = geometric([row.ratio for row in rows])
+                ratios = [row.ratio for row in rows]
+                ratio, low, high = geometric(ratios)
                 found = {
                     "of": f"{len(rows)}", "below": f"{below}", "won": f"{won}", "even": f"{even}",
                     "lost": f"{lost}", "ratio": f"{ratio:.2f}", "low": f"{low:.2f}",
-                    "high": f"{high:.2f}", "share-low": f"{100 * share[0]:.0f}%",
+                    "high": f"{high:.2f}", "median": f"{statistics.median(ratios):.2f}",
+                    "share-low": f"{100 * share[0]:.0f}%",
                     "share-high": f"{100 * share[1]:.0f}%",
                 }  # fmt: skip
                 out |= {f"{before}{task}-{rivals}-{key}": text for key, text in found.items()}
@@ -97,8 +101,7 @@ def told(results: Results) -> str:
     """What the leaderboard says, in sentences."""
     q = numbers(results)
     names = {
-        "online": "the best online learner at its best setting, chosen for each stream in "
-        "hindsight",
+        "online": "the best online learner at its best setting (both chosen in hindsight)",
         "online-defaults": "the best online learner at its defaults",
         "refitted": "the best refitted batch model at its best setting",
         "any": "the best of all of them",
@@ -111,10 +114,10 @@ def told(results: Results) -> str:
             if f"{key}-of" in q:
                 lines.append(
                     f"- mixable is below {words} on {q[f'{key}-below']} of {q[f'{key}-of']} "
-                    f"streams ({q[f'{key}-share-low']} to {q[f'{key}-share-high']}): clearly "
+                    f"streams (95%: {q[f'{key}-share-low']} to {q[f'{key}-share-high']}): clearly "
                     f"better on {q[f'{key}-won']}, clearly worse on {q[f'{key}-lost']}. That "
-                    f"learner's loss is {q[f'{key}-ratio']} times mixable's "
-                    f"({q[f'{key}-low']} to {q[f'{key}-high']})."
+                    f"learner's loss over mixable's has the median {q[f'{key}-median']} and the "
+                    f"geometric mean {q[f'{key}-ratio']} ({q[f'{key}-low']} to {q[f'{key}-high']})."
                 )
         lines.append("")
     return "\n".join(lines).strip()
