@@ -95,6 +95,8 @@ def test_it_is_its_experts_under_the_judge():
     blend = pool_alone(design(), 3)
     said = said_by_parts(X, y, 3)
     judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3, tie=TIE)
+    judge.set_active(blend.selection.place, False)  # until columns are selected
+    blend.selection.hold()
     expected = judge.run(np.ascontiguousarray(np.stack(said, 1).reshape(300, -1)), y, None)
     np.testing.assert_allclose(blend.run(X, y), expected, rtol=0, atol=1e-8)
     np.testing.assert_allclose(blend.weights, judge.mean()[0], rtol=0, atol=1e-6)

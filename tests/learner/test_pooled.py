@@ -70,14 +70,15 @@ def test_what_is_curved_is_learned_whatever_is_given(given):
 
 
 @pytest.mark.parametrize(
-    ("n_components", "most"), [(200, [100, 250, 200]), (10, [5, 12, 10]), (1, [1, 1, 1])]
+    ("n_components", "most"), [(200, [100, 250, 200, 80]), (10, [5, 12, 10, 4]), (1, [1, 1, 1, 1])]
 )
 def test_the_middle_bandwidth_has_the_most_landmarks(n_components, most):
     made = design_of_classes(None, NOTHING, features=(n_components, None, "nystroem"))
     plans = [part.kernel for part in made.parts if getattr(part, "kernel", None) is not None]
-    assert [plan.bandwidths for plan in plans] == [(0.125,), (1.0,), (4.0,)]
+    assert [plan.bandwidths for plan in plans] == [(0.125,), (1.0,), (4.0,), (1.0,)]
     assert [plan.n_components for plan in plans] == most
-    assert [plan.beside for plan in plans] == [True, False, True]
+    assert [plan.beside for plan in plans] == [True, False, True, False]
+    assert [plan.weighted for plan in plans] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_records_need_experts_that_can_stand_in_a_pool():
     assert design_of_records(linear).names == ["sparse", "linear"]
     assert design_of_records(linear, numbers=False, crosses=True).names == ["sparse", "crosses"]
     pooled = design_of_records(design())
-    kernels = ["kernel 0.125", "kernel 1", "kernel 4"]
+    kernels = ["kernel 0.125", "kernel 1", "kernel 4", "selected columns"]
     of_categories = ["linear", "kernel of indicators", "frequencies"]
     assert pooled.names == ["sparse", *kernels, "leaves", "trees", "naive Bayes", *of_categories]
     assert (pooled.least_gain, design().least_gain) == (0.002, 0.002)  # docs/guides/kernels.md

@@ -10,7 +10,7 @@ examples, and takes the place of the old one when it has learned them all.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from mixable._types import Array
 from mixable.forecasters.trees import Rows, n_seen
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.trees import TreeDesign
-
-if TYPE_CHECKING:
-    from mixable.learner.blend import Blend
 
 FIRST = 100
 """Examples before the first review; the next is after twice as many."""
@@ -42,6 +39,30 @@ MOST = 8192
 PER_STEP, PAUSE, PERIOD = 32, 1.5e-3, 8
 """How many of them for each example, so that it has soon learned them all; about how long it learns
 at a time, in seconds; and after how many examples, at most."""
+
+
+class Host(Protocol):
+    """What is asked of the pool: a `Blend`."""
+
+    design: Any
+    experts: list[Any]
+    inputs: list[Any]
+    _core: Any
+
+    @property
+    def active(self) -> list[int]:
+        """The places of the experts that are active."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of numbers in a record."""
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes; None for numbers."""
+
+    def pool_of_one(self, inputs: Any, expert: Any) -> Any:
+        """An expert by itself, compiled."""
 
 
 class Selection:
@@ -77,7 +98,7 @@ class Selection:
         few = PAUSE / PER_STEP / self.expert._core.seconds
         return 1 << math.floor(math.log2(min(max(few, 1), PERIOD)))
 
-    def go_on(self, blend: Blend) -> bool:
+    def go_on(self, blend: Host) -> bool:
         """What is to be done after these examples; True if an expert was replaced."""
         if self.expert is None:
             self._review(blend)
@@ -109,7 +130,7 @@ class Selection:
         self.drop()
         self.is_held = True
 
-    def _review(self, blend: Blend) -> None:
+    def _review(self, blend: Host) -> None:
         old, n = blend.inputs[self.place], blend.n_features
         assert isinstance(old, KernelInputs)
         weights = column_weights(blend.experts[self.trees]._core.gains(), n)
@@ -129,7 +150,7 @@ class Selection:
         self.inputs = part.inputs(n_features)
         self.expert = part.forecaster(n_features, n_classes)
 
-    def _teach(self, blend: Blend, rows: Rows) -> None:
+    def _teach(self, blend: Host, rows: Rows) -> None:
         """Let the next expert learn rows."""
         y = rows.y if blend.n_classes is None else rows.y.astype(np.int64)
         alone = blend.pool_of_one(self.inputs, self.expert)

@@ -47,6 +47,8 @@ def widened(learner: Learner, names: Iterable[Name]) -> Learner:
                     blend.experts[i], blend.inputs[i] = own, inputs.with_features(wider)
                 else:
                     blend.experts[i], blend.inputs[i] = expert, inputs
+                if blend.selection is not None and i == blend.selection.place and expert.steps:
+                    blend._core.set_active(i, True)
     return made
 
 
