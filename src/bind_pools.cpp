@@ -173,7 +173,7 @@ void bind_number_judge(nb::module_& m) {
              "The ends (n, 2) of central intervals that hold the target with a probability.")
         .def("weights", &M::weights, nb::arg("X"),
              nb::sig("def weights(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
-             "The weights (n, N) of the experts' means.")
+             "The weights (n, N + 1) of the experts' means, and of the targets' so far.")
         .def("expert_weights", &M::expert_weights,
              nb::sig("def expert_weights(self) -> NDArray[np.float64]"),
              "The weight (N,) of each expert in their mixture.")

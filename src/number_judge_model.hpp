@@ -26,7 +26,7 @@ class NumberJudgeModel : public OneUser {
     }
     nb::object weights(nb::handle X) {
         Use use(*this, Job::predict);
-        return each(X, core_.N, [&](long, double* out) { core_.weights(out); });
+        return each(X, core_.all, [&](long, double* out) { core_.weights(out); });
     }
     nb::object expert_weights() {
         Use use(*this);

@@ -89,7 +89,7 @@ class Size:
 
 @dataclass
 class ReferenceJudge:
-    """All experts; none of them rests."""
+    """All of n experts; none of them rests."""
 
     n: int
     count: float = 0.0
@@ -98,6 +98,7 @@ class ReferenceJudge:
     centre: Any = field(default_factory=lambda: np.zeros(3))
 
     def __post_init__(self) -> None:
+        self.n += 1  # the mean of the targets so far
         self.ridge, self.noise = Ridge(self.n, TIE, KEEP), Ridge(3, NOISE_TIE, NOISE_KEEP)
         self.sizes = [Size() for _ in range(self.n)]
         self.size = Size()
@@ -109,6 +110,7 @@ class ReferenceJudge:
         return math.sqrt(self.square / self.count) if self.count else 0.0
 
     def read(self, means: Any) -> None:
+        means = np.append(means, self.target if self.count else math.nan)
         known = np.array([size.seen >= EARLY for size in self.sizes])
         speaks = np.isfinite(means)
         active = speaks & known if (speaks & known).any() else speaks
@@ -165,9 +167,8 @@ class ReferenceJudge:
         if self.size.seen >= EARLY:
             self._weigh(y, weight)
         miss, most = y - self.middle, LARGEST * self.size.unit
-        if len(self.active) > 1:
-            counts_as = np.clip(miss, -most, most) if self.size.seen >= UNBOUNDED else miss
-            self.ridge.learn(self.apart, counts_as, weight)
+        if len(self.active) > 1 and self.size.seen >= UNBOUNDED:
+            self.ridge.learn(self.apart, np.clip(miss, -most, most), weight)
         for size, mean in zip(self.sizes, self.means, strict=True):
             if np.isfinite(mean):
                 size.learn(y - mean, weight)

@@ -98,11 +98,12 @@ class MeanPool {
         for (const long e : active)
             if (e < n) total += mixed_[e] = weights.earned(e), ++count;
         if (count == 0) return;
-        middle = disagreement = 0;
+        const double first = middle = means[active.front()];  // so that nothing is rounded if all
+        disagreement = 0;                                     // say the same
         for (const long e : active)
             if (e < n) {
                 mixed_[e] = total > 0 ? mixed_[e] / total : 1.0 / double(count);
-                middle += mixed_[e] * means[e];
+                middle += mixed_[e] * (means[e] - first);
             }
         apart_.clear();
         for (const long e : active)

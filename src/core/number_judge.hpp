@@ -8,7 +8,7 @@
 //
 // The density is a mixture of t3, t8 and normal ones at several multiples of the noise's size, and
 // of each expert by itself as the fallback: over n examples its log loss is at most
-// ln(2 (readings + N)) above that of the best of them that is always active (weights.hpp).
+// ln(2 (readings + N + 1)) above that of the best of them that is always active (weights.hpp).
 // Intervals are those of the density at levels that have held what they say (noise.hpp).
 #pragma once
 
@@ -20,7 +20,8 @@
 namespace MIXABLE_ISA {
 
 /// The judge over N experts of numbers. It asks for their means alone: it keeps the size of each
-/// one's residuals by itself. An expert that is yet to come is one that is not active.
+/// one's residuals by itself. An expert that is yet to come is one that is not active. One more
+/// expert is the judge's own: the mean of the targets so far, from the first example on.
 class NumberJudge {
    public:
     static constexpr long kinds = 3, multiples = 7, readings = 2 * kinds * multiples;
@@ -28,36 +29,38 @@ class NumberJudge {
     /// The first of the experts are always active.
     NumberJudge(long experts, long first, double share = 1e-3, double least_gain = 0.005)
         : N(experts),
-          pool_(N),
-          experts_(N, share),
-          densities_(readings + N, share),
+          all(N + 1),
+          pool_(all),
+          experts_(all, share),
+          densities_(readings + all, share),
           activity_(N, first, least_gain),
           level_(sizes()),
           seen_(sizes()),
-          means_(N),
+          means_(all),
           said_(N),
-          likelihood_(readings + N),
-          of_experts_(N),
+          likelihood_(readings + all),
+          of_experts_(all),
           without_(N),
           cost_(N) {}
 
-    const long N;
+    const long N, all;  // experts that it is asked about, and with the mean of the targets
 
     long steps() const { return steps_; }
     /// Parts of the density.
-    long parts() const { return readings + N; }
+    long parts() const { return readings + all; }
 
     /// Reads the experts' means of an example; NaN says that an expert is not active.
     void read(const double* means) {
         copy(means, N, means_);
+        means_[N] = count_ > 0 ? target_ : infinity;  // which says nothing
         note_active();
         const double deviation = target_deviation();
         pool_.middle = pool_.mean = target_;
-        pool_.read(means_, active_, experts_, size(N), bound(N, deviation));
+        pool_.read(means_, active_, experts_, size(all), bound(all, deviation));
         const double z = deviation > 0 ? bounded((mean() - target_) / deviation, 4) : 0.0,
                      apart = pool_.disagreement;
         coverage_.read(z);
-        usual_ = is_early() ? (has_missed() ? infinity : 0.0) : scale(N);
+        usual_ = is_early() ? (has_missed() ? infinity : 0.0) : scale(all);
         scale_ = usual_ * std::exp(noise_.read(z, pool_.count > 1 ? apart : 0.0));
     }
 
@@ -120,8 +123,13 @@ class NumberJudge {
     void keep(const double* said, double* kept_) const {
         for (long e = 0; e < N; ++e) kept_[e] = speaks(said[2 * e]) ? said[2 * e] : unknown;
     }
-    /// The weight of each expert in the mixture.
-    void expert_weights(double* out) const { experts_.all(out); }
+    /// The weight of each expert in the mixture of the N.
+    void expert_weights(double* out) const {
+        std::vector<double> weight(std::size_t(all), 0.0);
+        experts_.all(weight.data());
+        const double own = weight.back();  // of the mean of the targets
+        for (long e = 0; e < N; ++e) out[e] = weight[std::size_t(e)] / (1 - own);
+    }
 
     /// Learns the target of the example that was read last. If it comes late, read first what the
     /// experts said when it was forecast.
@@ -136,12 +144,13 @@ class NumberJudge {
                 note_costs(y, n);
                 weigh(y, weight, kept);
             }
-            for (long e = 0; e < N; ++e)
+            for (long e = 0; e < all; ++e)
                 if (speaks(e)) note_size(e, y - means_[e], weight, kept);
             for (std::size_t j = 0; j < n; ++j)
                 note_size(row_without(j), y - without_[long(j)], weight, kept);
-            pool_.learn(y, bound(N, 0.0), weight);
-            if (pool_.count > 0) note_size(N, y - pool_.mean, weight, kept);
+            // Before there is a bound, experts know little, and one target may be far from all.
+            if (seen_[all] >= unbounded) pool_.learn(y, bound(all, 0.0), weight);
+            if (pool_.count > 0) note_size(all, y - pool_.mean, weight, kept);
             note_target(y, weight);
         }
         ++steps_;
@@ -149,8 +158,8 @@ class NumberJudge {
     /// The log density that the forecast gave to the target learned last; 0 if that was too early.
     double score() const { return score_; }
 
-    /// The weights of the experts in the mean of the example read last: they sum to 1.
-    void weights(double* out) const { pool_.weights(active_, seen_[N] > 0, out); }
+    /// The weights of all in the mean of the example read last: they sum to 1.
+    void weights(double* out) const { pool_.weights(active_, seen_[all] > 0, out); }
     /// The weights of the parts of the density.
     void weights_of_parts(double* out) const { densities_.all(out); }
 
@@ -223,17 +232,17 @@ class NumberJudge {
     /// From the log of the geometric mean of |t3| to that of its scale: E log |t3| = -0.4508.
     static constexpr double to_scale = 0.4508;
 
-    /// Residuals have a size: those of each expert, of the pool, and of the pool without the first
-    /// j + 1 of the experts that it can do without.
-    long sizes() const { return 2 * N + 1; }
-    long row_without(std::size_t j) const { return N + 1 + long(j); }
+    /// Residuals have a size: those of all, of the pool, and of the pool without the first j + 1 of
+    /// the experts that it can do without.
+    long sizes() const { return all + 1 + N; }
+    long row_without(std::size_t j) const { return all + 1 + long(j); }
     static bool speaks(double mean) { return std::fabs(mean) <= 1e100; }
     bool speaks(long e) const { return speaks(means_[e]); }
-    bool is_early() const { return seen_[N] < early; }
+    bool is_early() const { return seen_[all] < early; }
     /// Whether the mean is more than that of a mixture.
-    bool is_regressed() const { return seen_[N] > 0 && pool_.count > 1; }
+    bool is_regressed() const { return seen_[all] > 0 && pool_.count > 1; }
     /// Or the forecasts have all been exact.
-    bool has_missed() const { return seen_[N] > 0 || count_ <= certain; }
+    bool has_missed() const { return seen_[all] > 0 || count_ <= certain; }
     /// The geometric mean of recent residuals of an expert, or of a pool; 0: not known.
     double size(long e) const { return seen_[e] > 0 ? std::exp(level_[e]) : 0.0; }
     /// What a residual or a deviation of a pool counts up to.
@@ -247,7 +256,7 @@ class NumberJudge {
     void note_active() {
         const auto those = [&](double least) {
             next_.clear();
-            for (long e = 0; e < N; ++e)
+            for (long e = 0; e < all; ++e)
                 if (speaks(e) && seen_[e] >= least) next_.push_back(e);
         };
         those(early);
@@ -334,8 +343,8 @@ class NumberJudge {
             experts_.learn(of_experts_);
         }
         const double miss = std::fabs(y - mean());
-        const double log_ratio = miss > 0 ? std::log(miss) - level_[N] : -infinity;
-        const double before = seen_[N] - early;
+        const double log_ratio = miss > 0 ? std::log(miss) - level_[all] : -infinity;
+        const double before = seen_[all] - early;
         noise_.learn(log_ratio, weight, std::min(before / (before + weight), most_kept));
     }
     /// What the pool would lose without the n least useful experts, all with a noise of constant
@@ -347,7 +356,7 @@ class NumberJudge {
             const Part part{mean, scale(row), shapes[0].thin, shapes[0].height};
             return std::log(std::max(likelihood(part, y), 1e-280));
         };
-        const double own = log_density(mean(), N);
+        const double own = log_density(mean(), all);
         for (std::size_t j = 0; j < n; ++j) {
             const long row = row_without(j);
             cost_[long(j)] = seen_[row] < early ? 0.0 : own - log_density(without_[long(j)], row);

@@ -273,3 +273,16 @@ def test_a_state_of_another_shape_is_refused():
         missing = {k: v for k, v in state.items() if k != name}
         with pytest.raises((ValueError, KeyError, RuntimeError)):
             _core.Trees(3, 2, K).restore(missing)
+
+
+def test_a_split_by_categories_does_not_depend_on_how_much_is_explained_already():
+    """Numbers explain nearly all: what is left is found in categories, with little noise."""
+    n = 2000
+    keys = RNG.integers(1, 9, size=(n, 1)).astype(np.uint64)
+    X = RNG.choice([-1.0, 1.0], size=(n, 1))
+    shift = 0.05 * RNG.permutation(8)[keys[:, 0].astype(int) - 1]
+    core = _core.Trees(1, 1, 0)
+    core.run(X, keys, 10.0 * (X[:, 0] > 0) + shift + 0.01 * RNG.normal(size=n), None)
+    core.finish()
+    said = core.predict(X, keys)[:, 0] - 10.0 * (X[:, 0] > 0)
+    assert np.corrcoef(said, shift)[0, 1] > 0.9

@@ -1,9 +1,19 @@
 """Tables in parts: each row once, in order, and none too many at a time."""
 
+import itertools
+
 import numpy as np
 import pytest
 
-from mixable.learner.parts import MOST_NUMBERS, TOLD_ROWS, largest_row, parts_of, small
+from mixable.learner.parts import (
+    MOST_NUMBERS,
+    TOLD_ROWS,
+    cut_at,
+    ends_of,
+    largest_row,
+    parts_of,
+    small,
+)
 
 
 @pytest.mark.parametrize(("n", "width"), [(0, 3), (1, 3), (1000, 3), (7, MOST_NUMBERS), (5, 10**9)])
@@ -24,3 +34,13 @@ def test_small_parts_are_the_same_rows():
 def test_the_largest_row_may_have_missing_numbers_and_overflow():
     assert largest_row(np.array([[3.0, 0.0], [np.nan, 4.0], [1.0, 2.0]])) == 1
     assert largest_row(np.array([[1.0, 2.0], [1e200, 0.0]])) == 1
+
+
+@pytest.mark.parametrize("n", [0, 5, 300, 100_000])
+def test_parts_end_where_a_whole_table_wants_it(n):
+    ends = ends_of(n)
+    assert ends[-1] == n
+    assert all(1.4 < two / one < 1.43 for one, two in itertools.pairwise(ends))
+    pieces = list(cut_at(ends, parts_of(n, 100)))
+    assert [row for piece in pieces for row in range(n)[piece]] == list(range(n))
+    assert {piece.stop for piece in pieces} >= set(ends) - {0}

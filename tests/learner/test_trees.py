@@ -112,3 +112,16 @@ def test_their_design():
     inputs.restore({})
     with pytest.raises(ValueError, match="raw inputs"):
         inputs.restore({"mean": np.zeros(2)})
+
+
+@pytest.mark.parametrize(
+    ("model", "y"), [(mx.GAFClassifier(), LABELS), (mx.GAFRegressor(), SCORE)], ids=["labels", "y"]
+)
+def test_those_of_a_table_that_is_fitted_are_built_to_the_end(model, y):
+    state = trees_of(model.fit(FRAME, y))._core.state()
+    assert (state["stage"], state["live_start"], state["live_times"]) == (0, N, 3)
+    said = model.predict(FRAME)
+    model.forecaster_.finish()  # they are of the same rows
+    assert np.array_equal(model.predict(FRAME), said)
+    model.partial_fit(FRAME[:1], y[:1])
+    assert trees_of(model).steps == N + 1

@@ -123,8 +123,9 @@ class Builder {
             enter(quantising);
             return 10;
         }
-        next_.bins.find(ring_, at_++);
-        const double rows = double(std::min(ring_.size(), bin_sample));
+        const long most = next_.times > 1 ? ring_.most : bin_sample;
+        next_.bins.find(ring_, at_++, most);
+        const double rows = double(std::min(ring_.size(), most));
         return 500 + rows * (12 + 4 * std::log2(rows));
     }
 

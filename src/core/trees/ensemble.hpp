@@ -32,8 +32,9 @@ class Bins {
         return is_category(column) ? count : count + 1;
     }
 
-    void find(const Ring& ring, long column) {
-        const long step = (ring.size() + bin_sample - 1) / bin_sample;
+    /// Finds those of a column, by so many rows at most.
+    void find(const Ring& ring, long column, long most) {
+        const long step = (ring.size() + most - 1) / most;
         if (is_category(column))
             find_keys(ring, column - d, step);
         else

@@ -23,7 +23,7 @@ class Grower {
     std::vector<std::int32_t> sums;   // (slots x lanes)
     double g_unit = 1, h_unit = 1;    // what 1 stands for
     double factor = 1;                // of a gain: outputs that one gradient stands for
-    double by_chance = 1;  // the square of a gradient by chance
+    double by_chance = 1;             // the square of a gradient by chance
     long least_rows = 1, leaves_wanted = 2;
 
     const std::vector<Node>& nodes() const { return nodes_; }

@@ -136,10 +136,12 @@ def _judge(
     state["steps"] = experts[0].steps
     share = 1 / (1 + math.exp(-odds))
     if len(experts) == 2:
-        state["experts.weight"] = state["experts.bayes"] = np.array([[1 - share, share]])
+        mean = 1e-3  # of the targets
+        weights = np.array([[(1 - mean) * (1 - share), (1 - mean) * share, mean]])
+        state["experts.weight"] = state["experts.bayes"] = weights
         left = _validate.count(rest["left"], "left", least=0)
         state = judge_state({**state, "rest.left": left, "rest.alone": 0}, 2)
-    level, seen = np.zeros((1, 2 * len(experts) + 1)), np.zeros((1, 2 * len(experts) + 1))
+    level, seen = np.zeros((2, 1, 2 * len(experts) + 2))
     for place, expert in enumerate(experts):
         row = np.zeros(expert._row_length)  # of inputs that are all at their mean
         if design.intercept:
@@ -149,6 +151,7 @@ def _judge(
             level[0, place] = math.log(std) - LOG_OF_NORMAL
             seen[0, place] = min(expert.steps, 100)
     best = int(np.argmin(np.where(seen[0, : len(experts)] > 0, level[0, : len(experts)], np.inf)))
-    level[0, len(experts) :], seen[0, len(experts) :] = level[0, best], seen[0, best]  # the pools
+    pools = slice(len(experts) + 1, None)  # before them is the mean of the targets, not known
+    level[0, pools], seen[0, pools] = level[0, best], seen[0, best]
     state["level"], state["seen"] = level, seen
     return state
