@@ -65,7 +65,7 @@ class Alone:
     @alone
     def __reduce_ex__(self, protocol: Any) -> Any:
         # What it refers to goes on learning while pickle writes it.
-        make, values, *rest = copy.deepcopy(super().__reduce_ex__(protocol))
+        make, values, *rest = copy.deepcopy(tuple(super().__reduce_ex__(protocol)))
         return _written_by, (__version__, make, values), *rest
 
     def __deepcopy__(self, memo: Any) -> Any:
