@@ -135,7 +135,9 @@ def sizes() -> None:
             model.prequential(X[start:end], y[start:end], classes=range(K))
             spent.append(1e6 * (time.process_time() - begin))
         first, last = spent[0] / 1000, spent[2] / (n // 4)
-        print(f"| {d} | {K} | {n:,} | {first:.0f} | {sum(spent) / n:.0f} | {last:.0f} |", flush=True)
+        print(
+            f"| {d} | {K} | {n:,} | {first:.0f} | {sum(spent) / n:.0f} | {last:.0f} |", flush=True
+        )
 
 
 def steps(n: int) -> None:

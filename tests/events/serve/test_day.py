@@ -47,7 +47,8 @@ def test_a_day(tmp_path):
         assert all(each["learned"] for each in call.events(events, "/models/shop/events"))
         moved = call("GET", "/models/shop")[1]["drift"]["device"]  # the alarm
         assert (moved["drift"] > 1, moved["unknown"]) == (True, 1.0)
-        alarm = f'mixable_column_drift{{column="device",model="shop"}} {moved["drift"]}\n'
+        labels = 'column="device",model="shop",reference="first"'
+        alarm = f"mixable_column_drift{{{labels}}} {moved['drift']}\n"
         assert alarm.encode() in call.raw("GET", "/metrics")[1]
         day = call("GET", "/models/shop/series")[1]["whole"]
         assert (day["requests"], day["outcomes"]) == (400 + 380 + 300 + 1, 680)
