@@ -6,15 +6,15 @@
     python benchmarks/costs.py lead [ROWS]               # needs LightGBM
 
 `experts` leaves out one expert at a time, of all but the first, and divides loss and time of the
-default by those without it. `sizes` has rows of numbers. Times are processor time of one thread
-. `steps` predicts and learns one row at a time. `lead`
-divides the log loss of the default by that of LightGBM, fitted again each time the rows have grown
-by 1.41.
+default by those without it. `sizes` has rows of numbers. Times are processor time of one thread.
+`steps` predicts and learns one row at a time. `lead` divides the log loss of the default by that of
+LightGBM, fitted again each time the rows have grown by 1.41.
 """
 
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 import platform
 import resource
@@ -31,7 +31,7 @@ import mixable as mx
 from mixable.estimators import base
 from mixable.learner import PooledDesign, parameters
 
-ROWS = 2500
+ROWS = 2000
 FLOOR = 1e-3  # of all classes together, in both losses
 
 
@@ -92,10 +92,8 @@ def experts(paths: list[str]) -> None:
         if all(X[name].dtype.kind in "fi" for name in X):
             X = X.to_numpy(float)
         loss, us, names = tried(X, y, None)
-        us = min(us, tried(X, y, None)[1])
         for name in names[1:]:
             other, least, _ = tried(X, y, name)
-            least = min(least, tried(X, y, name)[1])
             gains.setdefault(name, []).append(loss / other)
             costs.setdefault(name, []).append(us - least)
             shares.setdefault(name, []).append(us / least)
@@ -103,10 +101,9 @@ def experts(paths: list[str]) -> None:
     print("|---|---|---|---|---|---|---|")
     for name, own in gains.items():
         mean = math.exp(statistics.fmean(map(math.log, own)))
-        print(
-            f"| {name} | {len(own)} | {statistics.median(costs[name]):.0f} | "
-            f"{statistics.median(shares[name]):.2f} | {mean:.4f} | {min(own):.3f} | {max(own):.3f} |"
-        )
+        us, share = (statistics.median(each[name]) for each in (costs, shares))
+        ends = f"{min(own):.3f} | {max(own):.3f}"
+        print(f"| {name} | {len(own)} | {us:.0f} | {share:.2f} | {mean:.4f} | {ends} |")
 
 
 def rows_of(d: int, K: int, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -130,14 +127,12 @@ def sizes() -> None:
         X, y = rows_of(d, K, n)
         model = mx.GAFClassifier(n_jobs=1)
         ends, spent = [0, 1000, n - n // 4, n], []
-        for start, end in zip(ends, ends[1:], strict=False):
+        for start, end in itertools.pairwise(ends):
             begin = time.process_time()
             model.prequential(X[start:end], y[start:end], classes=range(K))
             spent.append(1e6 * (time.process_time() - begin))
-        first, last = spent[0] / 1000, spent[2] / (n // 4)
-        print(
-            f"| {d} | {K} | {n:,} | {first:.0f} | {sum(spent) / n:.0f} | {last:.0f} |", flush=True
-        )
+        us = spent[0] / 1000, sum(spent) / n, spent[2] / (n // 4)
+        print(f"| {d} | {K} | {n:,} | {us[0]:.0f} | {us[1]:.0f} | {us[2]:.0f} |", flush=True)
 
 
 def steps(n: int) -> None:
@@ -182,7 +177,7 @@ def lead(n: int) -> None:
         at = end
     print("| rows | log loss | LightGBM | ratio |\n|---|---|---|---|")
     edges = [1000, 3000, 10_000, 30_000, 100_000, 200_000, 300_000, 500_000]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         if end <= n:
             a, b = ours[start:end].mean(), theirs[start:end].mean()
             print(f"| {start:,} to {end:,} | {a:.4f} | {b:.4f} | {a / b:.3f} |", flush=True)
