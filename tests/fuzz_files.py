@@ -73,6 +73,9 @@ def use(model: Any, *, briefly: bool = False) -> None:
         attempt(lambda: len(model.reliability()), "reliability")
     elif isinstance(model, mx.bandits.Agent):
         use_agent(model)
+    elif isinstance(model, mx.metrics.NumberScores):
+        attempt(lambda: model.update(0.5, 1.0, 0.0, (0.0, 1.0)), "update")
+        attempt(lambda: [model.rmse, model.mae, model.crps, model.coverage], "scores")
     elif hasattr(model, "learn_one"):
         use_dictionaries(model, briefly=briefly)
     elif hasattr(model, "partial_fit"):

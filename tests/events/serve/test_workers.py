@@ -65,6 +65,9 @@ def test_a_worker_forecasts_what_the_writer_would(server):
     assert other("POST", "/predict", record) == before
     assert call("PUT", "/models/new")[0] == 201
     assert other("GET", "/models/new")[1]["learned"] == 0
+    assert call("POST", "/models/new/learn", {**record, "label": "y"})[0] == 200
+    assert other("POST", "/predict", record) == before  # another model is asked first
+    assert other("GET", "/models/new")[1]["learned"] == 1
     assert call("DELETE", "/models/new")[0] == 200
     assert other("GET", "/models/new")[0] == 404
     call.close()
