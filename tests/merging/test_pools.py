@@ -108,7 +108,7 @@ def test_labels_are_united_in_any_order():
 def test_experts_that_are_inactive_say_nothing():
     base = mx.GAFClassifier(kernel=mx.kernels.Auto(5)).partial_fit(X[:100], Y[:100])
     state = base.learner_.forecaster._core.state()
-    left = np.array([[0.0, *[5.0] * 7]])
+    left = np.array([[0.0, *[5.0] * 8]])
     state.update({"activity.left": left, "activity.level": 1e9 * left})
     base.learner_.forecaster._core.restore(state)
     models = shards("classifier", base, PARTS[1:])
