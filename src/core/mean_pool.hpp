@@ -98,8 +98,11 @@ class MeanPool {
         for (const long e : active)
             if (e < n) total += mixed_[e] = weights.earned(e), ++count;
         if (count == 0) return;
-        const double first = middle = means[active.front()];  // so that nothing is rounded if all
-        disagreement = 0;                                     // say the same
+        // From the heaviest on: nothing is rounded if it has all the weight, or all say the same.
+        const long heaviest = *std::max_element(
+            active.begin(), active.end(), [&](long a, long b) { return mixed_[a] < mixed_[b]; });
+        const double first = middle = means[heaviest];
+        disagreement = 0;
         for (const long e : active)
             if (e < n) {
                 mixed_[e] = total > 0 ? mixed_[e] / total : 1.0 / double(count);
