@@ -193,6 +193,15 @@ def test_rewards_may_be_numbers(reward, values):
     assert expected["bad"] == pytest.approx(values[0], abs=0.1 * size)
 
 
+def test_each_expert_learns_the_mean_of_rewards_in_between():
+    agent = Agent(["a"], reward="unit")
+    for t in range(300):
+        agent.observe(None, "a", 0.7 + 0.1 * (-1) ** t)
+    x, _ = agent._contexts.encode(None)
+    P, *_ = agent._considered(x, agent._actions)
+    assert P[0] == pytest.approx(np.full(P.shape[1], 0.7), abs=0.1)
+
+
 def test_an_agent_learns_from_the_log_of_another():
     agent = Agent(["a", "b"], explore="greedy")
     for context in contexts(40):

@@ -82,8 +82,7 @@ class Agent(Alone):
     -----
     A context is a dictionary with numbers, text, categories, lists, times, or a row of numbers. A
     reward may come late, in any order, or never. It is learned with the inputs of decision time.
-    Not stated: a bound on the regret of the decisions. That of FastCB holds if one of the experts
-    is right; see the guide.
+    No bound on the regret of the decisions is proved; the guide says what is.
 
     Examples
     --------
