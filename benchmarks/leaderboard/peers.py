@@ -177,7 +177,9 @@ def _capymoa(name: str) -> Callable[[Known, Setting], Step]:
         matrix = Matrix(known.kinds)
         names = [f"x{i}" for i in range(matrix.width)]
         few = {matrix.place[c]: n for c, n in known.kinds.categories.items() if 1 < n <= 30}
-        values = {f"x{i}": [str(v) for v in range(n)] for i, n in few.items()}
+        values = {f"x{i}": [str(v) for v in range(n + 1)] for i, n in few.items()}
+        blank = np.zeros(matrix.width)  # SGBT takes no NaN: 0, or a value of its own
+        blank[list(few)] = list(few.values())
         values |= {"y": [str(k) for k in range(known.K)]} if known.K else {}
         attributes = Attributes.from_custom([*names, "y"], "y", values)
         classifier, regressor = name.split("/")
@@ -186,6 +188,7 @@ def _capymoa(name: str) -> Callable[[Known, Setting], Step]:
 
         def step(record: Record, y: Any) -> Any:
             x = matrix(record)
+            x = np.where(np.isnan(x), blank, x)
             if known.K:
                 example = LabeledInstance.from_array(attributes, x, int(y))
                 p = model.predict_proba(example)
