@@ -200,7 +200,7 @@ def _capymoa(name: str) -> Callable[[Known, Setting], Step]:
             model.train(example)
             return p
 
-        return step
+        return _scaled(step, known)
 
     return make
 

@@ -67,7 +67,7 @@ class Activity {
     template <class Rank, class Changed>
     void review(Rank&& rank, Changed&& changed) {
         if (!std::isfinite(least_gain_)) return;
-        if (reviews_ == 0 && order_.empty() && early < period) {
+        if (reviews_ == 0 && order_.empty() && !is_alone() && early < period) {
             order_.assign(active_.begin() + first, active_.end());
             order_ = rank(order_);
             return;

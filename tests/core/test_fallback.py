@@ -101,7 +101,7 @@ def test_it_is_never_far_behind_any_of_them(records):
     blend = small_blend(1, K, records=records)
     twin = alone(blend)
     own, pool = nats(blend.run(rows, y), y), nats(twin.run(rows, y), y)
-    assert blend.active == [0]
+    assert len(blend.active) <= 2
     counts = np.bincount(y, minlength=K)
     constant = -(counts * np.log(counts / n)).sum()
     assert own.sum() <= constant + bounds.class_frequencies(n, K)

@@ -115,8 +115,9 @@ def test_the_default_estimator_is_fitted_in_rounds(records):
     model = by_hand(mx.GAFClassifier(kernel=mx.kernels.Auto(8)), parts, n_rounds=2, warmup=150)
     assert model.forecaster_.steps == 600
     named = zip(model.forecaster_.design.names, model.forecaster_.experts, strict=True)
-    # The kernel of indicators begins anew while these double.
-    assert {each.steps for name, each in named if name != "kernel of indicators"} == {600}
+    # The kernel of indicators begins anew while these double, that of columns with its weights.
+    anew = ("kernel of indicators", "selected columns")
+    assert {each.steps for name, each in named if name not in anew} == {600}
     features = frame.drop(columns="label")
     one = mx.GAFClassifier(kernel=mx.kernels.Auto(8)).partial_fit(features, Y)
     losses = [mx.metrics.log_loss(each.predict_proba(features), Y) for each in (model, one)]

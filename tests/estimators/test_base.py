@@ -139,7 +139,7 @@ def test_an_outlier_spoils_no_statistics(name, spoil):
     model = GAFRegressor()
     target = np.random.default_rng(0).normal(size=500) + np.clip(X, -4, 4) @ [1, 2, 3, 0, 0]
     model.prequential(X, target)
-    assert np.median(model.predict(X[400:], return_std=True)[1]) < 1.3
+    assert np.median(model.predict(X[400:], return_std=True)[1]) < 1.4
 
 
 @pytest.mark.parametrize("outlier", [99, 9999])

@@ -281,7 +281,7 @@ class Blend(Experts):
             if self.made is not None and self.made.is_to_grow:
                 self._see_indicators(self.made)
             if self.selection is not None and self.steps >= self._stop:
-                if self.selection.go_on(self):
+                if self.selection.wait(self) == 0 and self.selection.go_on(self):
                     self._pool = None
                 self._set_stop()
 
@@ -289,7 +289,7 @@ class Blend(Experts):
         """Let the pool stop where weights of columns are to be reviewed."""
         if self.selection is None:
             return
-        self._stop = self.selection.next_stop(self.steps)
+        self._stop = self.steps + self.selection.wait(self)
         if self._pool is not None:
             self._pool.stop_at(self._stop)
 

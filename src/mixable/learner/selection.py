@@ -74,6 +74,7 @@ class Selection:
         self.expert: Any = None
         self.taught = 0  # rows of the trees that it has learned, or passed over
         self.is_held = False  # no reviews any more
+        self.due: int | None = None  # after how many examples that count there is something to do
 
     @classmethod
     def of(cls, parts: list[Any]) -> Selection | None:
@@ -83,14 +84,19 @@ class Selection:
         trees = [i for i, part in enumerate(parts) if isinstance(part, TreeDesign)]
         return cls(weighted[0], trees[0]) if weighted and trees else None
 
-    def next_stop(self, steps: int) -> int:
-        """After how many examples there is something to do."""
+    def wait(self, blend: Host) -> int:
+        """After how many more examples that count there is something to do; 0: now."""
         if self.is_held:
             return 1 << 62
+        came: int = blend.experts[self.trees]._core.came
+        if self.due is None:
+            self.due = self._next(came)
+        return max(self.due - came, 0)
+
+    def _next(self, came: int) -> int:
         if self.expert is None:
-            return FIRST << max(math.floor(math.log2(max(steps, 1) / FIRST)) + 1, 0)
-        period = self._period
-        return (steps // period + 1) * period
+            return FIRST << max(math.floor(math.log2(max(came, 1) / FIRST)) + 1, 0)
+        return (came // self._period + 1) * self._period
 
     @property
     def _period(self) -> int:
@@ -100,6 +106,7 @@ class Selection:
 
     def go_on(self, blend: Host) -> bool:
         """What is to be done after these examples; True if an expert was replaced."""
+        self.due = None
         if self.expert is None:
             self._review(blend)
             return False
@@ -123,6 +130,7 @@ class Selection:
 
     def drop(self) -> None:
         """Forget the next expert; the next review may begin another."""
+        self.due = None
         self.inputs = self.expert = None
 
     def hold(self) -> None:
