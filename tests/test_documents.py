@@ -10,7 +10,8 @@ block, in an empty folder.
 | `text` | shown, not run |
 
 In what is printed `...` stands for anything. Commands that install are not run, since tests don't
-use the network. Of commands with a comment such as `# 8 minutes` only the options are checked.
+use the network. Of benchmarks, and of commands with a comment such as `# 8 minutes`, only the
+options are checked.
 """
 
 import doctest
@@ -60,8 +61,10 @@ def run_console(text, where):
         command, expected = "".join(lines[:length]).strip(), "".join(lines[length:])
         if command.startswith(INSTALLS):
             continue
-        if re.search(r"# .*minutes", command):
-            known = shell(" ".join(command.split()[:2]) + " --help", COLUMNS="200").stdout
+        benchmark = command.startswith("python -m benchmarks.")
+        if benchmark or re.search(r"# .*minutes", command):
+            program = " ".join(command.split()[: 3 if benchmark else 2])
+            known = shell(f"{program} --help", COLUMNS="200", PYTHONPATH=str(ROOT)).stdout
             missing = [
                 option for option in re.findall(r"(?<= )--[a-z-]+", command) if option not in known
             ]
