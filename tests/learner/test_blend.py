@@ -107,6 +107,7 @@ def test_experts_that_were_inactive_keep_their_own_scale():
     X, y = logistic_stream(330, 3, 3)
     X[100:] *= 5
     blend = Blend(design(), 3, 3)
+    blend.selection.hold()
     blend.run(X[:100], y[:100])
     left = np.array([[0.0, *[1.0] * (len(blend.experts) - 1)]])
     blend._core.restore({**blend._core.state(), "activity.left": left})
