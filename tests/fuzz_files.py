@@ -158,6 +158,7 @@ def use_forecaster(model: Any, *, briefly: bool) -> None:
     attempt(lambda: getattr(model, "coef", None), "coef")
     if hasattr(model, "std"):
         attempt(lambda: model.std(X[0]), "std")
+    if hasattr(model, "interval"):  # which trees have not
         attempt(lambda: model.interval(X[0]), "interval")
     if hasattr(model, "add_features"):
         attempt(lambda: model.add_features(1), "add_features")

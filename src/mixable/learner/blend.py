@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +18,19 @@ from mixable import _core, _validate
 from mixable._types import Array
 from mixable.experts import Experts, before_growth
 from mixable.forecasters import Trees
-from mixable.forecasters.compiled import is_all_compiled
 from mixable.forecasters.densities import Components, ends_of, log_densities, quantiles
-from mixable.learner.inputs import Inputs, ScaledInputs
+from mixable.learner.compiled import Records, arrays, compiled_expert, numbers_of, sparse_of
+from mixable.learner.inputs import Inputs
 from mixable.learner.kernel_inputs import KernelInputs
 from mixable.learner.made import FREQUENCIES, INDICATORS, NUMBERS, MadeColumns, indicators, seen
 from mixable.learner.parts import largest_row
 from mixable.learner.plan import Plan
 from mixable.learner.selection import Selection
-from mixable.learner.shapes import ShapedInputs, Stage
+from mixable.learner.shapes import Stage
 from mixable.learner.trees import RawInputs
 from mixable.paper.bounds.parameter_free import fallback_plan
 from mixable.pool import DRIFT, SMOOTHING, judge_state
 from mixable.records.rows import Rows
-
-Records: TypeAlias = Array | Rows
-"""Numbers as a row (d,) or a table (n, d), NaN for what is missing; or with sparse features."""
 
 LAM, SHARE = 1.0, 1e-3  # of the judge of labels
 TIE = 50.0
@@ -496,45 +493,3 @@ def new_fallback(n_features: int, n_classes: int, takes_features: bool) -> _core
     plan = None if takes_features else fallback_plan(n_features, n_classes)
     lam, beta = (0.0, 0.0) if plan is None else (plan.lam, plan.beta)
     return _core.Fallback(n_features, n_classes, most, lam, beta)
-
-
-def arrays(state: dict[str, Any]) -> dict[str, Any]:
-    """Plain copies: joblib may have mapped arrays into memory."""
-    return {
-        name: np.array(value) if isinstance(value, np.ndarray) else value
-        for name, value in state.items()
-    }
-
-
-def compiled_expert(inputs: Inputs, expert: Any, stage: Any, picks: list[int] | None) -> Any:
-    """An expert as its compiled parts: `expert_of` of pool_model.hpp."""
-    if isinstance(inputs, ShapedInputs):
-        return inputs.scaler, inputs.shapes, expert._core, inputs.memory
-    if isinstance(inputs, RawInputs):
-        return (expert._core,)
-    is_compiled = is_all_compiled(expert) or not hasattr(expert, "n_classes")
-    core, none = expert._core if is_compiled else expert, (1.0, True, False)
-    if isinstance(inputs, KernelInputs):
-        plan, maps = inputs.plan, [each.compiled() for each in inputs.maps]
-        how = inputs.amplitude, plan.beside, plan.linear
-        return inputs.scaled.scaler, maps, *how, core, stage, picks
-    assert isinstance(inputs, ScaledInputs)
-    return inputs.scaler, [], *none, core, stage, picks
-
-
-def numbers_of(x: Records) -> Array:
-    """The numbers of records, as a table."""
-    X = x.dense if isinstance(x, Rows) else x
-    if not isinstance(X, np.ndarray):
-        raise TypeError(f"rows must be float64 arrays, got {X!r:.80}")
-    return np.ascontiguousarray(X if X.ndim == 2 else X[None], dtype=np.float64)
-
-
-def sparse_of(x: Records) -> Any:
-    """Sparse features, crosses, what is shown of numbers, categories; None for numbers alone."""
-    if not isinstance(x, Rows):
-        return None
-    values, crossed = (np.asarray(v, np.float64) for v in (x.values, x.cross_values))
-    crosses = x.cross_indptr, x.cross_keys, crossed
-    categories = np.ascontiguousarray(x.categories)
-    return (x.indptr, x.keys, values), crosses, x.shown, categories

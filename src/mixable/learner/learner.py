@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixable._types import Array
-from mixable.learner.blend import Blend, Records
+from mixable.learner.blend import Blend
+from mixable.learner.compiled import Records
 from mixable.learner.design import Design
 from mixable.learner.late import Followed, Kept, kept_row, with_kept
 from mixable.learner.outcomes import Labels, Outcomes, Targets

@@ -10,7 +10,8 @@ from mixable import _validate
 from mixable._types import Array
 from mixable.forecasters import Trees
 from mixable.forecasters.base import draws_of, mixed_draws, repeated
-from mixable.learner.blend import Blend, Records, numbers_of
+from mixable.learner.blend import Blend
+from mixable.learner.compiled import Records, numbers_of
 from mixable.learner.learner import Learner
 from mixable.learner.outcomes import Labels
 from mixable.pool import expert_weights
