@@ -85,3 +85,12 @@ def test_statistics_that_no_scaler_has_are_refused():
         forged = {**state, "anchors": np.array([[0.0], [bad]])}
         with pytest.raises(ValueError, match="saved"):
             anchored(1).restore(forged)
+
+
+def test_a_line_is_found_beside_a_category_and_a_column_that_comes_later():
+    model = mx.river.GAFRegressor()
+    for t in range(60):
+        later = {"b": float(t % 7)} if t >= 20 else {}
+        model.learn_one({"a": t, "c": "x", **later}, 2.0 * t)
+    for a in (0, 30, 70):
+        assert abs(model.predict_one({"a": a, "c": "x", "b": 3.0}) - 2 * a) < 3

@@ -143,8 +143,9 @@ def test_a_scaler_that_cannot_be(saved):
         ("square", np.nan),
     ):
         tensors = load(data)
-        name = next(name for name in tensors if name.endswith(f".{tensor}") and "inputs" in name)
-        tensors[name][:] = value
+        for name in tensors:
+            if name.endswith(f".{tensor}") and "inputs" in name:
+                tensors[name][:] = value
         metadata["checksum"] = persistence._checksum(metadata, tensors)
         with pytest.raises(persistence.DamagedFileError, match="statistics"):
             persistence.from_bytes(save(tensors, metadata))

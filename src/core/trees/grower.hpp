@@ -315,7 +315,7 @@ class Grower {
         const std::int32_t* first = histogram(leaf);
         Sums<L> all;
         for (long b = 0; b < place_[1]; b += L) all.add(first + b);
-        Splits none;
+        Splits none{};
         keep(Sums<L>(), 0, true, none);
         none.count = 1;
         score(all, none);

@@ -416,8 +416,9 @@ class Blend(Experts):
             self._fallback = fallback
 
     def _wider(self, inputs: Inputs, k: int) -> Inputs:
-        """Inputs for `k` more numbers; with a stage, only kernels and trees see numbers."""
-        if self.stage is not None and not isinstance(inputs, KernelInputs | RawInputs):
+        """Inputs for `k` more numbers; with a stage, not all experts see numbers."""
+        sees = isinstance(inputs, KernelInputs | RawInputs) or getattr(inputs, "anchored", False)
+        if self.stage is not None and not sees:
             return inputs
         wider: Inputs = inputs.with_features(inputs.n_features + k)
         return wider

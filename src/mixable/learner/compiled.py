@@ -39,6 +39,8 @@ def compiled_expert(inputs: Inputs, expert: Any, stage: Any, picks: list[int] | 
         how = inputs.amplitude, plan.beside, plan.linear
         return inputs.scaled.scaler, maps, *how, core, stage, picks
     assert isinstance(inputs, ScaledInputs)
+    if inputs.anchored:  # it sees numbers as they are
+        return inputs.scaler, [], *none, core, None, None
     return inputs.scaler, [], *none, core, stage, picks
 
 

@@ -62,6 +62,11 @@ class ScaledInputs(Inputs):
         self._options = (intercept, standardize, views, logarithms, anchored)
         self.scaler = _core.Scaler(n_features, *self._options)
 
+    @property
+    def anchored(self) -> bool:
+        """Whether the scale stays."""
+        return self._options[-1]
+
     def transform(self, X: Array) -> Array:
         return self.scaler.transform(X)
 

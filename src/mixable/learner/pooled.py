@@ -326,10 +326,10 @@ def _ridge_of_records(design: Design, *, crosses: bool, numbers: bool) -> Pooled
     if numbers:
         parts += [
             Design(AutoRidge, each.parameters, kernel=each.kernel, sees=INDICATORS, **flags)
-            if isinstance(each, Design)
+            if isinstance(each, Design) and not each.anchored
             else each
             for each in others
-            if not (getattr(each, "anchored", False) or _is_weighted(each))
+            if not _is_weighted(each)
         ]
     shapes = grids.RIDGE_CROSSES if crosses else grids.SPARSE
     stage = StageDesign(grid=grids.SPARSE_RIDGE_GRID, shapes=shapes)

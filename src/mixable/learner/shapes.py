@@ -119,9 +119,9 @@ class StageDesign:
     def columns(self, part: Any, n_features: int) -> int:
         """Columns that an expert sees: what the regressions say; a kernel also sees numbers.
 
-        Trees see the numbers alone.
+        Trees see the numbers alone, and so does what is linear in fixed units.
         """
-        if isinstance(part, RawDesign):
+        if isinstance(part, RawDesign) or part.anchored:
             return n_features
         return self.said + (0 if part.kernel is None else n_features)
 
