@@ -72,7 +72,7 @@ def disturbed(folder):
             Applier(model).all(rest)
             Applier(fresh).all(store.since(key))
         # Those that were rolled back know less than the log.
-        if not store.rolled_back(key) and not same_models(model, fresh):
+        if not store.saved(key)[0] and not same_models(model, fresh):
             out.append(name)
     store.close()
     return out

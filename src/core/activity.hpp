@@ -114,9 +114,10 @@ class Activity {
     /// Makes an expert inactive until it is made active; or active, on trial.
     void set_active(long e, bool active) {
         if (e < first || e >= N) throw std::out_of_range("no such expert");
+        const bool are_ranked = reviews_ > 0 || !order_.empty();
         const auto place = std::find(order_.begin(), order_.end(), e);
         if (place != order_.end()) order_.erase(place);
-        if (active && reviews_ > 0) order_.insert(order_.begin(), e);
+        if (active && are_ranked) order_.insert(order_.begin(), e);
         left_[e] = active ? 0 : longest;
         level_[e] = std::numeric_limits<double>::max();
         cost_.clear();

@@ -246,3 +246,10 @@ def test_a_refused_decision_changes_nothing():
     with pytest.raises(TypeError):
         agent.choose({"age": object()})
     assert mx.dumps(agent) == before
+
+
+def test_a_number_that_somebody_gave_is_passed_over():
+    agent = Agent(["a", "b"])
+    agent.choose({"x": 1}, id=1)
+    made = [agent.choose({"x": 1}).id for _ in range(3)]
+    assert len({1, *made}) == 4

@@ -59,3 +59,18 @@ def test_decisions_and_rewards_are_joined():
     assert made[0].actions == ["a", "b"]
     with pytest.raises(ValueError, match="line 1 of the log"):
         read_log(["{"])
+
+
+def test_what_was_not_allowed_could_not_be_chosen():
+    lines = [
+        {"id": 1, "context": {}, "actions": ["a", "b"], "allowed": ["a"], "action": "a"},
+        {"id": 2, "context": {}, "actions": [1, "x"], "action": 1},
+        {"id": 3, "context": {}, "actions": {"a": {"z": 1}, "b": {"z": 2}}, "action": "b"},
+    ]
+    shares = ({"a": 1.0}, {"1": 0.5, "x": 0.5}, {"b": 1.0})
+    text = []
+    for line, propensities in zip(lines, shares, strict=True):
+        own = propensities[str(line["action"])]
+        text.append(json.dumps({**line, "propensity": own, "propensities": propensities}))
+        text.append(json.dumps({"id": line["id"], "reward": 1}))
+    assert [each.actions for each in read_log(text)] == [["a"], [1, "x"], {"b": {"z": 2}}]

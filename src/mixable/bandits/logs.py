@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def read_log(source: Source) -> list[Logged]:
         try:
             entry = json.loads(line)
             if "action" in entry:
-                actions = entry.get("actions", list(entry.get("propensities", ())) or None)
+                actions = _allowed(entry.get("actions"), entry.get("propensities"))
                 entry["actions"] = _restored(actions, entry["action"])
                 waiting[entry.get("id", f"line {number}")] = {**entry, "at": number}
             key = entry.get("id", f"line {number}")
@@ -52,10 +53,19 @@ def read_log(source: Source) -> list[Logged]:
     return [entry for _, entry in sorted(out, key=lambda pair: pair[0])]
 
 
+def _allowed(actions: Any, propensities: Any) -> Any:
+    """Those that could be chosen: others were offered, and not allowed."""
+    if not propensities or actions is None:
+        return list(propensities or ()) or None
+    if isinstance(actions, dict):
+        return {name: actions[name] for name in actions if str(name) in propensities}
+    return [name for name in actions if str(name) in propensities]
+
+
 def _restored(actions: Any, action: Any) -> Any:
     """Actions that are integers, after JSON made texts of them as keys."""
     if isinstance(action, int) and isinstance(actions, list):
-        return [int(each) for each in actions]
+        return [int(each) if re.fullmatch(r"-?\d+", str(each)) else each for each in actions]
     return actions
 
 

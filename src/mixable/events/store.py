@@ -275,10 +275,20 @@ class Store:
         values = (model, number, time.time(), learned, name, back, data)
         self._db.execute(f"{query} VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
-    def rolled_back(self, model: int) -> int:
-        """The last checkpoint that a model was rolled back to; 0 if there is none."""
-        query = "SELECT max(checkpoint) FROM checkpoints WHERE model = ? AND back IS NOT NULL"
-        return self.one(query, model) or 0
+    def saved(self, model: int) -> tuple[int, int]:
+        """The last checkpoint that a model was rolled back to, and the last event of any; or 0."""
+        back = "SELECT max(checkpoint) FROM checkpoints WHERE model = ? AND back IS NOT NULL"
+        number = "SELECT max(number) FROM checkpoints WHERE model = ?"
+        return self.one(back, model) or 0, self.one(number, model) or 0
+
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """What is read is of one time, whatever others write."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("COMMIT")
 
     @property
     def change(self) -> int:

@@ -1,11 +1,20 @@
 """Processes that only forecast: they know what is committed, and outlive the one that learns."""
 
+import asyncio
+import os
 import re
 import signal
 import time
 
 import pytest
 from serve_command import Caller, Server
+
+from mixable import persistence
+from mixable.events.events import Event
+from mixable.events.serve.service import Service
+from mixable.events.serve.shown import Limits
+from mixable.events.serve.worker import Worker
+from mixable.events.store import Keep
 
 BESIDE = re.compile(r"only forecast, at http://127\.0\.0\.1:(\d+)/")
 
@@ -103,3 +112,50 @@ def test_a_worker_outlives_the_process_that_learns_until_there_is_another(tmp_pa
     assert anew("POST", "/predict", record) == expected
     anew.close()
     assert again.end() == 0
+
+
+def event(a, label=None):
+    return Event(id=None, features={"a": a}, label=label)
+
+
+def test_a_worker_knows_events_that_the_log_has_no_more(tmp_path):
+    async def answers():
+        service = Service(tmp_path / "models", seconds=1e9, keep=Keep(rows=5))
+        service.start()
+        for t in range(30):
+            await service.submit("default", [event(t % 2, "xy"[t % 2])])
+        worker = Worker(
+            tmp_path / "models", "http://w", os.getpid(), limits=Limits(), say=lambda _: None
+        )
+        worker.start()
+        before = [await each.submit("default", [event(1)]) for each in (service, worker)]
+        for t in range(40):
+            await service.submit("default", [event(t % 2, "yx"[t % 2])])
+        await service._checkpoint()
+        after = [await each.submit("default", [event(1)]) for each in (service, worker)]
+        await worker.stop()
+        await service.stop()
+        return before, after
+
+    for pair in asyncio.run(answers()):
+        assert pair[0] == pair[1]
+
+
+def test_a_checkpoint_that_fails_does_not_end_learning(tmp_path, monkeypatch):
+    async def answers():
+        service = Service(tmp_path / "models", seconds=1e9)
+        service.start()
+        await service.submit("default", [event(1, "x")])
+
+        def fail(model):
+            raise MemoryError
+
+        monkeypatch.setattr(persistence, "to_bytes", fail)
+        await service._checkpoint()
+        monkeypatch.undo()
+        (answer,) = await service.submit("default", [event(0, "y")])
+        await service.stop()
+        return answer, service.failures
+
+    answer, failures = asyncio.run(answers())
+    assert (answer["step"], failures) == (2, 1)

@@ -112,6 +112,9 @@ class Service(Shown):
     @property
     def trouble(self) -> str | None:
         """Why nothing more is learned; None if all is well."""
+        task = getattr(self, "_task", None)
+        if task is not None and task.done() and not self.stopping:
+            return "it has stopped learning"
         return "stopping" if self.stopping or self.closing else self._trouble
 
     # Models.
@@ -230,6 +233,9 @@ class Service(Shown):
             if name in self.loaded:
                 self.count_losses(self.loaded[name])
             held = Held(name, key, model, self._number)
+            named, first = await self._in(self._files, self._reader.window, key, WINDOW)
+            last = await self._in(self._files, self._reader.last, key, WINDOW)
+            held.window = Window(first, last, named)
             await self._save(held, None, back=str(version))
             self.loaded[name] = held
 
@@ -382,6 +388,8 @@ class Service(Shown):
                 await self._written(self.store.prune, self._keep)
         except RefusedError:
             pass  # it has been said
+        except Exception as error:  # whatever it is, events go on
+            self._fail("a checkpoint cannot be made", error)
 
     async def _save(self, held: Held, name: str | None, back: str | None = None) -> None:
         number, data = held.number, persistence.to_bytes(held.model)

@@ -98,12 +98,13 @@ class Worker(Shown):
 
     def _followed(self, name: str) -> Held:
         key, held = self.names[name], self.loaded.get(name)
-        back = self.store.rolled_back(key)
-        if held is None or held.key != key or held.back != back:
-            held = read_model(self.store, name, key)
-            held.back = back
-        else:
-            held.follow(self.store.since(key, held.number))
+        with self.store.unchanged():
+            back, known = self.store.saved(key)
+            if held is None or (held.key, held.back) != (key, back) or held.number < known:
+                held = read_model(self.store, name, key)
+                held.back = back
+            else:
+                held.follow(self.store.since(key, held.number))
         return held
 
     async def submit(self, name: str, events: list[Event], size: int = 0) -> list[Answer]:
