@@ -25,7 +25,7 @@ from scipy.linalg.blas import dgemm
 
 import mixable
 from mixable import AIOLI, GAF, OGD, ONS, AutoGAF, Folklore, GenericGAF
-from mixable.forecasters.compiled import CompiledMulticlassForecaster
+from mixable.experts.compiled import CompiledMulticlassForecaster
 from mixable.integrals import Sobol
 from mixable.losses import Logistic
 

@@ -29,7 +29,7 @@ import pandas as pd
 
 import mixable as mx
 from mixable.estimators import base
-from mixable.learner import PooledDesign, parameters
+from mixable.model import PooledDesign, parameters
 
 ROWS = 2000
 FLOOR = 1e-3  # of all classes together, in both losses

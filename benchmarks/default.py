@@ -14,7 +14,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 import mixable as mx
-from mixable.learner import Blend, design_of_classes
+from mixable.model import RecordPool, design_of_classes
 
 
 def epochs(n):
@@ -27,7 +27,7 @@ def epochs(n):
 
 def loss(x, y, *, fallback):
     """Nats of the default, in all."""
-    blend = Blend(design_of_classes(None, {"lam": None}), 1, 2)
+    blend = RecordPool(design_of_classes(None, {"lam": None}), 1, 2)
     if not fallback:
         blend._fallback = None
     return -np.log(blend.run(x, y)[np.arange(len(y)), y]).sum()

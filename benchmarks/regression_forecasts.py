@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
-from mixable.forecasters.densities import log_densities
+from mixable.experts.densities import log_densities
 
 Array = NDArray[np.float64]
 SCORE_FROM = 200  # rows before are not scored

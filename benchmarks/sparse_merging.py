@@ -1,8 +1,8 @@
-"""What merging costs SparseGAF in loss, by the constant of its rule (mixable/forecasters/slots.py).
+"""What merging costs SparseGAF in loss, by the constant of its rule (mixable/experts/slots.py).
 
     python benchmarks/sparse_merging.py [--pulls 8] [--rows 1500] [--kept-out]
 
-Streams are the bins and the leaves of tables (learner/grids.py), and bags of words: 22 on which the
+Streams are the bins and the leaves of tables (model/grids.py), and bags of words: 22 on which the
 constant was chosen, and 11 that were held out. Printed is the log loss on the last fifth after 8
 shards and 16 rounds, over that of one pass.
 """
@@ -18,8 +18,8 @@ import numpy as np
 import sklearn.datasets as sk
 
 import mixable as mx
-from mixable.forecasters import slots as sparse
-from mixable.learner import grids
+from mixable.experts import slots as sparse
+from mixable.model import grids
 
 SHARDS, ROUNDS = 8, 16
 

@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import mixable as mx
-from mixable.forecasters.structure import STRUCTURES
+from mixable.experts.structure import STRUCTURES
 
 
 def made(n, d, K, seed=0):

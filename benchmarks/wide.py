@@ -20,7 +20,7 @@ import numpy as np
 import sklearn.datasets
 
 import mixable as mx
-from mixable.forecasters.settings import GRID, structures
+from mixable.experts.settings import GRID, structures
 from mixable.losses import log_loss
 
 

@@ -1,4 +1,4 @@
-"""Columns made of categories, in plain Python: what core/categories.hpp is compared with."""
+"""Columns made of categories, in plain Python: what core/inputs/categories.hpp is compared with."""
 
 import math
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The fallback of a pool in plain NumPy (core/fallback.hpp), and the stream that it is for."""
+"""The fallback of a pool in plain NumPy (core/pool/fallback.hpp), and the stream that it is for."""
 
 import numpy as np
 from scipy.optimize import root

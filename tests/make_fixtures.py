@@ -20,8 +20,8 @@ from mixable.events.applying import Applier
 from mixable.events.events import Event
 from mixable.events.model import EventModel
 from mixable.events.saving import Waiting
-from mixable.learner import Design
 from mixable.losses import Logistic
+from mixable.model import Design
 from mixable.records import Columns, Encoder
 
 FOLDER = Path(__file__).parent / "fixtures"

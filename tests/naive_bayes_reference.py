@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EVIDENCE = 0.7  # how much densities count; core/naive_bayes.hpp
+EVIDENCE = 0.7  # how much densities count; core/pool/naive_bayes.hpp
 
 
 def moments(X, weight):

@@ -1,4 +1,4 @@
-"""The judge of experts of numbers (core/number_judge.hpp) in NumPy, formula by formula."""
+"""The judge of experts of numbers (core/pool/number_judge.hpp) in NumPy, formula by formula."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOMINAL = -np.log(1 - np.array([0.5, 0.8, 0.9, 0.95, 0.99]))
 
 
 class TwoWeights:
-    """Bayes' rule with and without a fixed share, weighed by Bayes' rule; see core/weights.hpp."""
+    """Bayes' rule with and without a fixed share, weighed by the same; core/mixture/weights.hpp."""
 
     def __init__(self, n: int) -> None:
         self.shared, self.bayes, self.judge = np.full(n, 1 / n), np.full(n, 1 / n), 0.5

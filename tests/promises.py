@@ -27,7 +27,7 @@ from mixable import (
     SparseGAF,
     Trees,
 )
-from mixable.forecasters.table import BY_NAME
+from mixable.experts.table import BY_NAME
 from mixable.integrals import Ladder, MonteCarlo
 from mixable.losses import Logistic
 

@@ -17,7 +17,7 @@ import mixable as mx
 from mixable import _alone, river
 from mixable._alone import alone, call_alone
 from mixable.events.model import EventModel
-from mixable.learner import design_of_classes
+from mixable.model import design_of_classes
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))

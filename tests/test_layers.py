@@ -18,12 +18,12 @@ LAYERS = {
         ("persistence", "merging", "_verbs"),
         ("estimators", "river", "_description"),
     ],
-    "learner": [("learner",), ("records",)],
-    "mixtures": [("mixture", "paper.fresh_starts", "pool", "paper.batch"), ("experts",)],
-    "forecasters": [
+    "model": [("model",), ("records",)],
+    "experts": [
+        ("paper.fresh_starts", "paper.batch"),
         ("paper.kernel_gaf",),
         ("paper.reference", "paper.structured", "paper.baselines"),
-        ("forecasters",),
+        ("experts",),
     ],
     "mathematics": [
         ("kernels",),
@@ -41,7 +41,7 @@ LAYERS = {
     "core": [("_core",)],
 }
 """From the top down. Units of one row do not import each other. Classes that are named in a table
-(`forecasters.table`, `persistence.HOMES`) are text, imported when somebody asks for one.
+(`experts.table`, `persistence.HOMES`) are text, imported when somebody asks for one.
 """
 
 ROWS = [row for rows in LAYERS.values() for row in rows]
@@ -103,13 +103,13 @@ def test_no_module_imports_itself_by_way_of_others():
 
 # What the product runs of the paper's room, and why. The front door and the command line apart.
 RUNS = {
-    "mixable.forecasters.auto": {"integrals"},  # which points an expectation has
-    "mixable.forecasters.compiled": {"integrals"},  # the coordinates of the classes
-    "mixable.forecasters.gaf": {"bounds", "integrals", "losses", "surrogates"},  # from_theory
-    "mixable.forecasters.settings": {"bounds", "losses"},  # constants of Folklore in AutoGAF
-    "mixable.learner.blend": {"bounds"},  # constants of the default's fallback
+    "mixable.experts.auto": {"integrals"},  # which points an expectation has
+    "mixable.experts.compiled": {"integrals"},  # the coordinates of the classes
+    "mixable.experts.gaf": {"bounds", "integrals", "losses", "surrogates"},  # from_theory
+    "mixable.experts.settings": {"bounds", "losses"},  # constants of Folklore in AutoGAF
+    "mixable.model.pool": {"bounds"},  # constants of the default's fallback
     "mixable._natural": {"integrals"},  # the coordinates of the classes
-    "mixable.forecasters.base": {"integrals"},  # the same
+    "mixable.experts.base": {"integrals"},  # the same
 }
 SHOW = {"__init__", "cli"}
 

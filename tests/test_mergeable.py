@@ -4,7 +4,7 @@ import inspect
 
 import mixable as mx
 from mixable._mergeable import Mergeable
-from mixable.forecasters.table import FORECASTERS
+from mixable.experts.table import FORECASTERS
 
 
 def test_every_model_has_a_delta():

@@ -19,6 +19,12 @@ def test_an_old_name_is_the_same_module(name):
     assert importlib.import_module(new).__spec__.name == new
 
 
+@pytest.mark.parametrize("name", ["forecasters", "forecasters.gaf", "learner", "learner.learner"])
+def test_old_folders_are_the_new_ones(name):
+    new = name.replace("forecasters", "experts").replace("learner", "model", 1)
+    assert importlib.import_module(f"mixable.{name}") is importlib.import_module(f"mixable.{new}")
+
+
 def test_an_old_name_can_be_the_first_import():
     for name in ("mixable.bounds", "mixable.kernel_gaf", "mixable.forecasters.ons"):
         code = f"import {name}; print({name}.__name__)"

@@ -8,7 +8,7 @@ from shards import MODELS, PARTS, X, Y, shards, taught
 
 from mixable import GAF, _natural, merge
 from mixable._natural import Change
-from mixable.forecasters.structure import gaussian, saved
+from mixable.experts.structure import gaussian, saved
 from mixable.integrals import helmert
 
 GAFS = [name for name in MODELS if name.startswith("GAF ")]

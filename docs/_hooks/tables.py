@@ -9,7 +9,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 # The file alone: the package need not be built to build the site.
-FORECASTERS = runpy.run_path(str(ROOT / "src/mixable/forecasters/table.py"))["FORECASTERS"]
+FORECASTERS = runpy.run_path(str(ROOT / "src/mixable/experts/table.py"))["FORECASTERS"]
 PLACE = "<!-- the table of forecasters -->"
 PAPER = "<!-- the paper, section by section -->"
 

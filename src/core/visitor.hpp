@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "buffer.hpp"
+#include "core/numbers/buffer.hpp"
 
 namespace MIXABLE_ISA {
 

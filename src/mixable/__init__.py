@@ -17,11 +17,12 @@ if TYPE_CHECKING:  # the same as in `_HOMES`, for those who read types
     from mixable import streaming as streaming
     from mixable.bank import Bank
     from mixable.estimators import GAFClassifier, GAFRegressor
-    from mixable.forecasters import GAF, AutoGAF, AutoRidge
-    from mixable.forecasters import SparseGAF as SparseGAF
-    from mixable.forecasters import Trees as Trees
+    from mixable.experts import GAF, AutoGAF, AutoRidge
+    from mixable.experts import SparseGAF as SparseGAF
+    from mixable.experts import Trees as Trees
+    from mixable.experts.mixture import Mixture
+    from mixable.experts.pool import Pool
     from mixable.merging import merge
-    from mixable.mixture import Mixture
     from mixable.paper import bounds, integrals, losses, regret
     from mixable.paper.baselines import *  # noqa: F403
     from mixable.paper.batch import online_to_batch
@@ -31,7 +32,6 @@ if TYPE_CHECKING:  # the same as in `_HOMES`, for those who read types
     from mixable.persistence import dumps as dumps
     from mixable.persistence import load, save
     from mixable.persistence import loads as loads
-    from mixable.pool import Pool
 
 # What most users need; `_HOMES` has the rest.
 __all__ = [
@@ -66,26 +66,26 @@ __all__ = [
 # Where each name is. It is imported when it is first asked for.
 _HOMES = {
     "AIOLI": "mixable.paper.baselines",
-    "AutoGAF": "mixable.forecasters",
-    "AutoRidge": "mixable.forecasters",
+    "AutoGAF": "mixable.experts",
+    "AutoRidge": "mixable.experts",
     "Bank": "mixable.bank",
     "FTRL": "mixable.paper.baselines",
     "Folklore": "mixable.paper.baselines",
     "Foster": "mixable.paper.baselines",
     "FreshStarts": "mixable.paper.fresh_starts",
-    "GAF": "mixable.forecasters",
+    "GAF": "mixable.experts",
     "GAFClassifier": "mixable.estimators",
     "GAFRegressor": "mixable.estimators",
     "GenericGAF": "mixable.paper.reference",
     "KernelGAF": "mixable.paper.kernel_gaf",
-    "Mixture": "mixable.mixture",
+    "Mixture": "mixable.experts.mixture",
     "OGD": "mixable.paper.baselines",
     "ONS": "mixable.paper.baselines",
-    "Pool": "mixable.pool",
+    "Pool": "mixable.experts.pool",
     "SMP": "mixable.paper.baselines",
     "ScaleFree": "mixable.paper.baselines",
-    "SparseGAF": "mixable.forecasters",
-    "Trees": "mixable.forecasters",
+    "SparseGAF": "mixable.experts",
+    "Trees": "mixable.experts",
     "VAW": "mixable.paper.baselines",
     "bandits": "mixable.bandits",
     "bounds": "mixable.paper.bounds",

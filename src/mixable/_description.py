@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixable import _validate
-from mixable.forecasters.table import FORECASTERS
+from mixable.experts.table import FORECASTERS
 
 LEARNER_PARTS = (
     "Learner",
@@ -21,7 +21,7 @@ LEARNER_PARTS = (
     "BayesDesign",
     "KernelPlan",
     "StageDesign",
-    "Blend",
+    "RecordPool",
 )
 OLD_PARTS = ("CurvedDesign", "CurvedRidge", "RecordRidge", "RecordRidgeDesign")  # of version 0.2
 
@@ -42,15 +42,15 @@ HOMES = {
         )
     },
     **{name: "mixable.paper.losses" for name in ("Squared", "Logistic", "Huber")},
-    **{name: "mixable.learner" for name in LEARNER_PARTS},
-    **{name: "mixable.learner.old" for name in OLD_PARTS},
+    **{name: "mixable.model" for name in LEARNER_PARTS},
+    **{name: "mixable.model.old" for name in OLD_PARTS},
     "Auto": "mixable.kernels",
     "RBF": "mixable.kernels",
     "Columns": "mixable.records",
     "Encoder": "mixable.records",
     "Scores": "mixable.metrics",
-    "SparseGAF": "mixable.forecasters",
-    "NaiveBayes": "mixable.forecasters",
+    "SparseGAF": "mixable.experts",
+    "NaiveBayes": "mixable.experts",
     "NumberScores": "mixable.metrics",
     "EventModel": "mixable.events",
     "Agent": "mixable.bandits",
@@ -61,7 +61,12 @@ HOMES = {
 }
 
 # What earlier versions called a class.
-OLD_NAMES = {"Engine": "Learner", "StreamModel": "EventModel", "ServedModel": "EventModel"}
+OLD_NAMES = {
+    "Blend": "RecordPool",
+    "Engine": "Learner",
+    "ServedModel": "EventModel",
+    "StreamModel": "EventModel",
+}
 
 # What is only ever part of a model.
 PARTS = {

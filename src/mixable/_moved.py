@@ -19,7 +19,17 @@ ROOM += ["regret", "structured", "surrogates"]
 MOVED = {f"mixable.{name}": f"mixable.paper.{name}" for name in ROOM}
 MOVED |= {f"mixable.forecasters.{name}": f"mixable.paper.baselines.{name}" for name in BASELINES}
 MOVED["mixable.forecasters.smp"] = "mixable.paper.baselines.ftrl"
+MOVED |= {f"mixable.{name}": f"mixable.experts.{name}" for name in ("mixture", "pool")}
+FOLDERS = {"mixable.forecasters": "mixable.experts", "mixable.learner": "mixable.model"}
 MERGED = {"mixable.integrals.envelope": "mixable.paper.integrals.certified"}
+
+
+def new_name(old: str) -> str | None:
+    """What a module is called now; None if it has not moved."""
+    folder, _, name = old.rpartition(".")
+    if old in MOVED or old in FOLDERS:
+        return MOVED.get(old) or FOLDERS[old]
+    return f"{FOLDERS[folder]}.{name}" if folder in FOLDERS else None
 
 
 class Moved(MetaPathFinder, Loader):
@@ -31,12 +41,12 @@ class Moved(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """A spec for each name of MOVED."""
-        return ModuleSpec(name, self) if name in MOVED else None
+        """A spec for each module that has moved."""
+        return ModuleSpec(name, self) if new_name(name) else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Import the module by its new name."""
-        module = import_module(MOVED[spec.name])
+        module = import_module(str(new_name(spec.name)))
         self._specs[spec.name] = module.__spec__
         return module
 
@@ -48,7 +58,7 @@ class Moved(MetaPathFinder, Loader):
         """
         old = module.__spec__.name if module.__spec__ else ""
         module.__spec__ = self._specs.pop(old)
-        inner = MOVED[old] + "."
+        inner = f"{new_name(old)}."
         for name in [name for name in sys.modules if name.startswith(inner)]:
             sys.modules.setdefault(f"{old}.{name.removeprefix(inner)}", sys.modules[name])
         for name, new in MERGED.items():

@@ -184,14 +184,14 @@ def _positive(A: Array, least: float) -> Array:
     return A
 
 
-SMALLEST, LEAST_JUDGE = 1e-300, 1e-10  # as in core/weights.hpp
+SMALLEST, LEAST_JUDGE = 1e-300, 1e-10  # as in core/mixture/weights.hpp
 LOST = math.log(1e-280)
 
 
 def combined_weights(
     start: State, terms: Sequence[State], base: State, grown: Sequence[int], share: float
 ) -> State:
-    """The two vectors of weights of core/weights.hpp, and their judge, after the losses of all.
+    """The two vectors of weights of core/mixture/weights.hpp, and their judge, after all losses.
 
     Weights by Bayes' rule, and the judge's odds, are sums of losses, and add. Weights with a share
     are not: none falls below the share, and adding their logarithms would put experts so far below

@@ -17,10 +17,10 @@ from mixable._description import encode
 from mixable._mergeable import refuse_if_unmergeable
 from mixable._natural import SAME, Change
 from mixable.estimators.base import StreamEstimator
-from mixable.learner import combining
-from mixable.learner.learner import Learner
-from mixable.learner.named import NamedLearner
 from mixable.metrics import Scores
+from mixable.model import combining
+from mixable.model.learner import Learner
+from mixable.model.named import NamedLearner
 
 __all__ = ["delta", "freeze", "merge", "release", "steps_of", "tempered"]
 

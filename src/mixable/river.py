@@ -30,9 +30,9 @@ except ModuleNotFoundError as error:
 from mixable import _validate
 from mixable._alone import alone
 from mixable._types import Array, Untyped
-from mixable.learner import NamedLearner, class_weights, label, sampling
-from mixable.learner.late import Forecasts
-from mixable.learner.parameters import (
+from mixable.model import NamedLearner, class_weights, label, sampling
+from mixable.model.late import Forecasts
+from mixable.model.parameters import (
     ClassParameters,
     NumberParameters,
     Parameters,

@@ -1,4 +1,4 @@
 // What is compiled for speed, for each build of the core: the forecasters. They know nothing of
 // Python, whose headers take long to read.
-#include "core/forecasters.cpp"
-#include "core/sizes.cpp"
+#include "core/numbers/sizes.cpp"
+#include "core/rule/forecasters.cpp"

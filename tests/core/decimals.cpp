@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <random>
 
-#include "core/decimal.hpp"
+#include "core/text/decimal.hpp"
 
 int main() {
     std::mt19937_64 random(7);

@@ -1,4 +1,4 @@
-"""Which experts of a pool are active: core/activity.hpp."""
+"""Which experts of a pool are active: core/pool/activity.hpp."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ from streams import logistic_stream
 
 import mixable as mx
 from mixable._core import PERIOD
-from mixable.learner import Blend, design_of_classes
-from mixable.pool import judge_state
+from mixable.experts.pool import judge_state
+from mixable.model import RecordPool, design_of_classes
 
-EARLY = 256  # steps after which experts are ranked, as in core/judge.hpp
+EARLY = 256  # steps after which experts are ranked, as in core/pool/judge.hpp
 
 
 def judge(core, n=3, least_gain=0.005):
@@ -189,9 +189,9 @@ def test_where_a_plane_is_right_the_nonlinear_experts_are_inactive(tmp_path):
     names = ", ".join(whole.forecaster_.design.names[1:])
     assert f"Inactive: {names}." in whole.report()
     design = design_of_classes(None, {"lam": None}, features=(20, None, "nystroem"))
-    pool = Blend(design, 4, 3)
+    pool = RecordPool(design, 4, 3)
     pool._fallback = None  # which stands beside whoever is active
-    first = Blend(design.parts[0], 4, 3).run(X, y)
+    first = RecordPool(design.parts[0], 4, 3).run(X, y)
     np.testing.assert_allclose(pool.run(X, y)[2 * PERIOD :], first[2 * PERIOD :], atol=1e-12)
     pieces = np.split(np.arange(len(y)), [5, PERIOD - 1, PERIOD, 2 * PERIOD + 1])
     again = [parts.prequential(X[rows], y[rows], classes=range(3)) for rows in pieces]

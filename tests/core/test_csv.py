@@ -73,7 +73,7 @@ def test_exponents_of_any_size_are_read_or_refused_as_infinite(text, value):
 
 
 def cut(text):
-    """The fields of a line; an independent reading of what core/csv.hpp says."""
+    """The fields of a line; an independent reading of what core/text/csv.hpp says."""
     fields, at = [], 0
     while True:
         if text[at : at + 1] != '"':

@@ -10,8 +10,8 @@ from streams import logistic_stream
 
 import mixable as mx
 from mixable import _core, bounds
-from mixable.learner import Blend, design_of_classes, design_of_records
-from mixable.learner.blend import FALLBACK, new_fallback
+from mixable.model import RecordPool, design_of_classes, design_of_records
+from mixable.model.pool import FALLBACK, new_fallback
 from mixable.paper.bounds.parameter_free import SHARE
 from mixable.records import Rows
 
@@ -23,7 +23,7 @@ def design():
 
 
 def small_blend(d, K, *, records=False):
-    return Blend(design_of_records(design()) if records else design(), d, K)
+    return RecordPool(design_of_records(design()) if records else design(), d, K)
 
 
 def alone(blend):
@@ -134,7 +134,7 @@ def test_classes_in_another_order_give_the_same():
     np.testing.assert_allclose(p, q[:, order], rtol=0, atol=1e-9)
 
 
-class Fallbacks(Blend):
+class Fallbacks(RecordPool):
     """A blend of which the pool says 1/K: the fallback by itself, nearly."""
 
     def __init__(self, d, K):

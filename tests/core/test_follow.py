@@ -7,7 +7,7 @@ import pytest
 
 import mixable as mx
 from mixable import _core
-from mixable.learner import Design
+from mixable.model import Design
 
 
 def pool(f, scaler):

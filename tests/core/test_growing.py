@@ -1,4 +1,4 @@
-"""A posterior with places for the features observed so far: core/growing.hpp."""
+"""A posterior with places for the features observed so far: core/posterior/growing.hpp."""
 
 import pickle
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mixable as mx
-from mixable.forecasters.structure import gaussian, saved
+from mixable.experts.structure import gaussian, saved
 
 
 def stream(n, d, K, seed=0):

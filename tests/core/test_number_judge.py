@@ -7,7 +7,7 @@ import pytest
 from number_judges import ReferenceJudge
 
 from mixable import _core
-from mixable.forecasters.densities import Components, log_densities, quantiles
+from mixable.experts.densities import Components, log_densities, quantiles
 
 
 def stream(n: int = 400, seed: int = 0) -> tuple[Any, Any]:

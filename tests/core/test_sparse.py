@@ -10,7 +10,7 @@ import pytest
 from sparse_reference import SparseReference
 
 from mixable import SparseGAF
-from mixable.forecasters.sparse import ALPHAS, GRID
+from mixable.experts.sparse import ALPHAS, GRID
 
 
 def example(rng, K, keys=40, nnz=6):

@@ -5,7 +5,7 @@ import pytest
 from sparse_reference import SparseRidgeReference
 
 from mixable import AutoRidge, _core
-from mixable.learner import grids
+from mixable.model import grids
 
 GRID = list(grids.SPARSE_RIDGE_GRID)
 SCALER = _core.Scaler(0, False, True, 2)

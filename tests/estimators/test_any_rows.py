@@ -9,7 +9,7 @@ from sklearn.preprocessing import OneHotEncoder
 from streams import logistic_stream
 
 from mixable import GAFClassifier, GAFRegressor
-from mixable.learner.record_inputs import RecordInputs
+from mixable.model.record_inputs import RecordInputs
 from mixable.records import Columns, Rows
 
 X, Y = logistic_stream(40, 3, 2)

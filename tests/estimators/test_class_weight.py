@@ -9,7 +9,7 @@ from streams import logistic_stream
 
 import mixable
 from mixable import GAFClassifier
-from mixable.learner.class_weights import weighted
+from mixable.model.class_weights import weighted
 from mixable.river import GAFClassifier as RiverClassifier
 
 X, CODES = logistic_stream(200, 2, 2)

@@ -11,8 +11,8 @@ from streams import share
 import mixable as mx
 from mixable.datasets import make_drift, make_separable, make_shapes
 from mixable.kernels import RBF
-from mixable.learner.coefficients import kernel_widths
 from mixable.losses import log_loss
+from mixable.model.coefficients import kernel_widths
 
 
 @pytest.mark.parametrize("kind", ["spirals", "circles", "checkerboard"])
@@ -125,7 +125,7 @@ def test_a_row_too_large_is_named_and_refused_before_any_is_learned(
     X[77, 0] = 1e200
     model = mx.GAFClassifier(kernel=kernel, standardize=False).fit(X[:20], y[:20])
     if in_pieces:
-        monkeypatch.setattr("mixable.learner.parts.MOST_NUMBERS", 200)
+        monkeypatch.setattr("mixable.model.parts.MOST_NUMBERS", 200)
     before = model.predict_proba(X[:20])
     labels = np.where(np.arange(100) == 50, 7, y) if newcomer else y
     with pytest.raises(ValueError, match=r"X\[77\] is too large"):

@@ -82,7 +82,7 @@ def test_the_state_says_which_order(kind):
 
 
 def test_a_table_in_many_parts_is_learned_in_that_order(monkeypatch):
-    monkeypatch.setattr("mixable.learner.parts.MOST_NUMBERS", 100)
+    monkeypatch.setattr("mixable.model.parts.MOST_NUMBERS", 100)
     X, y = table(mx.GAFClassifier)
     order = in_order(len(y))
     model = mx.GAFClassifier(kernel=None, class_weight="balanced").fit(X, y)

@@ -9,7 +9,7 @@ from stream_command import GAF, balanced, counts, rejects, run, small
 
 import mixable as mx
 from mixable.events.model import EventModel
-from mixable.learner import Design
+from mixable.model import Design
 
 
 def test_events_without_label_are_only_predicted_and_late_labels_are_learned(tmp_path):

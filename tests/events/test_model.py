@@ -11,8 +11,8 @@ from stream_command import GAF, run, small
 import mixable as mx
 from mixable.events.model import EventModel, as_text
 from mixable.events.saving import Waiting
-from mixable.learner import Design
-from mixable.learner.late import stacked, stacked_texts, unstacked
+from mixable.model import Design
+from mixable.model.late import stacked, stacked_texts, unstacked
 
 
 def test_the_model_file_predicts_from_dictionaries_and_agrees_with_river(tmp_path):

@@ -112,6 +112,6 @@ def test_models_that_were_settled_see_the_same(kernel):
 
 def test_too_many_indicators_are_refused(monkeypatch):
     models = [of(frame(100, 1)), of(frame(100, 2))]
-    monkeypatch.setattr("mixable.learner.uniting.MOST", 10)
+    monkeypatch.setattr("mixable.model.uniting.MOST", 10)
     with pytest.raises(ValueError, match="more than 10"):
         mx.merge(models)

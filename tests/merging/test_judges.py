@@ -4,7 +4,7 @@ import numpy as np
 from shards import PARTS, shards
 
 from mixable import _core, merge
-from mixable.pool import combined_judge
+from mixable.experts.pool import combined_judge
 
 
 def test_natural_parameters_add_around_the_prior():
@@ -20,7 +20,7 @@ def test_natural_parameters_add_around_the_prior():
 
 
 def judge(left, alone):
-    """One whose second expert is inactive, for `left` reviews; as Blend makes them."""
+    """One whose second expert is inactive, for `left` reviews; as RecordPool makes them."""
     made = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
     p = np.random.default_rng(left).dirichlet(np.ones(3), size=(20, 2)).reshape(20, -1)
     made.run(p, np.arange(20) % 3, None)

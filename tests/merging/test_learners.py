@@ -11,7 +11,7 @@ from streams import share
 import mixable as mx
 from mixable import merge, river
 from mixable.events.model import EventModel
-from mixable.learner.pooled import design_of_classes
+from mixable.model.pooled import design_of_classes
 
 NAMES = np.array(["x", "y", "z"])[Y]
 

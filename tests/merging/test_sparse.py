@@ -8,8 +8,8 @@ import pytest
 import mixable as mx
 from mixable import merge, merging
 from mixable._natural import Change
-from mixable.forecasters import slots as sparse
-from mixable.forecasters.slots import Slots
+from mixable.experts import slots as sparse
+from mixable.experts.slots import Slots
 
 PARTS = (slice(0, 200), slice(200, 450), slice(450, 700))
 

@@ -29,7 +29,7 @@ def test_the_odds_of_the_judge_add():
 
 
 def learned(begin, likelihoods, share=1e-3):
-    """What core/weights.hpp makes of likelihoods, in turn."""
+    """What core/mixture/weights.hpp makes of likelihoods, in turn."""
     weight, bayes = begin["weight"].copy(), begin["bayes"].copy()
     for each in likelihoods:
         weight = weight * each

@@ -25,7 +25,7 @@ CLASSES = [span for span in SPANS if re.fullmatch(r"[A-Z]\w+(\.\w+)?", span)]
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_exist(name):
-    folder = ROOM.parent if name.startswith("forecasters/") else ROOM
+    folder = ROOM.parent if name.startswith("experts/") else ROOM
     assert ((SOURCES / "core" if name.endswith(".hpp") else folder) / name).exists()
 
 

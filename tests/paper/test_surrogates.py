@@ -9,7 +9,7 @@ from streams import logistic_stream, mean_loss, shuffled
 
 import mixable as mx
 from mixable import GAF
-from mixable.forecasters.compiled import is_all_compiled
+from mixable.experts.compiled import is_all_compiled
 from mixable.integrals import Quadrature, Rung, helmert, pairwise, softmax
 from mixable.paper.surrogates import (
     Problem,

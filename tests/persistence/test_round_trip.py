@@ -14,7 +14,7 @@ from streams import share
 
 import mixable as mx
 from mixable import _description, persistence
-from mixable.forecasters.table import BY_NAME
+from mixable.experts.table import BY_NAME
 
 
 @pytest.mark.parametrize("name", MODELS)

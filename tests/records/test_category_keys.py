@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixable.learner.late import kept_row, restored, saved, with_kept
+from mixable.model.late import kept_row, restored, saved, with_kept
 from mixable.persistence import from_bytes, to_bytes
 from mixable.records import Columns, Encoder
 

@@ -5,7 +5,7 @@ import pytest
 
 import mixable as mx
 from mixable.events.model import EventModel
-from mixable.learner import design_of_classes
+from mixable.model import design_of_classes
 
 FIXED = dict.fromkeys(("lam", "beta", "alpha", "drift"))
 

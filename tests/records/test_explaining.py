@@ -2,7 +2,7 @@
 
 from record_data import DECLARED, events, one_by_one
 
-from mixable.learner.importance import _owners
+from mixable.model.importance import _owners
 from mixable.records import Columns, Encoder
 
 

@@ -1,7 +1,7 @@
 // What is known while an ensemble is built on the rows of a ring, as it is saved and checked.
 #pragma once
 
-#include "../hashing.hpp"
+#include "core/sparse/hashing.hpp"
 #include "grower.hpp"
 
 namespace MIXABLE_ISA {

@@ -1,7 +1,7 @@
 // Trees as an expert of a pool.
 #pragma once
 
-#include "../expert.hpp"
+#include "core/pool/expert.hpp"
 #include "trees.hpp"
 
 namespace MIXABLE_ISA {

@@ -2,6 +2,8 @@
 // is built on the rows of a ring, in units of work that are counted.
 #pragma once
 
+#include <stdexcept>
+
 #include "builder.hpp"
 
 namespace MIXABLE_ISA {

@@ -16,7 +16,7 @@ import numpy as np
 from mixable import _core
 from mixable._types import Array
 from mixable.bandits.contexts import VIEWS, Input, Keys, action_keys, at_size
-from mixable.forecasters import AutoGAF, SparseGAF
+from mixable.experts import AutoGAF, SparseGAF
 
 GRID = ((0.1, 1.0, 0.0), (1.0, 1.0, 0.0), (10.0, 1.0, 0.0), (0.1, 1.0, 1e-3))
 ALPHAS = (4.0, math.inf)

@@ -24,13 +24,13 @@ from mixable._natural import Change
 from mixable._types import Array, Untyped
 from mixable.estimators import rows as tables
 from mixable.estimators import shown
-from mixable.learner import Learner, combining, design_of_records, takes_features
-from mixable.learner.coefficients import coefficients, kernel_widths
-from mixable.learner.explaining import explained, without_each, without_each_entry, without_each_key
-from mixable.learner.importance import importance
-from mixable.learner.parameters import TableParameters, with_defaults
-from mixable.learner.parts import InOrder
-from mixable.learner.record_inputs import RecordInputs, rows_of
+from mixable.model import Learner, combining, design_of_records, takes_features
+from mixable.model.coefficients import coefficients, kernel_widths
+from mixable.model.explaining import explained, without_each, without_each_entry, without_each_key
+from mixable.model.importance import importance
+from mixable.model.parameters import TableParameters, with_defaults
+from mixable.model.parts import InOrder
+from mixable.model.record_inputs import RecordInputs, rows_of
 from mixable.records import Encoder, Rows
 
 if TYPE_CHECKING:

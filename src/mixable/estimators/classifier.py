@@ -17,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mixable._alone import alone
 from mixable._types import Array, Untyped
 from mixable.estimators.base import StreamEstimator
-from mixable.learner import Learner, class_weights, sampling
-from mixable.learner.coefficients import deviations
-from mixable.learner.explaining import Contribution
-from mixable.learner.outcomes import Labels
-from mixable.learner.parameters import ClassParameters, estimator
 from mixable.metrics import LEAST
+from mixable.model import Learner, class_weights, sampling
+from mixable.model.coefficients import deviations
+from mixable.model.explaining import Contribution
+from mixable.model.outcomes import Labels
+from mixable.model.parameters import ClassParameters, estimator
 
 if TYPE_CHECKING:
     from typing_extensions import Self

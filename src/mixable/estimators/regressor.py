@@ -13,10 +13,10 @@ from mixable import _validate
 from mixable._alone import alone
 from mixable._types import Array, Untyped
 from mixable.estimators.base import StreamEstimator
-from mixable.learner import Learner, sampling
-from mixable.learner.coefficients import deviations
-from mixable.learner.explaining import NumberContribution
-from mixable.learner.parameters import NumberParameters, estimator
+from mixable.model import Learner, sampling
+from mixable.model.coefficients import deviations
+from mixable.model.explaining import NumberContribution
+from mixable.model.parameters import NumberParameters, estimator
 
 if TYPE_CHECKING:
     from typing_extensions import Self

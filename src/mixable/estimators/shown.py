@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from mixable.forecasters.ensemble import Ensemble, in_words
-from mixable.learner import Blend, Learner
-from mixable.learner.parts import Advance
+from mixable.experts.ensemble import Ensemble, in_words
+from mixable.model import Learner, RecordPool
+from mixable.model.parts import Advance
 
 MOST_NAMES = 8  # of classes, and of features
 MOST_SHOWN = 3
@@ -67,7 +67,7 @@ def columns(model: Any) -> str:
 
 def heaviest(forecaster: Any) -> list[tuple[str, float]]:
     """Who has the weight, most of it first; a forecaster that is no mixture has it all."""
-    if isinstance(forecaster, Blend):
+    if isinstance(forecaster, RecordPool):
         beside = forecaster.fallback_weights
         pools = [] if forecaster.n_classes is None else ["the pool", "the pool that forgets"]
         names = [*pools, *forecaster.design.names, *beside]

@@ -10,10 +10,10 @@ import numpy as np
 from mixable import persistence
 from mixable.events.model import EventModel, as_text
 from mixable.events.options import ModelOptions
-from mixable.learner import Learner, NamedLearner
-from mixable.learner.columns import Columns
-from mixable.learner.outcomes import Labels
-from mixable.learner.record_inputs import RecordInputs
+from mixable.model import Learner, NamedLearner
+from mixable.model.columns import Columns
+from mixable.model.outcomes import Labels
+from mixable.model.record_inputs import RecordInputs
 
 
 def begun_from(path: Path) -> EventModel:

@@ -19,7 +19,7 @@ from mixable._spelling import did_you_mean
 from mixable.events.files import Options, StreamError
 from mixable.events.model import EventModel, Features, Identifier, as_text
 from mixable.events.saving import fingerprint
-from mixable.learner.columns import has_words, number
+from mixable.model.columns import has_words, number
 from mixable.records import Encoder
 from mixable.records.cells import MISSING, WORD, is_missing
 from mixable.records.tables import Grid

@@ -20,7 +20,7 @@ from mixable._types import Array
 from mixable.events.events import LONGEST, Batch, Integers, RefusedError
 from mixable.events.model import EventModel, as_text
 from mixable.events.saving import Learned, Waiting
-from mixable.learner.late import Kept
+from mixable.model.late import Kept
 
 LARGEST = 2**26  # bytes of records that wait, about
 UNUSED = Kept(record=None, x=np.empty(0), z=np.empty(0))

@@ -18,13 +18,13 @@ from mixable.events.lines import check_place
 from mixable.events.options import ModelOptions, declared_options
 from mixable.events.progress import Frequencies, Progress, RunningMean
 from mixable.events.saving import Learned, Waiting
-from mixable.learner import Design, Learner, NamedLearner, label
-from mixable.learner.columns import Columns, has_words
-from mixable.learner.explaining import Contribution
-from mixable.learner.late import Kept
-from mixable.learner.pooled import takes_records
-from mixable.learner.widening import widened
 from mixable.metrics import LEAST, NumberScores, Scores, crps
+from mixable.model import Design, Learner, NamedLearner, label
+from mixable.model.columns import Columns, has_words
+from mixable.model.explaining import Contribution
+from mixable.model.late import Kept
+from mixable.model.pooled import takes_records
+from mixable.model.widening import widened
 
 Identifier = str | int | float | None
 Features = dict[Any, Any]

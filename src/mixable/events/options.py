@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from mixable import _validate
 from mixable._spelling import did_you_mean
-from mixable.forecasters import AutoGAF
-from mixable.forecasters.table import FORECASTERS
-from mixable.learner import Blend, Design, design_of_classes
-from mixable.learner.pooled import design_of_numbers
+from mixable.experts import AutoGAF
+from mixable.experts.table import FORECASTERS
+from mixable.model import Design, RecordPool, design_of_classes
+from mixable.model.pooled import design_of_numbers
 from mixable.records import Columns
 from mixable.records.declaration import FORMATS, KINDS
 
@@ -168,7 +168,7 @@ class ModelOptions:
             else:
                 options["memory"] = not self.no_memory
                 design = design_of_classes(kind, self._fixed, **options)
-            Blend(design, 1, None if self.regression else 2)
+            RecordPool(design, 1, None if self.regression else 2)
         except TypeError as error:
             name = "" if self.forecaster is None else f"--forecaster {self.forecaster}: "
             raise ValueError(f"{name}{error}") from None

@@ -12,8 +12,8 @@ import numpy as np
 from mixable import _validate, records
 from mixable._types import Array
 from mixable.events.options import declared_options
-from mixable.learner import Learner
-from mixable.learner.late import (
+from mixable.model import Learner
+from mixable.model.late import (
     Kept,
     as_json,
     checked_record,
@@ -23,7 +23,7 @@ from mixable.learner.late import (
     stacked_texts,
     unstacked,
 )
-from mixable.learner.record_inputs import RecordInputs
+from mixable.model.record_inputs import RecordInputs
 from mixable.records.rows import at_width
 
 MISFIT = "what waits for its outcome does not go with the learner"

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from mixable import _validate
 from mixable._mergeable import Mergeable
 from mixable._types import Array
-from mixable.experts import saved_experts
-from mixable.forecasters.base import to_learn
+from mixable.experts.base import to_learn
+from mixable.experts.combined import saved_experts
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from mixable import _validate
 from mixable._types import Array
-from mixable.forecasters.base import Parameter
+from mixable.experts.base import Parameter
 from mixable.kernels import effective_dimension, rbf
 from mixable.paper.losses import Loss
 from mixable.paper.reference import SurrogateForecaster, check_finite

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array
-from mixable.forecasters.base import Forecaster, Parameter, each
+from mixable.experts.base import Forecaster, Parameter, each
 from mixable.paper import bounds
 from mixable.paper.losses import Logistic, Loss
 from mixable.paper.losses.protocol import check_loss

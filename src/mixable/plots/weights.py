@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array
-from mixable.forecasters.ensemble import Ensemble
-from mixable.forecasters.settings import FREQUENCIES
-from mixable.learner import Blend
-from mixable.learner.kernel_inputs import KernelInputs
-from mixable.mixture import Mixture
+from mixable.experts.ensemble import Ensemble
+from mixable.experts.mixture import Mixture
+from mixable.experts.pool import Pool
+from mixable.experts.settings import FREQUENCIES
+from mixable.model import RecordPool
+from mixable.model.kernel_inputs import KernelInputs
 from mixable.plots.drawing import MARKERS, axes_of, finish, line_style, words
-from mixable.pool import Pool
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,7 @@ def _forecaster(model: Any) -> Any:
         raise ValueError("the model has learned nothing: give X and y, or a fitted one")
     learner = getattr(model, "learner_", None)
     forecaster = model if learner is None else learner.forecaster
-    if not isinstance(forecaster, Ensemble | Pool | Mixture | Blend):
+    if not isinstance(forecaster, Ensemble | Pool | Mixture | RecordPool):
         raise TypeError(
             f"{type(forecaster).__name__} is no mixture, so there is no weight to draw; "
             "AutoGAF, AutoRidge, Pool and Mixture are"
@@ -135,7 +135,7 @@ def shares(forecaster: Any, inputs: Any, by: str | None = None) -> dict[str, flo
         return dict(zip(names, forecaster.weights.tolist(), strict=True))
     groups = ["pool", "pool that forgets", *(f"{name} alone" for name in names)]
     spread = dict(zip(groups, forecaster.expert_weights.tolist(), strict=True))
-    if isinstance(forecaster, Blend) and forecaster.fallback_weights:
+    if isinstance(forecaster, RecordPool) and forecaster.fallback_weights:
         spread["fallback"] = sum(forecaster.fallback_weights.values())
     return spread
 
@@ -187,7 +187,7 @@ def _views(inputs: Any) -> list[str]:
 
 def _experts(forecaster: Any) -> list[str]:
     """The names of a pool's or a mixture's experts, numbered where several have the same."""
-    if isinstance(forecaster, Blend):
+    if isinstance(forecaster, RecordPool):
         names = forecaster.design.names
     else:
         names = [type(expert).__name__ for expert in forecaster.experts]

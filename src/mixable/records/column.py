@@ -27,7 +27,7 @@ RECONSIDERED = (16, 128, 1024)
 """Records after which a kind that was guessed is guessed again."""
 
 ALL, WITHOUT_BINS, NOTHING = 0, 1, 2
-"""What experts on keys see of a place in the dense part: Shown of core/shapes.hpp."""
+"""What experts on keys see of a place in the dense part: Shown of core/inputs/shapes.hpp."""
 
 
 class Draft:

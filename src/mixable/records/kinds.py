@@ -15,7 +15,7 @@ SAMPLE = 100
 """Values that a kind is guessed from."""
 
 MARKS = ("?", "NA")
-"""What stands for a number that is missing (core/csv.hpp); among words, a word."""
+"""What stands for a number that is missing (core/text/csv.hpp); among words, a word."""
 
 LONG_TEXT = 100  # characters; names of categories are shorter
 

@@ -12,7 +12,7 @@ import mixable as mx
 from mixable import river
 from mixable.events.beginning import begun_from
 from mixable.events.model import EventModel
-from mixable.learner import design_of_classes
+from mixable.model import design_of_classes
 
 
 def rows(n=60, *, is_record=False):

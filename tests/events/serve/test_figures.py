@@ -19,7 +19,7 @@ from mixable.events.serve.figures import (
     weights,
 )
 from mixable.events.serve.shown import Held
-from mixable.learner import Design, design_of_classes
+from mixable.model import Design, design_of_classes
 
 
 def filled(model, n=200):

@@ -13,7 +13,7 @@ from mixable import persistence
 from mixable.cli import serve
 from mixable.events import EventModel
 from mixable.events.events import RefusedError
-from mixable.learner import Design
+from mixable.model import Design
 
 
 def event(**values):

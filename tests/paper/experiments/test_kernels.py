@@ -6,8 +6,8 @@ from command_line import mixable
 from kernel_data import rings, small
 
 import mixable as mx
-from mixable.learner import Design, KernelPlan, Learner
 from mixable.losses import log_loss
+from mixable.model import Design, KernelPlan, Learner
 from mixable.paper.experiments import kernels, race, sources
 
 

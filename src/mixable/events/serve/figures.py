@@ -16,12 +16,12 @@ from mixable.events.model import EventModel, Features, or_none
 from mixable.events.serve.service import Service
 from mixable.events.serve.shown import Held
 from mixable.events.serve.worker import Worker
-from mixable.forecasters import SparseGAF
-from mixable.forecasters.ensemble import Ensemble
-from mixable.learner import Blend
-from mixable.mixture import Mixture
+from mixable.experts import SparseGAF
+from mixable.experts.ensemble import Ensemble
+from mixable.experts.mixture import Mixture
+from mixable.experts.pool import Pool
+from mixable.model import RecordPool
 from mixable.plots.weights import shares
-from mixable.pool import Pool
 
 MOST_COLUMNS = 20  # that are listed with what they matter
 MOST_EXPLAINED = 200  # features of a record whose forecast is explained
@@ -89,9 +89,9 @@ def _calibration(model: EventModel) -> dict[str, Any]:
 def weights(model: EventModel) -> dict[str, float]:
     """How the weight of a mixture is spread; nothing if it is none."""
     learner = model.learner
-    if not isinstance(learner.forecaster, Ensemble | Pool | Mixture | Blend):
+    if not isinstance(learner.forecaster, Ensemble | Pool | Mixture | RecordPool):
         return {}
-    if isinstance(learner.forecaster, Blend) and not learner.has_labels:
+    if isinstance(learner.forecaster, RecordPool) and not learner.has_labels:
         names, each = learner.forecaster.design.names, learner.forecaster.expert_weights.tolist()
         return dict(zip(names, each, strict=True))
     by = "drift" if isinstance(learner.forecaster, Ensemble) else None
@@ -106,7 +106,7 @@ def drifting(model: EventModel) -> float | None:
     forecaster, inputs = model.learner.forecaster, model.learner.inputs
     if isinstance(forecaster, Pool):
         return shares(forecaster, inputs).get("pool that forgets")
-    if not isinstance(forecaster, Blend):
+    if not isinstance(forecaster, RecordPool):
         return _forgetting(forecaster, inputs)
     first = _forgetting(forecaster.experts[0], forecaster.inputs[0]) or 0.0
     if not model.learner.has_labels:  # the weights are those of the experts

@@ -11,9 +11,9 @@ import numpy as np
 from mixable import _core, _validate
 from mixable._natural import Natural
 from mixable._types import Array
-from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import CompiledMulticlassForecaster
-from mixable.forecasters.structure import refuse_if_too_large
+from mixable.experts.base import Parameter
+from mixable.experts.compiled import CompiledMulticlassForecaster
+from mixable.experts.structure import refuse_if_too_large
 from mixable.paper import bounds
 
 

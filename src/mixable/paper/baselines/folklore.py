@@ -7,9 +7,9 @@ regression. ALT.
 from __future__ import annotations
 
 from mixable import _core, _validate
-from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import PosteriorForecaster
-from mixable.forecasters.structure import refuse_if_too_large
+from mixable.experts.base import Parameter
+from mixable.experts.compiled import PosteriorForecaster
+from mixable.experts.structure import refuse_if_too_large
 from mixable.paper import bounds
 from mixable.paper.losses import Logistic
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array
-from mixable.forecasters.base import Parameter
+from mixable.experts.base import Parameter
 from mixable.paper.baselines.ftrl import KeepingForecaster
 from mixable.paper.integrals import helmert, softmax
 

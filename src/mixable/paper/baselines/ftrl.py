@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array, Labels
-from mixable.forecasters.base import MulticlassForecaster, Parameter, each
+from mixable.experts.base import MulticlassForecaster, Parameter, each
 from mixable.paper.integrals import helmert, softmax
 from mixable.paper.regret import fit
 

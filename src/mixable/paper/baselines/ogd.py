@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from mixable import _core, _validate
-from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import CompiledMulticlassForecaster
+from mixable.experts.base import Parameter
+from mixable.experts.compiled import CompiledMulticlassForecaster
 
 
 class OGD(CompiledMulticlassForecaster):

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from mixable import _core, _validate
 from mixable._types import Array
-from mixable.forecasters.base import MulticlassForecaster, Parameter
-from mixable.forecasters.compiled import PosteriorForecaster
-from mixable.forecasters.structure import refuse_if_too_large
+from mixable.experts.base import MulticlassForecaster, Parameter
+from mixable.experts.compiled import PosteriorForecaster
+from mixable.experts.structure import refuse_if_too_large
 
 
 class ONS(PosteriorForecaster):

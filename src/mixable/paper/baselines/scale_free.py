@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array
-from mixable.forecasters.base import MulticlassForecaster, each, to_learn
-from mixable.forecasters.structure import refuse_if_too_large
+from mixable.experts.base import MulticlassForecaster, each, to_learn
+from mixable.experts.structure import refuse_if_too_large
 from mixable.paper.baselines.folklore import Folklore
 from mixable.paper.bounds.parameter_free import GROWTH, scale_free_plan
 

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from mixable import _core, _validate
 from mixable._natural import Natural
 from mixable._types import Array
-from mixable.forecasters.base import Parameter
-from mixable.forecasters.compiled import CompiledForecaster
-from mixable.forecasters.structure import refuse_if_too_large
+from mixable.experts.base import Parameter
+from mixable.experts.compiled import CompiledForecaster
+from mixable.experts.structure import refuse_if_too_large
 from mixable.paper import bounds
 from mixable.paper.losses import Squared
 

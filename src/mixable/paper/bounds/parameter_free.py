@@ -1,9 +1,9 @@
 """Regret of forecasters that are told neither the norm of the comparator nor that of the inputs.
 
 `GAFClassifier()`, and whatever else has its pool, on raw inputs: beside the pool stands its
-fallback (core/fallback.hpp): class frequencies, a gambler for each weight (core/bettor.hpp), and
-Folklore where there are few weights (core/raw_folklore.hpp). All see the inputs as they come, and a
-constant.
+fallback (core/pool/fallback.hpp): class frequencies, a gambler for each weight
+(core/pool/bettor.hpp), and Folklore where there are few weights (core/pool/raw_folklore.hpp). All
+see the inputs as they come, and a constant.
 
 `ScaleFree` is a mixture of `Folklore` forecasters for B R = 1/2, 1, 2, 4, ..., of which each is
 born when it can pay for itself. The forecaster and its bound read the same plan here. After Mayo,
@@ -25,7 +25,7 @@ from mixable import _validate
 from mixable._types import Array
 from mixable.paper.bounds.common import Bound, check, largest_beta
 
-SHARE = 0.05  # as in core/fallback.hpp
+SHARE = 0.05  # as in core/pool/fallback.hpp
 
 PRODUCT = 10.0
 """The largest norm of a comparator's logits for which Folklore's bound holds."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from mixable._config import one_blas_thread
 from mixable._types import Array, Labels, Stream
-from mixable.forecasters import GAF
+from mixable.experts import GAF
 from mixable.paper.baselines import OGD, ONS, Folklore, Foster
 from mixable.paper.losses import log_loss
 from mixable.paper.regret import best_in_hindsight

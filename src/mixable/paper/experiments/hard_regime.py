@@ -14,7 +14,7 @@ import numpy as np
 
 from mixable._types import Array, Labels
 from mixable.datasets import make_hazan
-from mixable.forecasters import GAF
+from mixable.experts import GAF
 from mixable.paper.baselines import AIOLI, OGD, ONS, Folklore
 from mixable.paper.experiments import growth
 from mixable.paper.experiments.report import pyplot

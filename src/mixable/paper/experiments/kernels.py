@@ -12,7 +12,7 @@ import numpy as np
 from mixable import datasets
 from mixable._config import one_blas_thread
 from mixable._types import Array, Labels, Stream
-from mixable.forecasters import GAF
+from mixable.experts import GAF
 from mixable.kernels import Fourier, Nystroem
 from mixable.paper.experiments.report import pyplot
 from mixable.paper.integrals import Quadrature, Sobol

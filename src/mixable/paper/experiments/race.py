@@ -22,11 +22,11 @@ import numpy as np
 from mixable import metrics
 from mixable._config import __version__, one_blas_thread
 from mixable._files import clear_parts, write_whole
-from mixable.forecasters import AutoGAF
-from mixable.forecasters.settings import FREQUENCIES
-from mixable.forecasters.table import FORECASTERS as TABLE
-from mixable.learner import Design, KernelPlan, Learner, design_of_classes, design_of_records
-from mixable.learner.inputs import ScaledInputs
+from mixable.experts import AutoGAF
+from mixable.experts.settings import FREQUENCIES
+from mixable.experts.table import FORECASTERS as TABLE
+from mixable.model import Design, KernelPlan, Learner, design_of_classes, design_of_records
+from mixable.model.inputs import ScaledInputs
 from mixable.paper import regret
 from mixable.paper.experiments import sources
 from mixable.records import Encoder

@@ -1,8 +1,8 @@
 """Where a race's data come from: the embedded sets, and files of all kinds, read in chunks.
 
 A cell is read as `mixable stream` reads it. Whether text is a number, or stands for one that is
-missing (nothing, "nan", "?" and "NA"), is said by core/csv.hpp. In a column that has words "?" and
-"NA" are words, and so they are as labels: only an empty field is missing there.
+missing (nothing, "nan", "?" and "NA"), is said by core/text/csv.hpp. In a column that has words "?"
+and "NA" are words, and so they are as labels: only an empty field is missing there.
 """
 
 from __future__ import annotations

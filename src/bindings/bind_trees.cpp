@@ -1,0 +1,304 @@
+// Trees: their code, and their names in Python.
+#include "core/trees/growing.hpp"
+#include "module.hpp"
+#include "trees_model.hpp"
+
+namespace MIXABLE_ISA {
+
+std::unique_ptr<Trees> make_trees(long d, long C, long K) {
+    if (d < 0 || C < 0 || d > 1L << 20 || C > 1L << 20 || K < 0 || K == 1)
+        throw std::invalid_argument("trees cannot have this shape");
+    return std::make_unique<trees::Growing>(d, C, K);
+}
+
+namespace {
+
+template <class T>
+constexpr int type_of = std::is_same_v<T, double>          ? NPY_DOUBLE
+                        : std::is_same_v<T, float>         ? NPY_FLOAT
+                        : std::is_same_v<T, std::int32_t>  ? NPY_INT
+                        : std::is_same_v<T, std::uint64_t> ? NPY_ULONG
+                                                           : NPY_UBYTE;
+
+template <class T>
+nb::object array_of(const std::vector<T>& values) {
+    nb::object out = new_array({npy_intp(values.size())}, type_of<T>);
+    std::copy(values.begin(), values.end(), data<T>(out));
+    return out;
+}
+
+/// The values of an array, in place of those of a vector; what it had reserved stays.
+template <class T>
+void take(const nb::dict& from, const std::string& name, std::vector<T>& values) {
+    const nb::object array = from[name.c_str()];
+    if (!is_plain(array, type_of<T>, 1))
+        throw nb::value_error(("the saved " + name + " is not an array of its type").c_str());
+    values.assign(data<T>(array), data<T>(array) + length(array));
+}
+
+class SavingTrees final : public TreeVisitor {
+   public:
+    nb::dict out;
+    void operator()(const std::string& name, long& x) override { out[name.c_str()] = x; }
+    void operator()(const std::string& name, double& x) override { out[name.c_str()] = x; }
+    void operator()(const std::string& name, std::vector<double>& x) override { put(name, x); }
+    void operator()(const std::string& name, std::vector<float>& x) override { put(name, x); }
+    void operator()(const std::string& name, std::vector<std::int32_t>& x) override {
+        put(name, x);
+    }
+    void operator()(const std::string& name, std::vector<std::uint8_t>& x) override {
+        put(name, x);
+    }
+    void operator()(const std::string& name, std::vector<std::uint64_t>& x) override {
+        put(name, x);
+    }
+
+   private:
+    template <class T>
+    void put(const std::string& name, const std::vector<T>& x) {
+        out[name.c_str()] = array_of(x);
+    }
+};
+
+class LoadingTrees final : public TreeVisitor {
+   public:
+    explicit LoadingTrees(const nb::dict& in) : in_(in) {}
+    void operator()(const std::string& name, long& x) override {
+        x = nb::cast<long>(in_[name.c_str()]);
+    }
+    void operator()(const std::string& name, double& x) override {
+        x = nb::cast<double>(in_[name.c_str()]);
+    }
+    void operator()(const std::string& name, std::vector<double>& x) override {
+        take(in_, name, x);
+    }
+    void operator()(const std::string& name, std::vector<float>& x) override { take(in_, name, x); }
+    void operator()(const std::string& name, std::vector<std::int32_t>& x) override {
+        take(in_, name, x);
+    }
+    void operator()(const std::string& name, std::vector<std::uint8_t>& x) override {
+        take(in_, name, x);
+    }
+    void operator()(const std::string& name, std::vector<std::uint64_t>& x) override {
+        take(in_, name, x);
+    }
+
+   private:
+    const nb::dict& in_;
+};
+
+}  // namespace
+
+/// Rows of numbers and keys.
+struct TreesModel::Table {
+    Table(const Trees& trees, nb::handle X, nb::handle keys)
+        : n(length(X)), d(trees.d), C(trees.C), x(checked(X, 2)) {
+        if (length(X, 1) != d) throw nb::value_error("X has the wrong number of columns");
+        if (C == 0) return;
+        if (!is_plain(keys, NPY_ULONG, 2) || length(keys) != n || length(keys, 1) != C)
+            throw nb::value_error("X and the keys of categories do not go together");
+        key = data<std::uint64_t>(keys);
+    }
+    const double* row(long t) const { return x + t * d; }
+    const std::uint64_t* keys(long t) const { return key + t * C; }
+
+    /// f(t) for each row, without the GIL; now and then it looks for Ctrl-C.
+    template <class F>
+    void each(double cost, F&& f) const {
+        const long slice = std::max(long(5e7 / cost), 1L);
+        for (long t = 0; t < n;) {
+            {
+                WithoutGil without_gil;
+                for (const long end = std::min(t + slice, n); t < end; ++t) f(t);
+            }
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
+    }
+
+    long n, d, C;
+    const double* x;
+    const std::uint64_t* key = nullptr;
+};
+
+namespace {
+
+void check_example(const Trees& trees, double y, double weight) {
+    if (trees.K ? !(y >= 0 && y < double(trees.K) && y == std::floor(y)) : !(std::fabs(y) <= 1e100))
+        throw nb::value_error("y has an outcome out of range");
+    if (!(weight >= 0 && weight <= 1e12))
+        throw nb::value_error("a weight must be between 0 and 1e12");
+}
+
+}  // namespace
+
+nb::object TreesModel::predict(nb::handle X, nb::handle keys) {
+    Use use(*this, Job::predict);
+    const Table table(*trees_, X, keys);
+    const long outputs = trees_->outputs();
+    nb::object out = new_array({table.n, outputs});
+    double* p = data(out);
+    table.each(trees_->cost(), [&](long t) {
+        trees_->read(table.row(t), table.keys(t));
+        trees_->predict(p + t * outputs);
+    });
+    return out;
+}
+
+void TreesModel::learn(nb::handle X, nb::handle keys, double y, double weight) {
+    Use use(*this);
+    const Table table(*trees_, X, keys);
+    if (table.n != 1) throw nb::value_error("expected one row");
+    check_example(*trees_, y, weight);
+    trees_->read(table.row(0), table.keys(0));
+    trees_->learn(table.row(0), table.keys(0), y, weight);
+}
+
+nb::object TreesModel::run(nb::handle X, nb::handle keys, nb::handle y_, nb::handle weight_) {
+    Use use(*this);
+    const Table table(*trees_, X, keys);
+    const double *y = checked(y_, 1), *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
+    if (length(y_) != table.n || (weight && length(weight_) != table.n))
+        throw nb::value_error("X, y and weight do not go together");
+    for (long t = 0; t < table.n; ++t) check_example(*trees_, y[t], weight ? weight[t] : 1);
+    const long outputs = trees_->outputs();
+    nb::object out = new_array({table.n, outputs});
+    double* p = data(out);
+    table.each(trees_->cost(), [&](long t) {
+        trees_->read(table.row(t), table.keys(t));
+        trees_->predict(p + t * outputs);
+        trees_->learn(table.row(t), table.keys(t), y[t], weight ? weight[t] : 1);
+    });
+    return out;
+}
+
+void TreesModel::finish() {
+    Use use(*this);
+    trees_->begin_anew();
+    for (bool goes_on = true; goes_on;) {
+        {
+            WithoutGil without_gil;
+            for (long i = 0; i < 100 && goes_on; ++i) goes_on = trees_->work();
+        }
+        if (PyErr_CheckSignals()) throw nb::python_error();
+    }
+}
+
+void TreesModel::adopt(TreesModel& other) {
+    Use use(*this), other_use(other);
+    trees_->adopt(*other.trees_);
+}
+
+nb::object TreesModel::gains() {
+    Use use(*this);
+    return array_of(trees_->gains());
+}
+
+nb::dict TreesModel::rows(long first, long most) {
+    Use use(*this);
+    const TreeRows rows = trees_->rows(first, std::max(most, 0L));
+    nb::dict out;
+    out["x"] = array_of(rows.x);
+    out["keys"] = array_of(rows.keys);
+    out["y"] = array_of(rows.y);
+    out["weight"] = array_of(rows.weight);
+    return out;
+}
+
+void TreesModel::set_rows(const nb::dict& from, long steps) {
+    Use use(*this);
+    TreeRows rows;
+    take(from, "x", rows.x);
+    take(from, "keys", rows.keys);
+    take(from, "y", rows.y);
+    take(from, "weight", rows.weight);
+    const std::size_t n = rows.y.size();
+    if (rows.x.size() != n * std::size_t(trees_->d) ||
+        rows.keys.size() != n * std::size_t(trees_->C) || rows.weight.size() != n || steps < 0)
+        throw nb::value_error("rows do not go with these trees");
+    for (std::size_t t = 0; t < n; ++t) check_example(*trees_, rows.y[t], rows.weight[t]);
+    trees_->set_rows(rows, steps);
+}
+
+nb::dict TreesModel::state() {
+    Use use(*this);
+    SavingTrees saving;
+    trees_->visit(saving);
+    saving.out["n_categories"] = trees_->C;
+    return saving.out;
+}
+
+/// All or nothing: when something does not fit, the model is as it was before.
+void TreesModel::restore(const nb::dict& state) {
+    Use use(*this);
+    const long C = nb::cast<long>(state["n_categories"]);  // a pool lets them come
+    if (C < trees_->C) throw nb::value_error("the saved trees have fewer categories");
+    auto fresh = make_trees(trees_->d, C, trees_->K);
+    LoadingTrees loading(state);
+    fresh->visit(loading);
+    if (!fresh->complete())
+        throw nb::value_error("the saved state's contents do not fit this model");
+    trees_ = std::move(fresh);
+}
+
+void bind_trees(nb::module_& m) {
+    using M = TreesModel;
+    nb::class_<M>(m, "Trees", "Boosted trees that grow; see core/trees/growing.hpp.")
+        .def(nb::init<long, long, long>(), nb::arg("n_numbers"), nb::arg("n_categories"),
+             nb::arg("n_classes"))
+        .def("predict", &M::predict, nb::arg("X"), nb::arg("keys").none(),
+             nb::sig("def predict(self, X: NDArray[np.float64], keys: NDArray[np.uint64] | None) "
+                     "-> NDArray[np.float64]"),
+             "Probabilities (n, K), or mean and standard deviation (n, 2), of rows of numbers and "
+             "keys of categories.")
+        .def("learn", &M::learn, nb::arg("X"), nb::arg("keys").none(), nb::arg("y"),
+             nb::arg("weight"),
+             nb::sig("def learn(self, X: NDArray[np.float64], keys: NDArray[np.uint64] | None, y: "
+                     "float, weight: float) -> None"),
+             "Learns one row.")
+        .def("run", &M::run, nb::arg("X"), nb::arg("keys").none(), nb::arg("y"),
+             nb::arg("weight").none(),
+             nb::sig("def run(self, X: NDArray[np.float64], keys: NDArray[np.uint64] | None, y: "
+                     "NDArray[np.float64], weight: NDArray[np.float64] | None) -> "
+                     "NDArray[np.float64]"),
+             "Forecasts of rows, each made before its outcome is learned.")
+        .def("finish", &M::finish, nb::sig("def finish(self) -> None"),
+             "Builds a new ensemble on all rows that are kept, to its end.")
+        .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
+             "Takes over what trees of fewer columns or classes have learned.")
+        .def("gains", &M::gains, nb::sig("def gains(self) -> NDArray[np.float64]"),
+             "What splits on each column have gained, numbers first.")
+        .def_prop_ro(
+            "came", [](M& self) { return self.trees()->came(); },
+            nb::sig("def came(self, /) -> int"), "Rows that have come.")
+        .def_prop_ro(
+            "oldest", [](M& self) { return self.trees()->oldest(); },
+            nb::sig("def oldest(self, /) -> int"), "The first of them that is kept.")
+        .def("rows", &M::rows, nb::arg("first") = 0, nb::arg("most") = 1L << 62,
+             nb::sig("def rows(self, first: int = 0, most: int = 1 << 62) -> dict[str, "
+                     "NDArray[Any]]"),
+             "Rows that are kept, the oldest first, from the row `first` on.")
+        .def("set_rows", &M::set_rows, nb::arg("rows"), nb::arg("steps"),
+             nb::sig("def set_rows(self, rows: dict[str, NDArray[Any]], steps: int) -> None"),
+             "Puts others in their place, of so many examples.")
+        .def_prop_ro(
+            "categories", [](M& self) { return self.trees()->C; },
+            nb::sig("def categories(self, /) -> int"), "Columns of categories.")
+        .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
+        .def_prop_ro(
+            "trees", [](M& self) { return self.trees()->trees(); },
+            nb::sig("def trees(self, /) -> int"), "Trees that predict.")
+        .def_prop_ro(
+            "loss", [](M& self) { return self.trees()->loss(); },
+            nb::sig("def loss(self, /) -> float"), "The recent loss: nats, or a mean square.")
+        .def_prop_ro(
+            "bytes", [](M& self) { return self.trees()->bytes(); },
+            nb::sig("def bytes(self, /) -> float"), "Bytes that everything takes.")
+        .def("state", &M::state,
+             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
+             "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
+             "Takes over what state() of trees of the same shape returned.");
+}
+
+}  // namespace MIXABLE_ISA
