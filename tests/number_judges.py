@@ -104,6 +104,7 @@ class ReferenceJudge:
         self.size = Size()
         self.reach, self.reached = np.column_stack([NOMINAL, np.zeros(5)]), 0.0
         self.experts, self.parts = TwoWeights(self.n), TwoWeights(42 + self.n)
+        self.guard = TwoWeights(2)  # of the pool, and the mean of the targets
 
     @property
     def deviation_of_targets(self) -> float:
@@ -125,9 +126,12 @@ class ReferenceJudge:
         if self.size.seen >= UNBOUNDED:
             most = LARGEST * max(unit, deviation)
             self.apart = np.clip(self.apart, -most, most)
-        self.mean = self.middle
+        self.pooled = self.mean = self.middle
         if unit and len(self.active) > 1:
-            self.mean += float(self.apart @ self.ridge.weights(self.apart, unit))
+            self.pooled += float(self.apart @ self.ridge.weights(self.apart, unit))
+        if self.count:
+            beside = max(self.guard.of([0, 1])[1] - SHARE, 0) if self.size.seen else 0.0
+            self.mean = self.pooled + beside * (self.target - self.pooled)
         z = float(np.clip((self.mean - self.target) / deviation, -4, 4)) if deviation else 0.0
         apart = math.sqrt(weight @ self.apart**2)
         disagreement = float(np.clip(np.log(apart / unit), -3, 3)) if apart and unit else 0.0
@@ -166,13 +170,17 @@ class ReferenceJudge:
     def learn(self, y: float, weight: float = 1.0) -> None:
         if self.size.seen >= EARLY:
             self._weigh(y, weight)
+        if self.size.seen > 0:
+            each = stats.t(3).logpdf((y - np.array([self.pooled, self.target])) / self.size.scale)
+            apart = weight * np.clip(each[1] - each[0], -1, 1)
+            self.guard.learn([0, 1], np.exp([min(-apart, 0), min(apart, 0)]))
         miss, most = y - self.middle, LARGEST * self.size.unit
         if len(self.active) > 1 and self.size.seen >= UNBOUNDED:
             self.ridge.learn(self.apart, np.clip(miss, -most, most), weight)
         for size, mean in zip(self.sizes, self.means, strict=True):
             if np.isfinite(mean):
                 size.learn(y - mean, weight)
-        self.size.learn(y - self.mean, weight)
+        self.size.learn(y - self.pooled, weight)
         if self.count >= 16:
             most = 10 * self.deviation_of_targets
             y = min(max(y, self.target - most), self.target + most)

@@ -138,6 +138,28 @@ def test_targets_that_are_met_exactly_have_no_noise() -> None:
     assert np.array_equal(judge.predict(X[:1]), [[7.0, 0.0]])
 
 
+def behind(means: Any, y: Any) -> Any:
+    """Nats behind the mean of the targets so far, after each: squared errors over 2 variances."""
+    before = np.append(0.0, np.cumsum(y)[:-1] / np.arange(1, len(y)))
+    return np.cumsum((means - y) ** 2 - (before - y) ** 2) / (2 * y.var())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("size", [0.5, 3.0])
+def test_experts_that_fit_noise_cost_less_than_4_nats_in_all(size: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = size * rng.normal(size=(3000, 8)), 5 + rng.normal(size=3000)
+    assert behind(run(X, y)[1:, 0], y[1:]).max() < 4
+
+
+def test_after_noise_experts_are_believed_soon() -> None:
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(3000, 4)), rng.normal(size=3000)
+    y = np.where(np.arange(3000) < 2000, noise, X[:, 1] + 0.3 * noise)
+    misses = run(X, y)[:, 0] - y
+    assert np.sqrt(np.mean(misses[2100:2200] ** 2)) < 0.6
+
+
 @pytest.mark.parametrize("unit", [1e-6, 1e6, 2.0**-200, 2.0**200])
 def test_the_unit_does_not_matter(unit: float) -> None:
     X, y = stream()
@@ -225,6 +247,8 @@ def _forged() -> dict[str, Any]:
         "experts.weight": np.full((1, 4), 1.0),
         "parts.bayes": np.zeros((1, 46)),
         "parts.judge": 2.0,
+        "guard.bayes": np.zeros((1, 2)),
+        "guard.judge": 2.0,
         "level": np.full((1, 9), 1e4),
         "seen": np.full((1, 9), -1.0),
         "noise.centre": np.full((1, 3), np.nan),

@@ -1,6 +1,7 @@
 """GAFRegressor: means, deviations, intervals."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from streams import share
@@ -89,3 +90,20 @@ def test_a_table_sorted_by_target_is_fitted_in_another_order(line, sign):
     in_turn.partial_fit(X, y)
     assert model.score(X, y) > 0.9
     assert not np.array_equal(model.predict(X), in_turn.predict(X))
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+@pytest.mark.parametrize("kind", ["normal", "heavy tails", "categories"])
+def test_the_default_is_never_far_behind_the_running_mean(kind, seed):
+    """Of targets that no column tells, never more than 4 nats in all: squared errors over twice
+    the variance.
+    """
+    rng, n = np.random.default_rng(seed), 500
+    X = rng.normal(size=(n, 10))
+    y = rng.standard_t(3, n) if kind == "heavy tails" else rng.normal(size=n)
+    if kind == "categories":
+        X = pd.DataFrame({f"c{j}": rng.choice(list("abcdefgh"), n) for j in range(10)})
+    p = GAFRegressor(kernel=kernels.Auto(20)).prequential(X, y)
+    means = np.append(0, np.cumsum(y)[:-1] / np.arange(1, n))
+    behind = np.cumsum((p - y) ** 2 - (means - y) ** 2) / (2 * y.var())
+    assert behind.max() < 4

@@ -4,7 +4,9 @@
 // The mean is that of the mixture of the experts, plus a ridge regression on how far each of them
 // is from it: Vovk-Azoury-Warmuth, the paper's squared-loss case (Section 4.1), around a prior at
 // the mixture, with forgetting. All is measured in sizes of recent residuals, so that the unit of
-// the targets does not matter, and a residual counts up to a bound.
+// the targets does not matter, and a residual counts up to a bound. Where columns say nothing, such
+// a regression fits noise: so the mean of the targets so far stands beside it, as class frequencies
+// do for labels, and the forecast is the mixture of the two by their residuals.
 //
 // The density is a mixture of t3, t8 and normal ones at several multiples of the noise's size, and
 // of each expert by itself as the fallback: over n examples its log loss is at most
@@ -33,6 +35,7 @@ class NumberJudge {
           pool_(all),
           experts_(all, share),
           densities_(readings + all, share),
+          guard_(2, share),
           activity_(N, first, least_gain),
           level_(sizes()),
           seen_(sizes()),
@@ -41,7 +44,9 @@ class NumberJudge {
           likelihood_(readings + all),
           of_experts_(all),
           without_(N),
-          cost_(N) {}
+          cost_(N) {
+        guard_.set_active({0, 1});
+    }
 
     const long N, all;  // experts that it is asked about, and with the mean of the targets
 
@@ -57,6 +62,7 @@ class NumberJudge {
         const double deviation = target_deviation();
         pool_.middle = pool_.mean = target_;
         pool_.read(means_, active_, experts_, size(all), bound(all, deviation));
+        mean_ = pool_.mean + of_target() * (target_ - pool_.mean);
         const double z = deviation > 0 ? bounded((mean() - target_) / deviation, 4) : 0.0,
                      apart = pool_.disagreement;
         coverage_.read(z);
@@ -65,7 +71,7 @@ class NumberJudge {
     }
 
     // Of the example that was read last:
-    double mean() const { return pool_.mean; }
+    double mean() const { return mean_; }
     /// The standard deviation of the forecast, without what parts owe to the share alone.
     double deviation() const {
         if (is_early()) return usual_;
@@ -144,6 +150,7 @@ class NumberJudge {
                 note_costs(y, n);
                 weigh(y, weight, kept);
             }
+            if (seen_[all] > 0) guard(y, weight);
             for (long e = 0; e < all; ++e)
                 if (speaks(e)) note_size(e, y - means_[e], weight, kept);
             for (std::size_t j = 0; j < n; ++j)
@@ -159,7 +166,11 @@ class NumberJudge {
     double score() const { return score_; }
 
     /// The weights of all in the mean of the example read last: they sum to 1.
-    void weights(double* out) const { pool_.weights(active_, seen_[all] > 0, out); }
+    void weights(double* out) const {
+        pool_.weights(active_, seen_[all] > 0, out);
+        for (long e = 0; e < all; ++e) out[e] *= 1 - of_target();
+        out[N] += of_target();
+    }
     /// The weights of the parts of the density.
     void weights_of_parts(double* out) const { densities_.all(out); }
 
@@ -193,6 +204,8 @@ class NumberJudge {
         };
         weights("experts.", experts_);
         weights("parts.", densities_);
+        weights("guard.", guard_);
+        guard_.set_active({0, 1});
         visitor("level", level_, 1, sizes(), sizes());
         visitor("seen", seen_, 1, sizes(), sizes());
         is_read_ = false;
@@ -206,14 +219,15 @@ class NumberJudge {
         return steps_ >= 0 && steps_ <= most_steps && std::fabs(target_) <= 1e100 && square_ >= 0 &&
                square_ <= 1e290 && count_ >= 0 && count_ <= 1e290 &&
                activity_.is_valid(most_steps) && pool_.ridge().is_valid() && noise_.is_valid() &&
-               coverage_.is_valid() && experts_.sound() && densities_.sound() &&
+               coverage_.is_valid() && experts_.sound() && densities_.sound() && guard_.sound() &&
                within(level_, -lowest, lowest) && within(seen_, 0, most_seen);
     }
     [[gnu::cold]] void start_over() {
         steps_ = 0, target_ = square_ = count_ = 0;
         activity_.start_over(), pool_.ridge().start_over();
         noise_.start_over(), coverage_.start_over();
-        for (Weights* weights : {&experts_, &densities_}) weights->start_over();
+        for (Weights* weights : {&experts_, &densities_, &guard_}) weights->start_over();
+        guard_.set_active({0, 1});
         for (Buffer* numbers : {&level_, &seen_}) numbers->clear();
         is_read_ = false;
     }
@@ -347,6 +361,22 @@ class NumberJudge {
         const double before = seen_[all] - early;
         noise_.learn(log_ratio, weight, std::min(before / (before + weight), most_kept));
     }
+    /// The weight of the mean of the targets beside the pool; none as long as all has been exact.
+    double of_target() const { return seen_[all] > 0 ? guard_.earned(1) : 0.0; }
+    /// Learns which of the two was nearer. One example counts for little: an outlier is no reason.
+    void guard(double y, double weight) {
+        const double scale = this->scale(all);
+        double logs[2], likelihood[2];
+        for (const bool is_target : {false, true}) {
+            const Part part{is_target ? target_ : pool_.mean, scale, shapes[0].thin,
+                            shapes[0].height};
+            logs[is_target] = std::log(std::max(part.density(y), 1e-280));
+        }
+        const double apart = weight * bounded(logs[1] - logs[0], 1);
+        likelihood[0] = std::exp(std::min(-apart, 0.0));
+        likelihood[1] = std::exp(std::min(apart, 0.0));
+        guard_.learn(likelihood);
+    }
     /// What the pool would lose without the n least useful experts, all with a noise of constant
     /// size: in nats, beside a loss of 1 (a density has no loss that is free of units).
     void note_costs(double y, std::size_t n) {
@@ -356,7 +386,7 @@ class NumberJudge {
             const Part part{mean, scale(row), shapes[0].thin, shapes[0].height};
             return std::log(std::max(likelihood(part, y), 1e-280));
         };
-        const double own = log_density(mean(), all);
+        const double own = log_density(pool_.mean, all);
         for (std::size_t j = 0; j < n; ++j) {
             const long row = row_without(j);
             cost_[long(j)] = seen_[row] < early ? 0.0 : own - log_density(without_[long(j)], row);
@@ -396,7 +426,7 @@ class NumberJudge {
     MeanPool pool_;
     Noise noise_;
     Coverage coverage_;
-    Weights experts_, densities_;
+    Weights experts_, densities_, guard_;  // guard_: of the pool, and the mean of the targets
     Activity activity_;
     Buffer level_, seen_;  // of the experts and of the pools: log size, residuals it is made of
     long steps_ = 0;
@@ -405,6 +435,7 @@ class NumberJudge {
 
     // The example that was read last.
     Buffer means_, said_;
+    double mean_ = 0;                  // of the forecast
     double usual_ = 0, scale_ = 0;     // of the noise: at its recent level, and of this example
     std::vector<long> active_, next_;  // the experts in the mixture
     bool is_read_ = false;             // whether the weights know who is active

@@ -134,9 +134,9 @@ def _judge(
     """The state of a judge that goes on from odds, and from what the experts take for noise."""
     state = dict(_core.NumberJudge(len(experts), 1, design.least_gain).state())
     state["steps"] = experts[0].steps
-    share = 1 / (1 + math.exp(-odds))
+    share, mean = 1 / (1 + math.exp(-odds)), 1e-3  # of the targets
+    state["guard.weight"] = state["guard.bayes"] = np.array([[1 - mean, mean]])
     if len(experts) == 2:
-        mean = 1e-3  # of the targets
         weights = np.array([[(1 - mean) * (1 - share), (1 - mean) * share, mean]])
         state["experts.weight"] = state["experts.bayes"] = weights
         left = _validate.count(rest["left"], "left", least=0)
