@@ -9,6 +9,7 @@ from mixable._config import __version__ as __version__
 from mixable._config import show_config
 
 if TYPE_CHECKING:  # the same as in `_HOMES`, for those who read types
+    from mixable import _core as _core
     from mixable import bandits, datasets, engines, events, kernels, metrics, paper, plots, records
     from mixable import duckdb as duckdb
     from mixable import merging as merging
@@ -65,6 +66,7 @@ __all__ = [
 
 # Where each name is. It is imported when it is first asked for.
 _HOMES = {
+    "_core": "mixable._core",
     "AIOLI": "mixable.paper.baselines",
     "AutoGAF": "mixable.experts",
     "AutoRidge": "mixable.experts",

@@ -8,8 +8,6 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from mixable import _core
-
 __version__ = version("mixable")
 
 
@@ -44,6 +42,7 @@ def show_config() -> None:
     import scipy
     import threadpoolctl
 
+    from mixable import _core
     from mixable._core import scipy_blas  # noqa: F401  # loads the library that is shown
 
     print(f"mixable {__version__}")
