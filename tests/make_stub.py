@@ -22,7 +22,6 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from typing_extensions import Self
 
 from mixable.integrals import Rung
 

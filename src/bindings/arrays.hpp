@@ -16,12 +16,70 @@
 #endif
 #include <numpy/arrayobject.h>
 
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <vector>
+
 #include "gil.hpp"
 
 namespace MIXABLE_ISA {
 
-inline nb::object new_array(std::initializer_list<npy_intp> shape, int type = NPY_DOUBLE) {
-    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), type);
+/// NumPy's number for a type.
+template <class T>
+constexpr int type_of() {
+    if constexpr (std::is_floating_point_v<T>) return sizeof(T) == 4 ? NPY_FLOAT : NPY_DOUBLE;
+    if constexpr (std::is_same_v<T, bool>) return NPY_BOOL;
+    if constexpr (sizeof(T) == 1) return std::is_signed_v<T> ? NPY_INT8 : NPY_UINT8;
+    if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? NPY_INT32 : NPY_UINT32;
+    return std::is_signed_v<T> ? NPY_INT64 : NPY_UINT64;
+}
+
+/// The name of an array of a type in signatures.
+template <class T>
+constexpr auto name_of() {
+    using nb::detail::const_name;
+    if constexpr (std::is_same_v<T, bool>)
+        return const_name("NDArray[np.bool_]");
+    else if constexpr (std::is_same_v<T, double>)
+        return const_name("NDArray[np.float64]");
+    else if constexpr (std::is_same_v<T, float>)
+        return const_name("NDArray[np.float32]");
+    else if constexpr (sizeof(T) == 1)
+        return const_name("NDArray[np.int8]");
+    else if constexpr (std::is_signed_v<T>)
+        return const_name("NDArray[np.int64]");
+    else
+        return const_name("NDArray[np.uint64]");
+}
+
+/// An object of Python that signatures call by the name of a type. Of arrays Python asks nothing:
+/// `checked` does.
+template <class Named, class Base = nb::object>
+class As : public Base {
+   public:
+    static constexpr auto Name = Named::name;
+    static bool check_(nb::handle h) { return nb::isinstance<Base>(h); }
+    As(Base value) : Base(std::move(value)) {}
+    As(nb::handle h, nb::detail::borrow_t borrow) : Base(h, borrow) {}
+    As(nb::handle h, nb::detail::steal_t steal) : Base(h, steal) {}
+};
+
+template <class T>
+struct NamedArray {
+    static constexpr auto name = name_of<T>();
+};
+template <class T = double>
+using Array = As<NamedArray<T>>;
+
+template <class... T>
+using Tuple = nb::typed<nb::tuple, T...>;
+
+/// A new array of this shape, whose entries are not set yet.
+template <class T = double>
+Array<T> new_array(std::initializer_list<npy_intp> shape) {
+    const int n = int(shape.size());
+    PyObject* a = PyArray_SimpleNew(n, const_cast<npy_intp*>(shape.begin()), type_of<T>());
     if (!a) throw nb::python_error();
     return nb::steal(a);
 }
@@ -31,10 +89,11 @@ T* data(nb::handle array) {
     return static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
 }
 
-inline bool is_plain(nb::handle x, int type, int ndim) {
+template <class T = double>
+bool is_plain(nb::handle x, int ndim) {
     if (!PyArray_CheckExact(x.ptr())) return false;
     auto* a = reinterpret_cast<PyArrayObject*>(x.ptr());
-    return PyArray_NDIM(a) == ndim && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a);
+    return PyArray_NDIM(a) == ndim && PyArray_TYPE(a) == type_of<T>() && PyArray_ISCARRAY_RO(a);
 }
 
 inline npy_intp length(nb::handle x, int axis = 0) {
@@ -43,17 +102,28 @@ inline npy_intp length(nb::handle x, int axis = 0) {
 
 /// An array that the Python side has already checked; anything else is a mistake of ours, not the
 /// user's.
-inline const double* checked(nb::handle x, int ndim) {
-    if (!is_plain(x, NPY_DOUBLE, ndim))
-        throw nb::type_error("expected a C-contiguous float64 array");
-    return data(x);
+template <class T = double>
+const T* checked(nb::handle x, int ndim = 1) {
+    if (!is_plain<T>(x, ndim))
+        throw nb::type_error((std::string("expected a C-contiguous ") + name_of<T>().text).c_str());
+    return data<T>(x);
+}
+
+template <class T, class Value>
+Array<T> array_of(const std::vector<Value>& values, std::initializer_list<npy_intp> shape) {
+    Array<T> out = new_array<T>(shape);
+    std::copy(values.begin(), values.end(), data<T>(out));
+    return out;
+}
+template <class T>
+Array<T> array_of(const std::vector<T>& values) {
+    return array_of<T>(values, {npy_intp(values.size())});
 }
 
 /// The row of each step of a stream, or -1 - row for a label that comes late.
 struct Steps {
     Steps(nb::handle order, long of_rows) : rows(nullptr), n(0) {
-        if (!is_plain(order, NPY_LONG, 1)) throw nb::type_error("expected an array of rows");
-        rows = data<long>(order);
+        rows = checked<long>(order);
         n = length(order);
         for (long t = 0; t < n; ++t)
             if (row(t) >= of_rows) throw nb::value_error("there is no such row");

@@ -12,7 +12,7 @@ class EnsembleModel : public Model<Outcome> {
     using Model<Outcome>::Model;
 
     /// The weight of each expert, and whether it is active: two rows.
-    nb::object weights() {
+    Array<> weights() {
         const OneUser::Use use(*this);
         const long n = core().experts();
         nb::object out = new_array({2, n});
@@ -21,7 +21,7 @@ class EnsembleModel : public Model<Outcome> {
     }
 
     /// The readings of x by the experts that are active, one row each, after their weight.
-    nb::object components(nb::handle x) {
+    Array<> components(Array<> x) {
         const OneUser::Use use(*this);
         const double* row = this->checked_row(x);
         const long width = core().reading_width() + 1;
@@ -48,21 +48,18 @@ nb::class_<EnsembleModel<Outcome>, Model<Outcome>> bind_mixture(nb::module_& m, 
     using M = EnsembleModel<Outcome>;
     auto model = nb::class_<M, Model<Outcome>>(m, name, doc);
     model.def("feature_covariances", &Model<Outcome>::feature_covariances,
-              nb::sig("def feature_covariances(self) -> NDArray[np.float64]"),
               "The covariances (d, k, k) of the weights of each feature.");
     model
-        .def("weights", &M::weights, nb::sig("def weights(self) -> NDArray[np.float64]"),
+        .def("weights", &M::weights,
              "The weight of each expert, and whether it is active: two rows.")
         .def("components", &M::components, nb::arg("x"),
-             nb::sig("def components(self, x: NDArray[np.float64]) -> NDArray[np.float64]"),
              "The readings of x by the experts that are active, one row each, after their "
              "weight.")
-        .def_prop_ro("scale", &M::scale, nb::sig("def scale(self, /) -> float"),
+        .def_prop_ro("scale", &M::scale,
                      "The mean square that inputs are measured by; 0 before the first.")
-        .def_prop_ro("score", &M::score, nb::sig("def score(self, /) -> float"),
+        .def_prop_ro("score", &M::score,
                      "The log score of the example learned last, without 2 pi; 0 at first.")
-        .def_prop_ro("seconds", &M::seconds, nb::sig("def seconds(self, /) -> float"),
-                     "About how long a step takes.");
+        .def_prop_ro("seconds", &M::seconds, "About how long a step takes.");
     return model;
 }
 

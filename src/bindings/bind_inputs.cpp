@@ -16,17 +16,22 @@ Structure structure_called(const std::string& name);
 
 namespace {
 
+struct NamedArrays {
+    static constexpr auto name = nb::detail::const_name("dict[str, NDArray[np.float64]]");
+};
+using Arrays = As<NamedArrays, nb::dict>;
+
 /// Scaled rows (n, views * width) of a table, or (views * width) of one row; `learns` says whether
 /// they are learned.
-nb::object scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) {
-    const bool one = is_plain(X, NPY_DOUBLE, 1);
+Array<> scaled(Scaler& scaler, nb::handle X, bool learns, nb::handle weight) {
+    const bool one = is_plain(X, 1);
     const double* x = checked(X, one ? 1 : 2);
     const long n = one ? 1 : length(X), columns = scaler.views * scaler.width;
     if (length(X, one ? 0 : 1) != scaler.d)
         throw nb::value_error("X has the wrong number of columns");
-    const double* w = weight.is_none() ? nullptr : checked(weight, 1);
+    const double* w = weight.is_none() ? nullptr : checked(weight);
     if (w && length(weight) != n) throw nb::value_error("weight has the wrong length");
-    nb::object out = one ? new_array({columns}) : new_array({n, columns});
+    Array<> out = one ? new_array({columns}) : new_array({n, columns});
     double* z = data(out);
     for (long t = 0; t < n; ++t)
         if (learns && (!w || w[t] > 0))
@@ -66,16 +71,16 @@ nb::object plain_row(nb::handle columns, nb::handle x) {
 }
 
 /// Features (n, m) of rows (n, d); rows that count may become landmarks, if that is said.
-nb::object features(Landmarks& map, nb::handle X, nb::handle counts) {
+Array<> features(Landmarks& map, nb::handle X, nb::handle counts) {
     const double* x = checked(X, 2);
     const long n = length(X);
     if (length(X, 1) != map.d) throw nb::value_error("X has the wrong number of columns");
-    nb::object out = new_array({n, map.m});
+    Array<> out = new_array({n, map.m});
     if (counts.is_none()) {
         map.transform_many(x, n, data(out));
         return out;
     }
-    if (!is_plain(counts, NPY_BOOL, 1) || length(counts) != n)
+    if (!is_plain<bool>(counts, 1) || length(counts) != n)
         throw nb::type_error("expected a truth for each row");
     map.learn_many(x, data<bool>(counts), n, data(out));
     return out;
@@ -88,15 +93,13 @@ void bind_landmarks(nb::module_& m) {
                                   "Random Fourier features; see core/inputs/feature_map.hpp.")
         .def(
             "__init__",
-            [](Waves* self, nb::handle frequencies, nb::handle phases) {
-                const double *F = checked(frequencies, 2), *phase = checked(phases, 1);
+            [](Waves* self, Array<> frequencies, Array<> phases) {
+                const double *F = checked(frequencies, 2), *phase = checked(phases);
                 if (length(phases) != length(frequencies, 1))
                     throw nb::value_error("frequencies and phases do not go together");
                 new (self) Waves(length(frequencies), length(phases), F, phase);
             },
-            nb::arg("frequencies"), nb::arg("phases"),
-            nb::sig("def __init__(self, frequencies: NDArray[np.float64], phases: "
-                    "NDArray[np.float64]) -> None"));
+            nb::arg("frequencies"), nb::arg("phases"));
     nb::class_<Landmarks, FeatureMap>(m, "Landmarks",
                                       "Features by landmarks; see core/inputs/landmarks.hpp.")
         .def(
@@ -107,41 +110,34 @@ void bind_landmarks(nb::module_& m) {
             nb::arg("n_features"), nb::arg("most"), nb::arg("gamma"), nb::arg("tolerance"))
         .def(
             "weigh",
-            [](Landmarks& self, nb::handle weights) {
-                const double* each = checked(weights, 1);
+            [](Landmarks& self, Array<> weights) {
+                const double* each = checked(weights);
                 if (length(weights) != self.d) throw nb::value_error("one weight a column");
                 self.weigh(each);
             },
-            nb::arg("weights"), nb::sig("def weigh(self, weights: NDArray[np.float64]) -> None"),
-            "Multiplies each column of all inputs from now on.")
+            nb::arg("weights"), "Multiplies each column of all inputs from now on.")
         .def(
-            "transform",
-            [](Landmarks& self, nb::handle X) { return features(self, X, nb::none()); },
-            nb::arg("X"),
-            nb::sig("def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
-            "The features of each row, as if it were the next.")
+            "transform", [](Landmarks& self, Array<> X) { return features(self, X, nb::none()); },
+            nb::arg("X"), "The features of each row, as if it were the next.")
         .def(
             "learn",
-            [](Landmarks& self, nb::handle X, nb::handle counts) {
+            [](Landmarks& self, Array<> X, Array<bool> counts) {
                 return features(self, X, counts);
             },
             nb::arg("X"), nb::arg("counts"),
-            nb::sig("def learn(self, X: NDArray[np.float64], counts: NDArray[np.bool_]) -> "
-                    "NDArray[np.float64]"),
             "The features of rows one after the other; those that count may become landmarks.")
         .def(
             "arrays",
             [](const Landmarks& self) {
                 const long r = self.count();
-                nb::object landmarks = new_array({r, self.d}), factor = new_array({r, r});
+                Array<> landmarks = new_array({r, self.d}), factor = new_array({r, r});
                 self.write(data(landmarks), data(factor));
-                return nb::make_tuple(landmarks, factor);
+                return Tuple<Array<>, Array<>>(nb::make_tuple(landmarks, factor));
             },
-            nb::sig("def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]"),
             "The landmarks (r, d) and the Cholesky factor (r, r) of their kernel matrix.")
         .def(
             "set",
-            [](Landmarks& self, nb::handle landmarks, nb::handle factor) {
+            [](Landmarks& self, Array<> landmarks, Array<> factor) {
                 const double *at = checked(landmarks, 2), *L = checked(factor, 2);
                 const long r = length(landmarks), d = length(landmarks, 1);
                 if (length(factor) != r || length(factor, 1) != r || r > self.m || d > self.d)
@@ -149,8 +145,6 @@ void bind_landmarks(nb::module_& m) {
                 self.set(at, L, r, d);
             },
             nb::arg("landmarks"), nb::arg("factor"),
-            nb::sig("def set(self, landmarks: NDArray[np.float64], factor: NDArray[np.float64]) "
-                    "-> None"),
             "Takes over landmarks, perhaps of fewer features, and their factor.")
         .def(
             "adopt",
@@ -167,46 +161,34 @@ void bind_shapes(nb::module_& m) {
         .def(nb::init<bool, bool, bool, std::vector<double>, long, long, long, bool>(),
              nb::arg("takes_features"), nb::arg("takes_crosses"), nb::arg("linear"),
              nb::arg("bins"), nb::arg("trees"), nb::arg("depth"), nb::arg("numbers"),
-             nb::arg("whole"),
-             nb::sig("def __init__(self, takes_features: bool, takes_crosses: bool, linear: bool, "
-                     "bins: list[float], trees: int, depth: int, numbers: int, whole: bool) -> "
-                     "None"))
+             nb::arg("whole"))
         .def(
             "features",
-            [](const Shapes& self, nb::handle x, nb::handle z) {
-                const double *raw = checked(x, 1), *scaled = checked(z, 1);
+            [](const Shapes& self, Array<> x, Array<> z) {
+                const double *raw = checked(x), *scaled = checked(z);
                 if (length(x) != length(z)) throw nb::value_error("x and z do not go together");
                 std::vector<std::uint64_t> keys;
                 std::vector<double> values;
                 self.add(raw, scaled, length(x), nullptr, keys, values);
-                return nb::make_tuple(keys, values);
+                return std::make_tuple(keys, values);
             },
-            nb::arg("x"), nb::arg("z"),
-            nb::sig("def features(self, x: NDArray[np.float64], z: NDArray[np.float64]) -> "
-                    "tuple[list[int], list[float]]"),
-            "Keys and values of a row of numbers x, scaled to z.");
+            nb::arg("x"), nb::arg("z"), "Keys and values of a row of numbers x, scaled to z.");
 }
 
 void bind_memory(nb::module_& m) {
     nb::class_<Memory>(m, "Memory", "The labels before; see core/inputs/memory.hpp.")
         .def(nb::init<>())
         .def_prop_ro(
-            "numbers",
-            [](const Memory& self) {
-                const nb::object out = new_array({long(self.numbers().size())});
-                std::copy(self.numbers().begin(), self.numbers().end(), data(out));
-                return out;
-            },
-            nb::sig("def numbers(self, /) -> NDArray[np.float64]"), "What it knows of each class.")
+            "numbers", [](const Memory& self) { return array_of(self.numbers()); },
+            "What it knows of each class.")
         .def(
             "restore",
-            [](Memory& self, nb::handle numbers) {
-                const double* x = checked(numbers, 1);
+            [](Memory& self, Array<> numbers) {
+                const double* x = checked(numbers);
                 if (!self.restore({x, x + length(numbers)}))
                     throw nb::value_error("the saved labels do not fit this model");
             },
-            nb::arg("numbers"), nb::sig("def restore(self, numbers: NDArray[np.float64]) -> None"),
-            "Goes on from such numbers.")
+            nb::arg("numbers"), "Goes on from such numbers.")
         .def_static(
             "keys",
             [](long classes) {
@@ -215,8 +197,7 @@ void bind_memory(nb::module_& m) {
                     out.push_back(Memory::key(i / Memory::width, i % Memory::width));
                 return out;
             },
-            nb::arg("classes"), nb::sig("def keys(classes: int) -> list[int]"),
-            "The keys of its numbers.");
+            nb::arg("classes"), "The keys of its numbers.");
 }
 
 void bind_scaler(nb::module_& m) {
@@ -225,28 +206,20 @@ void bind_scaler(nb::module_& m) {
              nb::arg("intercept"), nb::arg("standardize"), nb::arg("views"),
              nb::arg("logarithms") = false, nb::arg("anchored") = false)
         .def(
-            "transform",
-            [](Scaler& self, nb::handle X) { return scaled(self, X, false, nb::none()); },
-            nb::arg("X"),
-            nb::sig("def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]"),
-            "Each row scaled as if it were the next.")
+            "transform", [](Scaler& self, Array<> X) { return scaled(self, X, false, nb::none()); },
+            nb::arg("X"), "Each row scaled as if it were the next.")
         .def(
             "learn",
-            [](Scaler& self, nb::handle X, nb::handle weight) {
-                return scaled(self, X, true, weight);
-            },
-            nb::arg("X"), nb::arg("weight") = nb::none(),
-            nb::sig("def learn(self, X: NDArray[np.float64], weight: NDArray[np.float64] | None = "
-                    "None) -> NDArray[np.float64]"),
+            [](Scaler& self, Array<> X, Array<> weight) { return scaled(self, X, true, weight); },
+            nb::arg("X"), nb::arg("weight").none() = nb::none(),
             "Each row scaled and learned in turn; those of weight 0 are only scaled.")
         .def(
             "moments",
             [](const Scaler& self) {
-                nb::object out = new_array({2, self.d});
+                Array<> out = new_array({2, self.d});
                 self.moments(data(out), data(out) + self.d);
                 return out;
             },
-            nb::sig("def moments(self) -> NDArray[np.float64]"),
             "Mean and standard deviation of each feature: two rows.")
         .def("hold", &Scaler::hold,
              "Rows are scaled by the statistics as they are, while these go on.")
@@ -257,20 +230,12 @@ void bind_scaler(nb::module_& m) {
                 if (other.d > self.d) throw nb::value_error("the other scaler has more features");
                 self.adopt(other);
             },
-            nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
-            "Takes over the statistics of fewer features.")
+            nb::arg("other"), "Takes over the statistics of fewer features.")
         .def(
-            "state",
-            [](Scaler& self) {
-                nb::dict out;
-                Saving saving(out);
-                self.visit(saving);
-                return out;
-            },
-            nb::sig("def state(self) -> dict[str, NDArray[np.float64]]"), "The statistics.")
+            "state", [](Scaler& self) { return Arrays(saved_of(self)); }, "The statistics.")
         .def(
             "restore",
-            [](Scaler& self, const nb::dict& state) {
+            [](Scaler& self, const Arrays& state) {
                 nb::dict whole;
                 whole["early"] = new_array(
                     {self.d,
@@ -290,9 +255,7 @@ void bind_scaler(nb::module_& m) {
                         "the saved statistics are not some that a scaler can have");
                 self.adopt(saved);
             },
-            nb::arg("state"),
-            nb::sig("def restore(self, state: dict[str, NDArray[np.float64]]) -> None"),
-            "Takes over what state() returned.");
+            nb::arg("state"), "Takes over what state() returned.");
 }
 
 }  // namespace
@@ -318,24 +281,22 @@ void bind_inputs(nb::module_& m) {
     m.def(
         "normal_points",
         [](std::uint64_t seed, std::uint64_t step, long k, long count) {
-            nb::object out = new_array({k, count});
+            Array<> out = new_array({k, count});
             normal_points(seed, step, k, count, data(out), count);
             return out;
         },
         nb::arg("seed"), nb::arg("step"), nb::arg("k"), nb::arg("m"),
-        nb::sig("def normal_points(seed: int, step: int, k: int, m: int) -> NDArray[np.float64]"),
         "The random points (k, m) that MonteCarlo uses at a step.");
     m.def(
         "normal_quantile",
-        [](nb::handle u) {
-            const double* p = checked(u, 1);
+        [](Array<> u) {
+            const double* p = checked(u);
             const long n = length(u);
-            nb::object out = new_array({n});
+            Array<> out = new_array({n});
             for (long i = 0; i < n; ++i) data(out)[i] = normal_quantile(p[i]);
             return out;
         },
-        nb::arg("u"), nb::sig("def normal_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]"),
-        "The standard normal quantile of each entry of (0, 1).");
+        nb::arg("u"), "The standard normal quantile of each entry of (0, 1).");
 }
 
 }  // namespace MIXABLE_ISA

@@ -33,7 +33,7 @@ struct Bayes : Ogd {};
 class GafModel : public ModelOf<Gaf> {
    public:
     using ModelOf<Gaf>::ModelOf;
-    nb::tuple read(nb::handle x) {
+    Tuple<Array<>, Array<>> read(Array<> x) {
         const Use use(*this);
         const double* row = checked_row(x);
         const long k = forecaster().predictions();
@@ -41,11 +41,11 @@ class GafModel : public ModelOf<Gaf> {
         forecaster().read(row, data(m), data(G));
         return nb::make_tuple(m, G);
     }
-    void push(nb::handle x, nb::handle v, nb::handle F, double weight) {
+    void push(Array<> x, Array<> v, Array<> F, double weight) {
         const Use use(*this);
         const double* row = checked_row(x);
         const long k = forecaster().predictions();
-        const double *step = checked(v, 1), *factor = checked(F, 2);
+        const double *step = checked(v), *factor = checked(F, 2);
         if (length(v) != k || length(F) != k || length(F, 1) != k)
             throw nb::value_error("v and F have the wrong shape");
         forecaster().push(row, step, factor, weight);
@@ -75,20 +75,13 @@ void bind_base(nb::module_& m, const char* name, const char* doc) {
                     : nb::sig("def run(self, X: NDArray[np.float64], y: NDArray[np.float64], "
                               "weight: NDArray[np.float64] | None) -> NDArray[np.float64]"),
              "Predicts and learns row by row; the arrays must have been validated.")
-        .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
+        .def("adopt", &M::adopt, nb::arg("other"),
              "Takes over what a model of the same kind with fewer classes or features has learned.")
-        .def("mean", &M::mean, nb::sig("def mean(self) -> NDArray[np.float64]"), "V (k, d).")
-        .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
+        .def("mean", &M::mean, "V (k, d).")
+        .def_prop_ro("steps", &M::steps, "Examples learned.")
         .def_prop_ro("largest_square", &M::largest_square,
-                     nb::sig("def largest_square(self, /) -> float"),
-                     "The largest |x|^2 that is not refused.")
-        .def("state", &M::state,
-             nb::sig("def state(self) -> dict[str, int | float | NDArray[np.float64]]"),
-             "All that learning has changed; changes nothing.")
-        .def("restore", &M::restore, nb::arg("state"),
-             nb::sig(
-                 "def restore(self, state: dict[str, int | float | NDArray[np.float64]]) -> None"),
-             "Takes over what state() of a model of the same shape returned.");
+                     "The largest |x|^2 that is not refused.");
+    bind_saved(model);
 }
 
 /// One class of models; the constructor is the caller's to add.
@@ -100,18 +93,12 @@ nb::class_<Object, Model<typename Core::Outcome>> bind(nb::module_& m, const cha
     if constexpr (Core::has_posterior)
         model
             .def("feature_covariances", &M::feature_covariances,
-                 nb::sig("def feature_covariances(self) -> NDArray[np.float64]"),
                  "The blocks (d, k, k) of A^-1 that belong to one feature each.")
             .def("covariance", &M::covariance,
-                 nb::sig("def covariance(self) -> NDArray[np.float64]"),
                  "A^-1 (D, D); with structure, the matrices that it consists of.");
     if constexpr (Core::is_full)
-        model
-            .def("precision", &M::precision, nb::sig("def precision(self) -> NDArray[np.float64]"),
-                 "A (D, D) as accumulated, for drift = 0.")
-            .def("set_mean", &M::set_mean, nb::arg("mean"),
-                 nb::sig("def set_mean(self, mean: NDArray[np.float64]) -> None"),
-                 "Replaces V; A stays.");
+        model.def("precision", &M::precision, "A (D, D) as accumulated, for drift = 0.")
+            .def("set_mean", &M::set_mean, nb::arg("mean"), "Replaces V; A stays.");
     return model;
 }
 
@@ -136,12 +123,8 @@ void bind_models(nb::module_& m) {
                     "alpha: float, mu: float, drift: float, ladder: list[Rung], block: int = 0, "
                     "period: int = 0, averaged: bool = False) -> None"))
         .def("read", &GafModel::read, nb::arg("x"),
-             nb::sig("def read(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], "
-                     "NDArray[np.float64]]"),
              "Mean m (k,) and width G (k, k) of the predictions.")
         .def("push", &GafModel::push, nb::arg("x"), nb::arg("v"), nb::arg("F"), nb::arg("weight"),
-             nb::sig("def push(self, x: NDArray[np.float64], v: NDArray[np.float64], F: "
-                     "NDArray[np.float64], weight: float) -> None"),
              "Moves the predictions by -G v, and adds F F^T to A along them.");
     bind<Folklore>(m, "Folklore", "See mixable.Folklore; in K - 1 coordinates.")
         .def(

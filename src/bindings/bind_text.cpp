@@ -8,8 +8,6 @@ namespace {
 void bind_events(nb::module_& m) {
     m.def("format_rows", &format_rows, nb::arg("P"), nb::arg("heads"), nb::arg("separators"),
           nb::arg("end"),
-          nb::sig("def format_rows(P: NDArray[np.float64], heads: list[bytes], separators: "
-                  "list[str], end: str) -> bytes"),
           "Row t is heads[t], then separators[j] and P[t, j] for each j, then `end`.");
 }
 

@@ -13,25 +13,11 @@ std::unique_ptr<Trees> make_trees(long d, long C, long K) {
 
 namespace {
 
-template <class T>
-constexpr int type_of = std::is_same_v<T, double>          ? NPY_DOUBLE
-                        : std::is_same_v<T, float>         ? NPY_FLOAT
-                        : std::is_same_v<T, std::int32_t>  ? NPY_INT
-                        : std::is_same_v<T, std::uint64_t> ? NPY_ULONG
-                                                           : NPY_UBYTE;
-
-template <class T>
-nb::object array_of(const std::vector<T>& values) {
-    nb::object out = new_array({npy_intp(values.size())}, type_of<T>);
-    std::copy(values.begin(), values.end(), data<T>(out));
-    return out;
-}
-
 /// The values of an array, in place of those of a vector; what it had reserved stays.
 template <class T>
 void take(const nb::dict& from, const std::string& name, std::vector<T>& values) {
     const nb::object array = from[name.c_str()];
-    if (!is_plain(array, type_of<T>, 1))
+    if (!is_plain<T>(array, 1))
         throw nb::value_error(("the saved " + name + " is not an array of its type").c_str());
     values.assign(data<T>(array), data<T>(array) + length(array));
 }
@@ -95,7 +81,7 @@ struct TreesModel::Table {
         : n(length(X)), d(trees.d), C(trees.C), x(checked(X, 2)) {
         if (length(X, 1) != d) throw nb::value_error("X has the wrong number of columns");
         if (C == 0) return;
-        if (!is_plain(keys, NPY_ULONG, 2) || length(keys) != n || length(keys, 1) != C)
+        if (!is_plain<std::uint64_t>(keys, 2) || length(keys) != n || length(keys, 1) != C)
             throw nb::value_error("X and the keys of categories do not go together");
         key = data<std::uint64_t>(keys);
     }
@@ -131,7 +117,7 @@ void check_example(const Trees& trees, double y, double weight) {
 
 }  // namespace
 
-nb::object TreesModel::predict(nb::handle X, nb::handle keys) {
+Array<> TreesModel::predict(Array<> X, Array<std::uint64_t> keys) {
     Use use(*this, Job::predict);
     const Table table(*trees_, X, keys);
     const long outputs = trees_->outputs();
@@ -144,7 +130,7 @@ nb::object TreesModel::predict(nb::handle X, nb::handle keys) {
     return out;
 }
 
-void TreesModel::learn(nb::handle X, nb::handle keys, double y, double weight) {
+void TreesModel::learn(Array<> X, Array<std::uint64_t> keys, double y, double weight) {
     Use use(*this);
     const Table table(*trees_, X, keys);
     if (table.n != 1) throw nb::value_error("expected one row");
@@ -153,10 +139,10 @@ void TreesModel::learn(nb::handle X, nb::handle keys, double y, double weight) {
     trees_->learn(table.row(0), table.keys(0), y, weight);
 }
 
-nb::object TreesModel::run(nb::handle X, nb::handle keys, nb::handle y_, nb::handle weight_) {
+Array<> TreesModel::run(Array<> X, Array<std::uint64_t> keys, Array<> y_, Array<> weight_) {
     Use use(*this);
     const Table table(*trees_, X, keys);
-    const double *y = checked(y_, 1), *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
+    const double *y = checked(y_), *weight = weight_.is_none() ? nullptr : checked(weight_);
     if (length(y_) != table.n || (weight && length(weight_) != table.n))
         throw nb::value_error("X, y and weight do not go together");
     for (long t = 0; t < table.n; ++t) check_example(*trees_, y[t], weight ? weight[t] : 1);
@@ -188,12 +174,12 @@ void TreesModel::adopt(TreesModel& other) {
     trees_->adopt(*other.trees_);
 }
 
-nb::object TreesModel::gains() {
+Array<> TreesModel::gains() {
     Use use(*this);
     return array_of(trees_->gains());
 }
 
-nb::dict TreesModel::rows(long first, long most) {
+RowsOfTrees TreesModel::rows(long first, long most) {
     Use use(*this);
     const TreeRows rows = trees_->rows(first, std::max(most, 0L));
     nb::dict out;
@@ -204,7 +190,7 @@ nb::dict TreesModel::rows(long first, long most) {
     return out;
 }
 
-void TreesModel::set_rows(const nb::dict& from, long steps) {
+void TreesModel::set_rows(const RowsOfTrees& from, long steps) {
     Use use(*this);
     TreeRows rows;
     take(from, "x", rows.x);
@@ -219,7 +205,7 @@ void TreesModel::set_rows(const nb::dict& from, long steps) {
     trees_->set_rows(rows, steps);
 }
 
-nb::dict TreesModel::state() {
+Saved TreesModel::state() {
     Use use(*this);
     SavingTrees saving;
     trees_->visit(saving);
@@ -228,7 +214,7 @@ nb::dict TreesModel::state() {
 }
 
 /// All or nothing: when something does not fit, the model is as it was before.
-void TreesModel::restore(const nb::dict& state) {
+void TreesModel::restore(const Saved& state) {
     Use use(*this);
     const long C = nb::cast<long>(state["n_categories"]);  // a pool lets them come
     if (C < trees_->C) throw nb::value_error("the saved trees have fewer categories");
@@ -242,63 +228,45 @@ void TreesModel::restore(const nb::dict& state) {
 
 void bind_trees(nb::module_& m) {
     using M = TreesModel;
-    nb::class_<M>(m, "Trees", "Boosted trees that grow; see core/trees/growing.hpp.")
-        .def(nb::init<long, long, long>(), nb::arg("n_numbers"), nb::arg("n_categories"),
-             nb::arg("n_classes"))
-        .def("predict", &M::predict, nb::arg("X"), nb::arg("keys").none(),
-             nb::sig("def predict(self, X: NDArray[np.float64], keys: NDArray[np.uint64] | None) "
-                     "-> NDArray[np.float64]"),
-             "Probabilities (n, K), or mean and standard deviation (n, 2), of rows of numbers and "
-             "keys of categories.")
-        .def("learn", &M::learn, nb::arg("X"), nb::arg("keys").none(), nb::arg("y"),
-             nb::arg("weight"),
-             nb::sig("def learn(self, X: NDArray[np.float64], keys: NDArray[np.uint64] | None, y: "
-                     "float, weight: float) -> None"),
-             "Learns one row.")
-        .def("run", &M::run, nb::arg("X"), nb::arg("keys").none(), nb::arg("y"),
-             nb::arg("weight").none(),
-             nb::sig("def run(self, X: NDArray[np.float64], keys: NDArray[np.uint64] | None, y: "
-                     "NDArray[np.float64], weight: NDArray[np.float64] | None) -> "
-                     "NDArray[np.float64]"),
-             "Forecasts of rows, each made before its outcome is learned.")
-        .def("finish", &M::finish, nb::sig("def finish(self) -> None"),
-             "Builds a new ensemble on all rows that are kept, to its end.")
-        .def("adopt", &M::adopt, nb::arg("other"), nb::sig("def adopt(self, other: Self) -> None"),
-             "Takes over what trees of fewer columns or classes have learned.")
-        .def("gains", &M::gains, nb::sig("def gains(self) -> NDArray[np.float64]"),
-             "What splits on each column have gained, numbers first.")
-        .def_prop_ro(
-            "came", [](M& self) { return self.trees()->came(); },
-            nb::sig("def came(self, /) -> int"), "Rows that have come.")
-        .def_prop_ro(
-            "oldest", [](M& self) { return self.trees()->oldest(); },
-            nb::sig("def oldest(self, /) -> int"), "The first of them that is kept.")
-        .def("rows", &M::rows, nb::arg("first") = 0, nb::arg("most") = 1L << 62,
-             nb::sig("def rows(self, first: int = 0, most: int = 1 << 62) -> dict[str, "
-                     "NDArray[Any]]"),
-             "Rows that are kept, the oldest first, from the row `first` on.")
-        .def("set_rows", &M::set_rows, nb::arg("rows"), nb::arg("steps"),
-             nb::sig("def set_rows(self, rows: dict[str, NDArray[Any]], steps: int) -> None"),
-             "Puts others in their place, of so many examples.")
-        .def_prop_ro(
-            "categories", [](M& self) { return self.trees()->C; },
-            nb::sig("def categories(self, /) -> int"), "Columns of categories.")
-        .def_prop_ro("steps", &M::steps, nb::sig("def steps(self, /) -> int"), "Examples learned.")
-        .def_prop_ro(
-            "trees", [](M& self) { return self.trees()->trees(); },
-            nb::sig("def trees(self, /) -> int"), "Trees that predict.")
-        .def_prop_ro(
-            "loss", [](M& self) { return self.trees()->loss(); },
-            nb::sig("def loss(self, /) -> float"), "The recent loss: nats, or a mean square.")
-        .def_prop_ro(
-            "bytes", [](M& self) { return self.trees()->bytes(); },
-            nb::sig("def bytes(self, /) -> float"), "Bytes that everything takes.")
-        .def("state", &M::state,
-             nb::sig("def state(self) -> dict[str, int | float | NDArray[Any]]"),
-             "All that learning has changed; changes nothing.")
-        .def("restore", &M::restore, nb::arg("state"),
-             nb::sig("def restore(self, state: dict[str, int | float | NDArray[Any]]) -> None"),
-             "Takes over what state() of trees of the same shape returned.");
+    auto model =
+        nb::class_<M>(m, "Trees", "Boosted trees that grow; see core/trees/growing.hpp.")
+            .def(nb::init<long, long, long>(), nb::arg("n_numbers"), nb::arg("n_categories"),
+                 nb::arg("n_classes"))
+            .def("predict", &M::predict, nb::arg("X"), nb::arg("keys").none(),
+                 "Probabilities (n, K), or mean and standard deviation (n, 2), of rows of numbers "
+                 "and "
+                 "keys of categories.")
+            .def("learn", &M::learn, nb::arg("X"), nb::arg("keys").none(), nb::arg("y"),
+                 nb::arg("weight"), "Learns one row.")
+            .def("run", &M::run, nb::arg("X"), nb::arg("keys").none(), nb::arg("y"),
+                 nb::arg("weight").none(),
+                 "Forecasts of rows, each made before its outcome is learned.")
+            .def("finish", &M::finish,
+                 "Builds a new ensemble on all rows that are kept, to its end.")
+            .def("adopt", &M::adopt, nb::arg("other"),
+                 "Takes over what trees of fewer columns or classes have learned.")
+            .def("gains", &M::gains, "What splits on each column have gained, numbers first.")
+            .def_prop_ro(
+                "came", [](M& self) { return self.trees()->came(); }, "Rows that have come.")
+            .def_prop_ro(
+                "oldest", [](M& self) { return self.trees()->oldest(); },
+                "The first of them that is kept.")
+            .def("rows", &M::rows, nb::arg("first") = 0, nb::arg("most") = 1L << 62,
+                 "Rows that are kept, the oldest first, from the row `first` on.")
+            .def("set_rows", &M::set_rows, nb::arg("rows"), nb::arg("steps"),
+                 "Puts others in their place, of so many examples.")
+            .def_prop_ro(
+                "categories", [](M& self) { return self.trees()->C; }, "Columns of categories.")
+            .def_prop_ro("steps", &M::steps, "Examples learned.")
+            .def_prop_ro(
+                "trees", [](M& self) { return self.trees()->trees(); }, "Trees that predict.")
+            .def_prop_ro(
+                "loss", [](M& self) { return self.trees()->loss(); },
+                "The recent loss: nats, or a mean square.")
+            .def_prop_ro(
+                "bytes", [](M& self) { return self.trees()->bytes(); },
+                "Bytes that everything takes.");
+    bind_saved(model);
 }
 
 }  // namespace MIXABLE_ISA

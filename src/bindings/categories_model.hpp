@@ -20,23 +20,20 @@ class CategoriesModel : public OneUser {
         Use use(*this);
         core_->hold();
     }
-    nb::object indicators() {
+    Array<std::uint64_t> indicators() {
         Use use(*this);
-        const std::vector<std::uint64_t> keys = core_->indicators();
-        nb::object out = new_array({npy_intp(keys.size())}, NPY_ULONG);
-        std::copy(keys.begin(), keys.end(), data<std::uint64_t>(out));
-        return out;
+        return array_of(core_->indicators());
     }
-    nb::object make(nb::handle keys) {
+    Array<> make(Array<std::uint64_t> keys) {
         Use use(*this, Job::predict);
-        const auto* own = plain<std::uint64_t>(keys, NPY_ULONG, "uint64");
+        const auto* own = checked<std::uint64_t>(keys);
         nb::object out = new_array({core_->width()});
         core_->make(own, length(keys), data(out));
         return out;
     }
-    void learn(nb::handle keys, long y, double weight) {
+    void learn(Array<std::uint64_t> keys, long y, double weight) {
         Use use(*this);
-        const auto* own = plain<std::uint64_t>(keys, NPY_ULONG, "uint64");
+        const auto* own = checked<std::uint64_t>(keys);
         if (core_->K && !(y >= 0 && y < core_->K)) throw nb::value_error("there is no such class");
         core_->learn(own, length(keys), y, weight);
     }
@@ -49,44 +46,28 @@ class CategoriesModel : public OneUser {
         core_ = std::move(fresh);
     }
 
-    nb::dict state() {
+    Saved state() {
         Use use(*this);
-        const Slots& slots = core_->slots();
-        const long n = slots.size(), width = slots.width();
-        const nb::object keys = new_array({n}, NPY_ULONG), own = new_array({n, width}, NPY_FLOAT);
-        std::copy_n(slots.keys(), n, data<std::uint64_t>(keys));
-        for (long i = 0; i < n; ++i)
-            std::copy_n(slots.slot(i), width, data<float>(own) + i * width);
         nb::dict out;
-        out["keys"] = keys;
-        out["slots"] = own;
+        save(core_->slots(), out);
         out["totals"] = array_of(core_->totals());
         out["values"] = array_of(core_->column_values());
         return out;
     }
     /// All or nothing: when something does not fit, it is as it was before.
-    void restore(const nb::dict& state) {
+    void restore(const Saved& state) {
         Use use(*this);
-        const nb::object keys_ = state["keys"], slots = state["slots"], totals = state["totals"],
-                         values = state["values"];
-        const auto* keys = plain<std::uint64_t>(keys_, NPY_ULONG, "uint64");
+        const nb::object totals = state["totals"], values = state["values"];
         auto fresh = made(core_->K);
-        const long n = length(keys_);
-        if (!is_plain(slots, NPY_FLOAT, 2) || length(slots) != n ||
-            length(slots, 1) != fresh->slots().width() ||
-            length(totals) != long(fresh->totals().size()) ||
-            !fresh->restore(keys, data<float>(slots), n, checked(totals, 1), checked(values, 1),
+        const SavedSlots slots(state, fresh->slots().width());
+        if (length(totals) != long(fresh->totals().size()) ||
+            !fresh->restore(slots.keys, slots.values, slots.n, checked(totals), checked(values),
                             length(values)))
             throw nb::value_error("the saved categories do not fit this model");
         core_ = std::move(fresh);
     }
 
    private:
-    static nb::object array_of(const std::vector<double>& values) {
-        nb::object out = new_array({npy_intp(values.size())});
-        std::copy(values.begin(), values.end(), data(out));
-        return out;
-    }
     static std::unique_ptr<Categories> made(long classes) {
         if (classes != 0 && !(classes >= 2 && classes <= 1'000'000))
             throw nb::value_error("there are no such classes");

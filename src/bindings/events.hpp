@@ -9,16 +9,6 @@
 namespace MIXABLE_ISA {
 namespace {  // one translation unit includes this
 
-template <class T>
-nb::object array_of(const std::vector<T>& values, int type, std::initializer_list<npy_intp> shape) {
-    PyObject* a = PyArray_SimpleNew(int(shape.size()), const_cast<npy_intp*>(shape.begin()), type);
-    if (!a) throw nb::python_error();
-    if (!values.empty())
-        std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), values.data(),
-                    values.size() * sizeof(T));
-    return nb::steal(a);
-}
-
 /// A str, or None for an empty one; what is not UTF-8 has been refused before.
 nb::object text_or_none(std::string_view text) {
     return text.empty() ? nb::none() : nb::object(nb::str(text.data(), text.size()));
@@ -38,7 +28,7 @@ const char* not_text(std::string_view line) {
 }
 
 /// Row t is heads[t], then separators[j] and P[t, j] for each j, then `end`.
-nb::bytes format_rows(nb::handle P, const nb::list& heads,
+nb::bytes format_rows(Array<> P, const nb::typed<nb::list, nb::bytes>& heads,
                       const std::vector<std::string>& separators, const std::string& end) {
     const double* p = checked(P, 2);
     const auto n = length(P), columns = length(P, 1);

@@ -16,7 +16,7 @@ class FallbackModel : public OneUser {
 
     long most_features() const { return core_->bets().most(); }
 
-    nb::object expert_weights() {
+    Array<> expert_weights() {
         Use use(*this);
         nb::object out = new_array({Fallback::members});
         core_->expert_weights(data(out));
@@ -28,38 +28,20 @@ class FallbackModel : public OneUser {
         core_->adopt(*other.core_);
     }
 
-    nb::dict state() {
+    Saved state() {
         Use use(*this);
-        nb::dict out;
-        Saving saving(out);
-        core_->visit(saving);
-        const Slots& slots = core_->bets().slots();
-        const long n = slots.size(), width = slots.width();
-        const nb::object keys = new_array({n}, NPY_ULONG),
-                         values = new_array({n, width}, NPY_FLOAT);
-        std::copy_n(slots.keys(), n, data<std::uint64_t>(keys));
-        for (long i = 0; i < n; ++i)
-            std::copy_n(slots.slot(i), width, data<float>(values) + i * width);
-        out["keys"] = keys;
-        out["slots"] = values;
+        nb::dict out = saved_of(*core_);
+        save(core_->bets().slots(), out);
         return out;
     }
 
     /// All or nothing: when something does not fit, it is as it was before.
-    void restore(const nb::dict& state) {
+    void restore(const Saved& state) {
         Use use(*this);
-        const nb::object keys_ = state["keys"], values = state["slots"];
-        const auto* keys = plain<std::uint64_t>(keys_, NPY_ULONG, "uint64");
-        const long n = length(keys_);
         std::unique_ptr<Fallback> fresh = made(core_->d, core_->K);
-        if (!is_plain(values, NPY_FLOAT, 2) || length(values) != n ||
-            length(values, 1) != fresh->bets().slots().width())
-            throw nb::value_error("the saved slots do not fit this model");
-        LoadingCounters counters(state);
-        fresh->visit(counters);
-        LoadingArrays arrays(state, true);
-        fresh->visit(arrays);
-        if (!fresh->bets().restore_slots(keys, data<float>(values), n) || !fresh->is_valid())
+        const SavedSlots slots(state, fresh->bets().slots().width());
+        load(*fresh, state);
+        if (!fresh->bets().restore_slots(slots.keys, slots.values, slots.n) || !fresh->is_valid())
             throw nb::value_error("the saved state's contents do not fit this model");
         core_ = std::move(fresh);
     }

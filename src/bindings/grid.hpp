@@ -66,10 +66,8 @@ class GridColumn {
     const nb::list& list() const { return list_; }
     nb::object result() const {
         const auto n = npy_intp(role_ == 'n' ? values_.size() : codes_.size());
-        if (role_ == 'n')
-            return nb::make_tuple(array_of(values_, NPY_DOUBLE, {n}),
-                                  array_of(cells_, NPY_INT8, {n}), words_);
-        if (role_ == 'c') return nb::make_tuple(array_of(codes_, NPY_INT64, {n}), distinct_.texts);
+        if (role_ == 'n') return nb::make_tuple(array_of(values_), array_of(cells_), words_);
+        if (role_ == 'c') return nb::make_tuple(array_of(codes_), distinct_.texts);
         return role_ == 't' ? nb::object(list_) : nb::none();
     }
 
@@ -77,7 +75,7 @@ class GridColumn {
     char role_;
     Mark mark_ = Mark::unknown;
     std::vector<double> values_;
-    std::vector<char> cells_;
+    std::vector<std::int8_t> cells_;
     std::vector<std::int64_t> codes_;
     nb::dict words_;
     nb::list list_;
@@ -162,9 +160,9 @@ nb::tuple read_grid(const nb::bytes& block, long begin, long end, long most,
         if (column.is_id()) ids = column.list();
     }
     const auto n = npy_intp(begins.size());
-    return nb::make_tuple(array_of(X, NPY_DOUBLE, {n, width}), results, labels, ids,
-                          array_of(empty, NPY_BOOL, {n}), array_of(begins, NPY_INT64, {n}),
-                          array_of(lines, NPY_INT64, {n}), rejects, begin, line);
+    return nb::make_tuple(array_of<double>(X, {n, width}), results, labels, ids,
+                          array_of<bool>(empty, {n}), array_of(begins), array_of(lines), rejects,
+                          begin, line);
 }
 
 /// See the stub: (counts, codes, values), or None.
@@ -203,8 +201,7 @@ nb::object factors(const nb::list& cells, nb::handle absent, std::size_t longest
         }
         counts[i] = std::int64_t(codes.size() - before);
     }
-    return nb::make_tuple(array_of(counts, NPY_INT64, {npy_intp(counts.size())}),
-                          array_of(codes, NPY_INT64, {npy_intp(codes.size())}), values);
+    return nb::make_tuple(array_of(counts), array_of(codes), values);
 }
 
 /// See the stub.

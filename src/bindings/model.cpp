@@ -4,10 +4,10 @@
 namespace MIXABLE_ISA {
 
 template nb::object Model<long>::predict(nb::handle);
-template nb::object Model<long>::run(nb::handle, nb::handle, nb::handle);
+template Array<> Model<long>::run(Array<>, Array<long>, Array<>);
 template void Model<long>::learn(nb::handle, nb::handle, nb::handle);
 template nb::object Model<double>::predict(nb::handle);
-template nb::object Model<double>::run(nb::handle, nb::handle, nb::handle);
+template Array<> Model<double>::run(Array<>, Array<>, Array<>);
 template void Model<double>::learn(nb::handle, nb::handle, nb::handle);
 
 }  // namespace MIXABLE_ISA

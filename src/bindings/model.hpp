@@ -39,7 +39,7 @@ class Model : public OneUser {
         Use use(*this, Job::predict);
         if (const double* row = plain_row(x)) return predict_row(row);
         const nb::object clean = validated("inputs", x, d_);
-        const bool one = is_plain(clean, NPY_DOUBLE, 1);
+        const bool one = is_plain(clean, 1);
         const double* X = one ? data(clean) : checked(clean, 2);
         const long n = one ? 1 : length(clean), K = outputs_;
         check_size(X, n, "x");
@@ -59,7 +59,7 @@ class Model : public OneUser {
         const double* row = plain_row(x);
         if (!row) {
             clean = validated("row", x, d_);
-            row = checked(clean, 1);
+            row = checked(clean);
             check_size(row, 1, "x");
         }
         const Outcome outcome = outcome_from(y);
@@ -69,13 +69,10 @@ class Model : public OneUser {
         released([&] { forecaster_->learn(row, outcome, w); });
     }
 
-    [[gnu::noinline]] nb::object run(nb::handle X_, nb::handle y_, nb::handle weight_) {
+    [[gnu::noinline]] Array<> run(Array<> X_, Array<Outcome> y_, Array<> weight_) {
         Use use(*this);
-        const double *X = checked(X_, 2),
-                     *weight = weight_.is_none() ? nullptr : checked(weight_, 1);
-        if (!is_plain(y_, of_labels ? NPY_LONG : NPY_DOUBLE, 1))
-            throw nb::type_error("expected a C-contiguous array of outcomes");
-        const Outcome* y = data<Outcome>(y_);
+        const double *X = checked(X_, 2), *weight = weight_.is_none() ? nullptr : checked(weight_);
+        const Outcome* y = checked<Outcome>(y_);
         const long n = length(X_), K = forecaster_->columns();
         if (length(X_, 1) != d_ || length(y_) != n || (weight && length(weight_) != n))
             throw nb::value_error("X, y and weight do not go together");
@@ -93,33 +90,33 @@ class Model : public OneUser {
         return out;
     }
 
-    nb::object mean() {
+    Array<> mean() {
         Use use(*this);
         return filled({forecaster_->predictions(), forecaster_->features()},
                       [&](double* out) { forecaster_->mean(out); });
     }
 
-    nb::object precision() {
+    Array<> precision() {
         Use use(*this);
         if (!forecaster_->keeps_precision())
             throw nb::value_error("A is not accumulated when drift > 0");
         return filled({D(), D()}, [&](double* out) { forecaster_->precision(out); });
     }
 
-    nb::object covariance() {
+    Array<> covariance() {
         Use use(*this);
         const auto [rows, columns] = forecaster_->covariance_size();
         return filled({rows, columns}, [&](double* out) { forecaster_->covariance(out); });
     }
 
-    nb::object feature_covariances() {
+    Array<> feature_covariances() {
         Use use(*this);
         const long k = forecaster_->predictions();
         return filled({forecaster_->features(), k, k},
                       [&](double* out) { forecaster_->feature_covariances(out); });
     }
 
-    void set_mean(nb::handle mean) {
+    void set_mean(Array<> mean) {
         Use use(*this);
         const double* values = checked(mean, 2);
         if (length(mean, 0) != forecaster_->predictions() || length(mean, 1) != d_)
@@ -138,13 +135,13 @@ class Model : public OneUser {
     long steps() const { return forecaster_->steps(); }
     double largest_square() const { return largest_; }
 
-    nb::dict state() {
+    Saved state() {
         Use use(*this);
         return all();
     }
 
     /// All or nothing: when something does not fit, the model is as it was before.
-    void restore(const nb::dict& state) {
+    void restore(const Saved& state) {
         Use use(*this);
         if (!forecaster_->may_be_restored())
             throw nb::value_error("a state of this kind can only be restored into a new model");
@@ -167,14 +164,14 @@ class Model : public OneUser {
    protected:
     /// A row that was checked before, and is not too large.
     const double* checked_row(nb::handle x) const {
-        const double* row = checked(x, 1);
+        const double* row = checked(x);
         if (length(x) != d_) throw nb::value_error("x has the wrong shape");
         check_size(row, 1, "x");
         return row;
     }
 
     template <class F>
-    nb::object filled(std::initializer_list<long> shape, F&& fill) {
+    Array<> filled(std::initializer_list<long> shape, F&& fill) {
         nb::object out = new_array(shape);
         double* p = data(out);
         WithoutGil without_gil;
@@ -229,7 +226,7 @@ class Model : public OneUser {
     }
 
     const double* plain_row(nb::handle x) const {
-        if (!is_plain(x, NPY_DOUBLE, 1) || length(x) != d_) return nullptr;
+        if (!is_plain(x, 1) || length(x) != d_) return nullptr;
         const double* row = data(x);
         return square_of(row, d_) <= largest_ ? row : nullptr;  // false for NaN, too
     }
@@ -303,10 +300,10 @@ class Model : public OneUser {
 // What rows go through one by one is compiled for each level, in model.cpp. (Where it was
 // compiled once, for all levels, single rows took 15% more time on v3.)
 extern template nb::object Model<long>::predict(nb::handle);
-extern template nb::object Model<long>::run(nb::handle, nb::handle, nb::handle);
+extern template Array<> Model<long>::run(Array<>, Array<long>, Array<>);
 extern template void Model<long>::learn(nb::handle, nb::handle, nb::handle);
 extern template nb::object Model<double>::predict(nb::handle);
-extern template nb::object Model<double>::run(nb::handle, nb::handle, nb::handle);
+extern template Array<> Model<double>::run(Array<>, Array<>, Array<>);
 extern template void Model<double>::learn(nb::handle, nb::handle, nb::handle);
 
 /// The model of one class of forecasters, which is one class in Python.

@@ -12,31 +12,31 @@ class NumberJudgeModel : public OneUser {
     NumberJudgeModel(long experts, long first, double least_gain)
         : core_(checked_count(experts, 1000), checked_count(first, experts), 1e-3, least_gain) {}
     NumberJudge& core() { return core_; }
-    nb::object predict(nb::handle X) {
+    Array<> predict(Array<> X) {
         Use use(*this, Job::predict);
         return each(X, 2, [&](long, double* out) { core_.forecast(out); });
     }
-    nb::object components(nb::handle X) {
+    Array<> components(Array<> X) {
         Use use(*this, Job::predict);
         return each(X, 4 * core_.parts(), [&](long, double* out) { core_.components(out); });
     }
-    nb::object interval(nb::handle X, double probability) {
+    Array<> interval(Array<> X, double probability) {
         Use use(*this, Job::predict);
         return each(X, 2, [&](long, double* out) { core_.interval(probability, out); });
     }
-    nb::object weights(nb::handle X) {
+    Array<> weights(Array<> X) {
         Use use(*this, Job::predict);
         return each(X, core_.all, [&](long, double* out) { core_.weights(out); });
     }
-    nb::object expert_weights() {
+    Array<> expert_weights() {
         Use use(*this);
         nb::object out = new_array({core_.N});
         core_.expert_weights(data(out));
         return out;
     }
-    nb::object run(nb::handle X, nb::handle y_, nb::handle weight_) {
+    Array<> run(Array<> X, Array<> y_, Array<> weight_) {
         Use use(*this);
-        const double *y = checked(y_, 1), *weight = weight_.is_none() ? y : checked(weight_, 1);
+        const double *y = checked(y_), *weight = weight_.is_none() ? y : checked(weight_);
         if (length(y_) != length(X) || (!weight_.is_none() && length(weight_) != length(y_)))
             throw nb::value_error("X, y and weight do not go together");
         return each(X, 3, [&](long t, double* out) {
@@ -55,23 +55,20 @@ class NumberJudgeModel : public OneUser {
         Use use(*this);
         core_.review();
     }
-    nb::dict state() {
+    Saved state() {
         Use use(*this);
-        nb::dict out;
-        Saving saving(out);
-        core_.visit(saving);
-        return out;
+        return saved_of(core_);
     }
     /// All or nothing: when something does not fit, it is as it was before.
-    void restore(const nb::dict& state) {
+    void restore(const Saved& state) {
         const nb::dict before = this->state();
         Use use(*this);
         try {
-            take(state);
+            load(core_, state);
             if (!core_.is_valid())
                 throw nb::value_error("the saved state's contents do not fit this model");
         } catch (...) {
-            take(before);
+            load(core_, before);
             throw;
         }
     }
@@ -81,14 +78,8 @@ class NumberJudgeModel : public OneUser {
         if (n < 1 || n > most) throw nb::value_error("there is no such pool of experts");
         return n;
     }
-    void take(const nb::dict& state) {
-        LoadingCounters counters(state);
-        core_.visit(counters);
-        LoadingArrays arrays(state, true);
-        core_.visit(arrays);
-    }
     template <class F>
-    nb::object each(nb::handle X, long columns, F&& f) {
+    Array<> each(nb::handle X, long columns, F&& f) {
         const double* x = checked(X, 2);
         if (length(X, 1) != core_.N) throw nb::value_error("X has the wrong number of columns");
         nb::object out = new_array({length(X), columns});

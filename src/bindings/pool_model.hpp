@@ -17,9 +17,18 @@ namespace MIXABLE_ISA {
 class JudgeModel : public ModelOf<Judge> {
    public:
     using ModelOf<Judge>::ModelOf;
-    nb::object expert_weights() {
+    Array<> expert_weights() {
         Use use(*this);
         return filled({core().judged()}, [&](double* out) { core().expert_weights(out); });
+    }
+    const std::vector<long>& active() const { return core().activity().active(); }
+    void set_active(long e, bool active) {
+        Use use(*this);
+        core().set_active(e, active);
+    }
+    void review() {
+        Use use(*this);
+        core().review();
     }
 };
 
@@ -89,6 +98,11 @@ class PythonForecaster final : public AnyForecaster<long> {
     double largest_;
 };
 
+struct NamedFeatures {
+    static constexpr auto name = nb::detail::const_name("Features");
+};
+using Features = As<NamedFeatures>;
+
 /// What judges experts on outcomes of a type.
 template <class Outcome>
 struct JudgeOf;
@@ -142,7 +156,7 @@ class PoolModel {
     /// The forecasts (n, K) of records: numbers X (n, d), sparse features, their crosses and
     /// what is shown of the numbers (a byte each, those at the end may lack), and the keys of their
     /// categories (n, columns of categories), or None.
-    nb::object predict(nb::handle X, const nb::object& features) {
+    Array<> predict(Array<> X, const Features& features) {
         const Records records(*this, X, features);
         const Uses uses(*this, Job::predict);
         nb::object out = new_array({records.n, pool_->outputs()});
@@ -159,7 +173,7 @@ class PoolModel {
     }
 
     /// What the forecaster of a dense expert sees of records: where its forecasts begin, then rows.
-    nb::object rows(long e, nb::handle X, const nb::object& features) {
+    Array<> rows(long e, Array<> X, const Features& features) {
         if (e < 0 || e >= pool_->experts()) throw nb::index_error("no such expert");
         const Records records(*this, X, features);
         const Uses uses(*this, Job::predict);
@@ -173,7 +187,7 @@ class PoolModel {
     }
 
     /// What the forecasts of numbers are mixtures of (n, parts, 4), as the judge says.
-    nb::object components(nb::handle X, const nb::object& features) {
+    Array<> components(Array<> X, const Features& features) {
         const Records records(*this, X, features);
         const long parts = pool_->judge()->parts();
         nb::object out = new_array({records.n, parts, 4L});
@@ -182,7 +196,7 @@ class PoolModel {
         return out;
     }
     /// The ends (n, 2) of the intervals that hold the numbers with this probability.
-    nb::object interval(nb::handle X, const nb::object& features, double probability) {
+    Array<> interval(Array<> X, const Features& features, double probability) {
         const Records records(*this, X, features);
         nb::object out = new_array({records.n, 2L});
         ask_judge(records, [&](const auto& judge, long t) {
@@ -192,8 +206,7 @@ class PoolModel {
     }
 
     /// Learns one record; with what was kept of its forecast, if that is given.
-    void learn(nb::handle X, const nb::object& features, Outcome y, double weight,
-               nb::handle kept_) {
+    void learn(Array<> X, const Features& features, Outcome y, double weight, Array<> kept_) {
         const Records records(*this, X, features);
         if (records.n != 1) throw nb::value_error("expected one record");
         check_outcomes(&y, 1, 0);
@@ -210,7 +223,7 @@ class PoolModel {
     void stop_at(long steps) { pool_->stop_at(steps); }
 
     /// What is kept of one record until its outcome comes.
-    nb::object kept(nb::handle X, const nb::object& features) {
+    Array<> kept(Array<> X, const Features& features) {
         const Records records(*this, X, features);
         if (records.n != 1) throw nb::value_error("expected one record");
         const Uses uses(*this, Job::predict);
@@ -227,8 +240,9 @@ class PoolModel {
     /// Stops before the first step that is refused, and says why; or once the pool is to grow. The
     /// bits do not depend on how steps are spread over calls. With a level, forecasts of numbers
     /// have the ends of the interval of that probability, too, if there is a judge.
-    nb::tuple follow(nb::handle X, const nb::object& features, nb::handle order_, nb::handle y_,
-                     nb::handle kept_, double level) {
+    Tuple<Array<>, long, std::optional<std::string>> follow(Array<> X, const Features& features,
+                                                            Array<long> order_, Array<Outcome> y_,
+                                                            Array<> kept_, double level) {
         const Records records(*this, X, features);
         const Steps order(order_, records.n);
         const bool has_ends = !of_labels && level > 0 && pool_->judge();
@@ -283,12 +297,12 @@ class PoolModel {
 
     /// The forecasts of records, each made before its outcome is learned; faster. Numbers must be
     /// known not to be too large. Returns how many were done, too: fewer if the pool is to grow.
-    nb::tuple run(nb::handle X, const nb::object& features, nb::handle y_, nb::handle weight_) {
+    Tuple<Array<>, long> run(Array<> X, const Features& features, Array<Outcome> y_,
+                             Array<> weight_) {
         const Records records(*this, X, features);
         const long n = records.n, K = pool_->outputs();
         const Outcome* y = outcomes(y_, n, 0);
-        const double* weight =
-            weight_.is_none() ? nullptr : plain<double>(weight_, NPY_DOUBLE, "float64");
+        const double* weight = weight_.is_none() ? nullptr : checked(weight_);
         if (weight && length(weight_) != n)
             throw nb::value_error("records and weight do not go together");
         for (long t = 0; weight && t < n; ++t)
@@ -378,14 +392,13 @@ class PoolModel {
         }
     }
     const Outcome* outcomes(nb::handle y, long n, long least) const {
-        const Outcome* values = of_labels ? plain<Outcome>(y, NPY_LONG, "int64")
-                                          : plain<Outcome>(y, NPY_DOUBLE, "float64");
+        const Outcome* values = checked<Outcome>(y);
         if (length(y) != n) throw nb::value_error("records and y do not go together");
         check_outcomes(values, n, least);
         return values;
     }
     double* kept_rows(nb::handle rows, long n) const {
-        if (!is_plain(rows, NPY_DOUBLE, 2) || length(rows) != n || length(rows, 1) != pool_->kept())
+        if (!is_plain(rows, 2) || length(rows) != n || length(rows, 1) != pool_->kept())
             throw nb::value_error("records and what was kept of them do not go together");
         return data(rows);
     }
@@ -393,7 +406,7 @@ class PoolModel {
 
     /// A table of numbers (n, d), and sparse rows if there are any.
     struct Records {
-        Records(const PoolModel& pool, nb::handle X, const nb::object& features)
+        Records(const PoolModel& pool, Array<> X, const Features& features)
             : n(length(X)), d(pool.pool_->d), x(checked(X, 2)) {
             if (length(X, 1) != d) throw nb::value_error("X has the wrong number of columns");
             if (features.is_none()) return;
@@ -404,7 +417,7 @@ class PoolModel {
                     throw nb::value_error("numbers and features do not go together");
             }
             const nb::object keys = features[3];
-            if (!is_plain(keys, NPY_ULONG, 2) || length(keys) != n)
+            if (!is_plain<std::uint64_t>(keys, 2) || length(keys) != n)
                 throw nb::type_error("expected the keys of categories of each record");
             categories = data<std::uint64_t>(keys);
             n_categories = length(keys, 1);

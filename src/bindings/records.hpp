@@ -101,7 +101,8 @@ bool words_and_pairs(PyObject* text, Key seed, std::size_t most, Word word, Pair
 }
 
 /// See the stub: (ends, keys, values, cut).
-nb::tuple hash_texts(const nb::list& texts, Key seed, std::size_t most) {
+Tuple<Array<std::int64_t>, Array<Key>, Array<float>, Array<bool>> hash_texts(
+    const nb::typed<nb::list, nb::str>& texts, Key seed, std::size_t most) {
     std::vector<std::int64_t> ends;
     std::vector<Key> found, keys;
     std::vector<float> values;
@@ -113,10 +114,8 @@ nb::tuple hash_texts(const nb::list& texts, Key seed, std::size_t most) {
         append_text(found, keys, values);
         ends.push_back(std::int64_t(keys.size()));
     }
-    return nb::make_tuple(array_of(ends, NPY_INT64, {npy_intp(ends.size())}),
-                          array_of(keys, NPY_UINT64, {npy_intp(keys.size())}),
-                          array_of(values, NPY_FLOAT, {npy_intp(values.size())}),
-                          array_of(cut, NPY_BOOL, {npy_intp(cut.size())}));
+    return nb::make_tuple(array_of(ends), array_of(keys), array_of(values),
+                          array_of<bool>(cut, {npy_intp(cut.size())}));
 }
 
 /// What stands for each key of a text.
@@ -142,7 +141,7 @@ nb::dict text_names(nb::handle text, Key seed, std::size_t most) {
 }
 
 // What a cell is, where a number is wanted.
-enum Cell : char {
+enum Cell : std::int8_t {
     number_cell,
     missing_cell,
     word_cell,
@@ -206,22 +205,22 @@ Cell read_cell(PyObject* cell, Mark mark, double& value, int& vote) {
 }
 
 /// See the stub: (values, cells, votes).
-nb::tuple read_numbers(const nb::list& cells, const std::string& mark) {
+Tuple<Array<>, Array<std::int8_t>, Array<std::int8_t>> read_numbers(
+    const nb::typed<nb::list, nb::object>& cells, const std::string& mark) {
     const Mark known = mark_of(mark);
     std::vector<double> values(cells.size());
-    std::vector<char> kinds(cells.size()), votes(cells.size());
+    std::vector<std::int8_t> kinds(cells.size()), votes(cells.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
         int vote = 0;
         kinds[i] = read_cell(nb::handle(cells[i]).ptr(), known, values[i], vote);
-        votes[i] = char(vote);
+        votes[i] = std::int8_t(vote);
     }
     const auto n = npy_intp(values.size());
-    return nb::make_tuple(array_of(values, NPY_DOUBLE, {n}), array_of(kinds, NPY_INT8, {n}),
-                          array_of(votes, NPY_INT8, {n}));
+    return nb::make_tuple(array_of(values), array_of(kinds), array_of(votes));
 }
 
 /// See the stub: (value, cell, vote) of one.
-nb::tuple read_number(nb::handle cell, const std::string& mark) {
+Tuple<double, int, int> read_number(nb::object cell, const std::string& mark) {
     double value = 0;
     int vote = 0;
     const Cell kind = read_cell(cell.ptr(), mark_of(mark), value, vote);
@@ -236,7 +235,7 @@ Order order_of(const std::string& name) {
 }
 
 /// See the stub: a row (wall, utc, vote) each.
-nb::object read_times(const nb::list& texts, const std::string& order) {
+Array<> read_times(const nb::typed<nb::list, nb::str>& texts, const std::string& order) {
     const Order known = order_of(order);
     std::vector<double> out;
     for (nb::handle text : texts) {
@@ -246,7 +245,7 @@ nb::object read_times(const nb::list& texts, const std::string& order) {
             instant = {std::nan(""), std::nan(""), 0};
         out.insert(out.end(), {instant.wall, instant.utc, double(instant.vote)});
     }
-    return array_of(out, NPY_DOUBLE, {npy_intp(texts.size()), 3});
+    return array_of<double>(out, {npy_intp(texts.size()), 3});
 }
 
 nb::object read_time(nb::handle text, const std::string& order) {
@@ -258,19 +257,12 @@ nb::object read_time(nb::handle text, const std::string& order) {
     return nb::make_tuple(instant.wall, instant.utc, instant.vote);
 }
 
-/// An array of this type that Python has made.
-template <class T>
-const T* plain(nb::handle x, int type) {
-    if (!is_plain(x, type, 1)) throw nb::type_error("expected a C-contiguous array of its type");
-    return data<T>(x);
-}
-
 /// See the stub: (ends, keys) of all pairs of each row, at most `most` of them.
-nb::tuple cross_keys(nb::handle ends_a, nb::handle a, nb::handle ends_b, nb::handle b, Key seed,
-                     long most) {
-    const auto *end_a = plain<std::int64_t>(ends_a, NPY_INT64),
-               *end_b = plain<std::int64_t>(ends_b, NPY_INT64);
-    const auto *left = plain<Key>(a, NPY_UINT64), *right = plain<Key>(b, NPY_UINT64);
+Tuple<Array<std::int64_t>, Array<Key>> cross_keys(Array<std::int64_t> ends_a, Array<Key> a,
+                                                  Array<std::int64_t> ends_b, Array<Key> b,
+                                                  Key seed, long most) {
+    const auto *end_a = checked<std::int64_t>(ends_a), *end_b = checked<std::int64_t>(ends_b);
+    const auto *left = checked<Key>(a), *right = checked<Key>(b);
     const npy_intp n = length(ends_a);
     if (length(ends_b) != n) throw nb::value_error("two columns of different length");
     std::vector<std::int64_t> ends;
@@ -287,8 +279,7 @@ nb::tuple cross_keys(nb::handle ends_a, nb::handle a, nb::handle ends_b, nb::han
         j = end_b[t];
         ends.push_back(std::int64_t(keys.size()));
     }
-    return nb::make_tuple(array_of(ends, NPY_INT64, {n}),
-                          array_of(keys, NPY_UINT64, {npy_intp(keys.size())}));
+    return nb::make_tuple(array_of(ends), array_of(keys));
 }
 
 void bind_records(nb::module_& m) {
@@ -298,22 +289,15 @@ void bind_records(nb::module_& m) {
     m.def("join_keys", &joined, nb::arg("a"), nb::arg("b"), "The key of two keys.");
     m.def("cross_keys", &cross_keys, nb::arg("ends_a"), nb::arg("a"), nb::arg("ends_b"),
           nb::arg("b"), nb::arg("seed"), nb::arg("most"),
-          nb::sig("def cross_keys(ends_a: NDArray[np.int64], a: NDArray[np.uint64], ends_b: "
-                  "NDArray[np.int64], b: NDArray[np.uint64], seed: int, most: int) -> "
-                  "tuple[NDArray[np.int64], NDArray[np.uint64]]"),
           "All pairs of the keys that two columns have in each row, at most `most` a row: where "
           "each row ends, and the keys.");
     m.def("hash_texts", &hash_texts, nb::arg("texts"), nb::arg("seed"), nb::arg("most"),
-          nb::sig("def hash_texts(texts: list[str], seed: int, most: int) -> tuple[NDArray["
-                  "np.int64], NDArray[np.uint64], NDArray[np.float32], NDArray[np.bool_]]"),
           "Words and pairs of words of the first `most` characters of each text: where each ends, "
           "their keys, their values, and which texts were longer.");
     m.def("text_names", &text_names, nb::arg("text"), nb::arg("seed"), nb::arg("most"),
           nb::sig("def text_names(text: str, seed: int, most: int) -> dict[int, str]"),
           "The word or pair of words behind each key that hash_texts has for a text.");
     m.def("read_numbers", &read_numbers, nb::arg("cells"), nb::arg("mark"),
-          nb::sig("def read_numbers(cells: list[object], mark: str) -> "
-                  "tuple[NDArray[np.float64], NDArray[np.int8], NDArray[np.int8]]"),
           "Numbers, also from text; what each is: 0 number, 1 missing, 2 word, 3 infinite, 4 "
           "something else, 5 unclear; and +1 (-1) where a text shows that its decimal mark is a "
           "point (a comma). The mark decides on what is unclear: a point, a comma, nothing; "
@@ -322,7 +306,6 @@ void bind_records(nb::module_& m) {
           nb::sig("def read_number(cell: object, mark: str) -> tuple[float, int, int]"),
           "The same of one.");
     m.def("read_times", &read_times, nb::arg("texts"), nb::arg("order"),
-          nb::sig("def read_times(texts: list[str], order: str) -> NDArray[np.float64]"),
           "Seconds since 1970 of times in ISO 8601 and of other dates, on the wall and in UTC, and "
           "+1 (-1) where a text shows that the day (the month) comes first: a row each; NaN for "
           "what is no time. The order, \"day\", \"month\" or nothing, decides on what is "

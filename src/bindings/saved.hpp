@@ -31,6 +31,20 @@ class Saving final : public Visitor {
     nb::dict& out_;
 };
 
+/// What was learned, in signatures.
+struct NamedSaved {
+    static constexpr auto name = nb::detail::const_name("dict[str, int | float | NDArray[Any]]");
+};
+using Saved = As<NamedSaved, nb::dict>;
+
+template <class Core>
+nb::dict saved_of(Core& core) {
+    nb::dict out;
+    Saving saving(out);
+    core.visit(saving);
+    return out;
+}
+
 /// Takes the counters from a dictionary.
 class LoadingCounters final : public Visitor {
    public:
@@ -76,5 +90,22 @@ class LoadingArrays final : public Visitor {
     const nb::dict& in_;
     bool writes_, may_be_missing_;  // whether NaN is an entry like others
 };
+
+template <class Core>
+void load(Core& core, const nb::dict& state) {
+    LoadingCounters counters(state);
+    core.visit(counters);
+    LoadingArrays arrays(state, true);
+    core.visit(arrays);
+}
+
+/// The two verbs of saving. A state that does not fit changes nothing.
+template <class Class>
+Class& bind_saved(Class& model) {
+    using M = typename Class::Type;
+    return model.def("state", &M::state, "All that learning has changed; changes nothing.")
+        .def("restore", &M::restore, nb::arg("state"),
+             "Takes over what state() of one of the same shape returned.");
+}
 
 }  // namespace MIXABLE_ISA

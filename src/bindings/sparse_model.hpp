@@ -13,7 +13,7 @@ class SparseModel : public SlotModel<Sparse> {
         : SlotModel(
               std::make_unique<Sparse>(K, settings_of<SparseSetting>(grid), alphas, share, most)) {}
 
-    nb::object predict(nb::handle keys, nb::handle values) {
+    Array<> predict(Array<std::uint64_t> keys, Array<> values) {
         Use use(*this, Job::predict);
         const SparseRows rows(keys, values);
         nb::object out = new_array({core_->K});
@@ -21,26 +21,25 @@ class SparseModel : public SlotModel<Sparse> {
         return out;
     }
 
-    nb::object predict_many(nb::handle start, nb::handle keys, nb::handle values) {
+    Array<> predict_many(Array<long> start, Array<std::uint64_t> keys, Array<> values) {
         Use use(*this, Job::predict);
         const SparseRows rows(start, keys, values);
         return each(rows, [&](long t, double* p) { core_->predict(rows[t], p); });
     }
 
-    void learn(nb::handle keys, nb::handle values, long y, double weight) {
+    void learn(Array<std::uint64_t> keys, Array<> values, long y, double weight) {
         Use use(*this);
         const SparseRows rows(keys, values);
         check(&y, &weight, 1);
         core_->learn(rows[0], y, weight);
     }
 
-    nb::object run(nb::handle start, nb::handle keys, nb::handle values, nb::handle y_,
-                   nb::handle weight_) {
+    Array<> run(Array<long> start, Array<std::uint64_t> keys, Array<> values, Array<long> y_,
+                Array<> weight_) {
         Use use(*this);
         const SparseRows rows(start, keys, values);
-        const long* y = plain<long>(y_, NPY_LONG, "int64");
-        const double* weight =
-            weight_.is_none() ? nullptr : plain<double>(weight_, NPY_DOUBLE, "float64");
+        const long* y = checked<long>(y_);
+        const double* weight = weight_.is_none() ? nullptr : checked(weight_);
         if (length(y_) != rows.n || (weight && length(weight_) != rows.n))
             throw nb::value_error("rows, y and weight do not go together");
         check(y, weight, rows.n);
@@ -50,9 +49,9 @@ class SparseModel : public SlotModel<Sparse> {
     }
 
     /// Means and standard deviations (2, n, K) of the weights of some keys.
-    nb::object coefficients(nb::handle keys_) {
+    Array<> coefficients(Array<std::uint64_t> keys_) {
         Use use(*this);
-        const auto* keys = plain<std::uint64_t>(keys_, NPY_ULONG, "uint64");
+        const auto* keys = checked<std::uint64_t>(keys_);
         const long n = length(keys_), K = core_->K;
         nb::object out = new_array({2, n, K});
         double *mean = data(out), *deviation = mean + n * K;
@@ -60,14 +59,14 @@ class SparseModel : public SlotModel<Sparse> {
         return out;
     }
     /// The same (2, K) of the intercept.
-    nb::object intercept() {
+    Array<> intercept() {
         Use use(*this);
         nb::object out = new_array({2, core_->K});
         core_->intercept(data(out), data(out) + core_->K);
         return out;
     }
 
-    nb::object expert_weights() {
+    Array<> expert_weights() {
         Use use(*this);
         nb::object out = new_array({core_->experts()});
         core_->expert_weights(data(out));
@@ -92,7 +91,7 @@ class SparseModel : public SlotModel<Sparse> {
 
     /// The forecasts (n, K) that f(t, p) makes, without the GIL; now and then it looks for Ctrl-C.
     template <class F>
-    nb::object each(const SparseRows& rows, F&& f) {
+    Array<> each(const SparseRows& rows, F&& f) {
         const long K = core_->K;
         nb::object out = new_array({rows.n, K});
         double* p = data(out);

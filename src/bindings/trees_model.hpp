@@ -1,11 +1,16 @@
 // Trees as a Python object.
 #pragma once
 
-#include "arrays.hpp"
 #include "core/trees/trees.hpp"
+#include "saved.hpp"
 #include "use.hpp"
 
 namespace MIXABLE_ISA {
+
+struct NamedRowsOfTrees {
+    static constexpr auto name = nb::detail::const_name("dict[str, NDArray[Any]]");
+};
+using RowsOfTrees = As<NamedRowsOfTrees, nb::dict>;
 
 class TreesModel : public OneUser {
    public:
@@ -16,16 +21,16 @@ class TreesModel : public OneUser {
     long steps() const { return trees_->steps(); }
 
     /// Forecasts (n, outputs) of rows X (n, d) with keys (n, C), or None.
-    nb::object predict(nb::handle X, nb::handle keys);
-    void learn(nb::handle X, nb::handle keys, double y, double weight);
-    nb::object run(nb::handle X, nb::handle keys, nb::handle y, nb::handle weight);
+    Array<> predict(Array<> X, Array<std::uint64_t> keys);
+    void learn(Array<> X, Array<std::uint64_t> keys, double y, double weight);
+    Array<> run(Array<> X, Array<std::uint64_t> keys, Array<> y, Array<> weight);
     void finish();
     void adopt(TreesModel& other);
-    nb::object gains();
-    nb::dict rows(long first, long most);
-    void set_rows(const nb::dict& rows, long steps);
-    nb::dict state();
-    void restore(const nb::dict& state);
+    Array<> gains();
+    RowsOfTrees rows(long first, long most);
+    void set_rows(const RowsOfTrees& rows, long steps);
+    Saved state();
+    void restore(const Saved& state);
 
    private:
     struct Table;
