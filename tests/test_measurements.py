@@ -9,7 +9,7 @@ measured are written as code (`0.01`) and are not counted. To write such a file:
     command='python benchmarks/points.py'
     (echo "\$ $command"; $command) > benchmarks/results/points.md
 
-and to measure all of a page anew: `python -m benchmarks.quote docs/theory.md`.
+and to measure all of a page anew: `python -m benchmarks.quote docs/explanation/theory.md`.
 """
 
 import importlib.util
@@ -44,10 +44,10 @@ VERSION = re.compile(r"(?:Python|CC BY|arXiv:|Wabbit|Section|[Vv]ersion) ?[\d.]+
 # Sections whose numbers nobody measured: values of formulas, constants of a rule and limits of a
 # program, or what the code beside them prints.
 NOT_MEASURED = {
-    ("docs/theory.md", "Errata"),
-    ("docs/theory.md", "The largest beta"),
-    ("docs/theory.md", "The theorem"),
-    ("docs/theory.md", "Huber's loss"),
+    ("docs/explanation/theory.md", "Errata"),
+    ("docs/explanation/theory.md", "The largest beta"),
+    ("docs/explanation/theory.md", "The theorem"),
+    ("docs/explanation/theory.md", "Huber's loss"),
     ("docs/forecasters/sparse-gaf.md", "Memory"),
     ("docs/guides/records.md", "Memory"),
     ("docs/guides/regression.md", "How the grids were chosen"),
@@ -55,10 +55,10 @@ NOT_MEASURED = {
     ("docs/guides/stream.md", "Answers"),
     ("docs/guides/stream.md", "Bad events"),
     ("docs/forecasters/generic-gaf.md", ""),
-    ("docs/glossary.md", ""),
+    ("docs/reference/glossary.md", ""),
     ("docs/guides/clicks.md", "From a file or a pipe"),
-    ("docs/guides/kernels.md", "The choices"),
-    ("docs/guides/kernels.md", "How the kernel mixture works"),
+    ("docs/guides/nonlinear.md", "The choices"),
+    ("docs/guides/nonlinear.md", "How the kernel mixture works"),
     ("docs/guides/moving.md", "From Vowpal Wabbit"),
     ("docs/guides/plots.md", "Is it learning?"),
     ("docs/guides/plots.md", "Can its probabilities be believed?"),
@@ -73,8 +73,8 @@ NOT_MEASURED = {
     ("docs/guides/stream.md", ""),
     ("docs/guides/stream.md", "Nothing is lost"),
     ("docs/guides/stream.md", "What you see"),
-    ("docs/no-tuning.md", ""),
-    ("docs/leaderboard.md", "How it was done"),
+    ("docs/explanation/no-tuning.md", ""),
+    ("docs/benchmarks/leaderboard.md", "How it was done"),
     ("docs/tutorial.md", "First forecasts"),
 }
 

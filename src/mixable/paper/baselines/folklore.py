@@ -19,7 +19,7 @@ class Folklore(PosteriorForecaster):
 
     The update is the corrected one: the paper prints it without the term that comes from expanding
     the surrogate at the prediction instead of at 0, and with a constant for which its lower bound
-    fails (docs/theory.md).
+    fails (docs/explanation/theory.md).
 
     Parameters
     ----------

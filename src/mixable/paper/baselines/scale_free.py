@@ -1,7 +1,7 @@
 """Logistic regression that is told nothing: neither a norm of the weights nor one of the inputs.
 
 After Mayo, J. J., Hadiji, H. and van Erven, T. (2022). Scale-free unconstrained online learning for
-nonlinear losses. COLT. The construction is this library's own; docs/theory.md has the proof.
+nonlinear losses. COLT. The construction is this library's own; docs/explanation/theory.md has the proof.
 """
 
 from __future__ import annotations
