@@ -73,7 +73,8 @@ def numbers(results: Results) -> dict[str, str]:
     geometric mean of the best rival's loss over mixable's, `low` and `high` its interval of 95%,
     `median` its median. `PEER-microseconds` are those of a row of the streams with classes.
     """
-    out = {"streams": str(len(results.streams))}
+    used = max(about["rows"] for about in results.streams.values())
+    out = {"streams": str(len(results.streams)), "most-rows": f"{used:,}"}
     for held_out, before in ((True, ""), (False, "chosen-")):
         for task, number in TASKS.items():
             names = results.names(number=number, held_out=held_out)
