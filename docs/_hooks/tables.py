@@ -32,8 +32,9 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _changes() -> str:
-    """CHANGELOG.md without its title, with links as the site has them."""
+    """CHANGELOG.md without its title: its links as the site has them, its groups as headings."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("\n")[2]
+    text = re.sub(r"^([A-Z][^\n]*)\n(?=- )", r"**\1**\n\n", text, flags=re.MULTILINE)
     return re.sub(r"\]\((?:docs/|(?=[a-z]+:))", "](", text)
 
 

@@ -51,8 +51,8 @@ class GAF(PosteriorForecaster):
         The share of the uniform distribution mixed into each prediction, so that no probability is
         0. At least 0 and below 1.
     drift
-        Process noise q: A^-1 += q I after each example, for streams that change. It scales as the
-        inverse square of the inputs.
+        How fast the best weights may move, at least 0, for streams that change: A^-1 += q I after
+        each example. It scales as the inverse square of the inputs.
     structure
         What is kept of the Gaussian. "full" is the paper's. "blocks" keeps a d x d block for each
         class, "shared" one block for all classes, "diagonal" a variance for each weight. A step
