@@ -19,7 +19,6 @@ SHOWN = {
     "mixable": ("#000000", "-"),
     "VW --ftrl": ("#009E73", ":"),
     "river Softmax/Linear": ("#0072B2", "--"),
-    "river ARF": ("#56B4E9", (0, (5, 1))),
     "LightGBM, refitted": ("#D55E00", "-."),
     "class frequencies or mean": ("#999999", (0, (1, 3))),
 }
