@@ -3,9 +3,13 @@
 There is one BLAS thread, since the tests' matrices are small.
 """
 
+import contextlib
 import gc
 import importlib
 import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 # For this process, the workers and the commands that tests start. It must be set before NumPy and
@@ -54,3 +58,12 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what thousands of tests and their modules are made of."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def servers_end(tmp_path: Path) -> Iterator[None]:
+    """A page or a notebook that fails leaves no server behind: the next run needs its port."""
+    yield
+    for lock in tmp_path.glob("*.lock"):
+        with contextlib.suppress(ValueError, ProcessLookupError):
+            os.kill(int(lock.read_text()), signal.SIGKILL)

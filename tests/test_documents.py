@@ -14,13 +14,11 @@ use the network. Of benchmarks, and of commands with a comment such as `# 8 minu
 options are checked.
 """
 
-import contextlib
 import doctest
 import inspect
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -95,15 +93,6 @@ def shell(command, **environment):
         text=True,
         env=environment,
     )
-
-
-@pytest.fixture
-def servers_end(tmp_path):
-    """A page that fails before its `kill` leaves no server behind: the next run needs its port."""
-    yield
-    for lock in tmp_path.glob("*.lock"):
-        with contextlib.suppress(ValueError, ProcessLookupError):
-            os.kill(int(lock.read_text()), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())

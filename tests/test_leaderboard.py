@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks are no part of what is installed
 
-from benchmarks.leaderboard import encode, page, results, run, streams  # noqa: E402
+from benchmarks.leaderboard import curves, encode, page, results, run, streams  # noqa: E402
 from benchmarks.leaderboard.peers import PEERS, Known, Peer  # noqa: E402
 
 BOARD = results.load()
@@ -164,6 +165,40 @@ def test_results_are_read_as_they_were_saved(tmp_path):
     assert (tmp_path / "board.json").read_bytes() == results.COMMITTED.read_bytes()
 
 
+def test_rows_of_earlier_runs_stay_while_mixable_is_the_same():
+    """Those of peers without a run now, on streams where mixable's loss is within 1%."""
+    name, other = BOARD.names(number=False)[:2]
+    ours = {row.stream: row for row in BOARD.of([name, other], "mixable", True)}
+    rows = [replace(ours[name], loss=1.005 * ours[name].loss),
+            replace(ours[other], loss=1.02 * ours[other].loss),
+            *(replace(row, loss=7.0) for row in BOARD.of([name], "VW", True))]  # fmt: skip
+    streams = {each: BOARD.streams[each] for each in (name, other)}
+    found = results.with_earlier(replace(BOARD, streams=streams, rows=rows), BOARD)
+    assert found.of([name], "VW --ftrl", True) == BOARD.of([name], "VW --ftrl", True)
+    assert [row.loss for row in found.of([name], "VW", True)] == [7.0]
+    assert [row.peer for row in found.rows if row.stream == other] == ["mixable"]
+
+
+def test_points_of_curves_are_means_between_marks(tmp_path):
+    name = curves.long_streams(BOARD)[0]
+    (tmp_path / name).mkdir()
+    run = {"best": 1, "losses": {"0": [9.0] * 250, "1": [3.0] * 100 + [2.0] * 100 + [1.0] * 50}}
+    (tmp_path / name / "mixable.json").write_text(json.dumps(run))
+    found = curves.collect(BOARD, tmp_path, "a command")
+    assert found["curves"] == {name: {"mixable": [[100, 3.0], [200, 2.0], [250, 1.0]]}}
+    curves.save(found, tmp_path / "curves.json")
+    assert curves.load(tmp_path / "curves.json") == found
+    assert curves.cells(found)[1] == [[name, "200 to 250", "**1.000**", *[""] * 4]]
+
+
+def test_curves_are_of_held_out_streams():
+    found = curves.load()["curves"]
+    assert list(found) == curves.long_streams(BOARD)
+    assert len(found) >= 8
+    assert all(set(peers) == set(curves.SHOWN) for peers in found.values())
+    assert not [name for name in found if streams.STREAMS[name].chosen]
+
+
 def test_enough_streams_are_held_out():
     marks = [about["held_out"] for about in BOARD.streams.values()]
     assert len(marks) >= 45
@@ -204,9 +239,11 @@ def test_where_others_are_better_is_said_first():
         assert (f"| {name} | " in told) == better
 
 
-def test_the_picture_is_drawn(tmp_path):
+def test_the_pictures_are_drawn(tmp_path):
     page.draw(BOARD, tmp_path / "board.png")
     assert (tmp_path / "board.png").stat().st_size > 10_000
+    curves.draw(curves.load(), tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
 
 
 def test_the_command_runs_a_file_of_ones_own(tmp_path):

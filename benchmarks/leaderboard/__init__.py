@@ -6,6 +6,8 @@
     python -m benchmarks.leaderboard --only mixable --again   # after a change of mixable
     python -m benchmarks.leaderboard collect     # the tables of the results that are there
     python -m benchmarks.leaderboard docs --again             # and write the documents from them
+    python -m benchmarks.leaderboard --rows 10000 --results long   # for the learning curves
+    python -m benchmarks.leaderboard curves --rows 10000 --results long
 
 | file | its job |
 |---|---|
@@ -14,5 +16,6 @@
 | `encode.py` | records for those who take no words |
 | `run.py` | one peer on one stream: a JSON file in the folder of results |
 | `results.py` | `benchmarks/results/leaderboard.json` from these files; comparisons |
+| `curves.py` | learning curves on the long streams |
 | `page.py` | tables, numbers and the picture of the documents |
 """

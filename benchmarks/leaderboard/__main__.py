@@ -18,7 +18,7 @@ HOME = Path.home() / ".cache" / "mixable-leaderboard"
 def parser() -> argparse.ArgumentParser:
     """The options."""
     out = argparse.ArgumentParser(prog="python -m benchmarks.leaderboard", description=__doc__)
-    out.add_argument("what", nargs="?", choices=("run", "collect", "docs"), default="run")
+    out.add_argument("what", nargs="?", choices=("run", "collect", "docs", "curves"), default="run")
     out.add_argument("--cache", type=Path, default=HOME, help="folder of packages with streams")
     out.add_argument("--results", type=Path, default=HOME / "results", help="folder of results")
     out.add_argument("--rows", type=int, default=100_000, help="cut streams after so many rows")
@@ -81,15 +81,23 @@ def main(arguments: list[str] | None = None) -> None:
         given.rows, given.long_rows, given.seconds = 500, 1000, 1.0
     if given.what == "run":
         run(given)
-    from benchmarks.leaderboard import page, results
+    from benchmarks.leaderboard import curves, page, results
 
     if given.what == "docs" and not given.again:
+        page.write(results.load())
+        return
+    if given.what == "curves":
+        command = (
+            f"python -m benchmarks.leaderboard --rows {given.rows} --seconds {given.seconds:g}"
+        )
+        curves.save(curves.collect(results.load(), given.results, command))
         page.write(results.load())
         return
     words = f"--rows {given.rows} --long-rows {given.long_rows or given.rows}"
     command = f"python -m benchmarks.leaderboard {words} --seconds {given.seconds:g}"
     found = results.collect(given.results, command)
     if given.what == "docs":
+        found = results.with_earlier(found, results.load())
         results.save(found)
         page.write(found)
     else:

@@ -12,6 +12,7 @@ import re
 import statistics
 from pathlib import Path
 
+from benchmarks.leaderboard import curves
 from benchmarks.leaderboard.peers import BASELINE, OURS, PEERS, REFITTED
 from benchmarks.leaderboard.results import (
     CLEAR,
@@ -232,14 +233,12 @@ def sources(results: Results) -> str:
     return _table(["package", "licence", "source", "files"], rows)
 
 
-def machine(results: Results) -> str:
+def machine(about: dict[str, str], failed: dict[str, str] | None = None) -> str:
     """Where and with what it was measured; what failed."""
-    about = dict(results.machine)
-    command = about.pop("command")
-    words = ", ".join(f"{name} {value}" for name, value in about.items())
-    out = f"`{command}`; {words}."
-    if results.failed:
-        out += " Failed: " + "; ".join(f"{run} ({why})" for run, why in results.failed.items())
+    words = ", ".join(f"{name} {value}" for name, value in about.items() if name != "command")
+    out = f"`{about['command']}`; {words}."
+    if failed:
+        out += " Failed: " + "; ".join(f"{run} ({why})" for run, why in failed.items())
     return out
 
 
@@ -247,7 +246,9 @@ def parts(results: Results) -> dict[str, str]:
     """Whole parts of the page, by name."""
     return {
         "told": told(results), "losses": losses(results), "each": each(results),
-        "sources": sources(results), "machine": machine(results),
+        "sources": sources(results), "machine": machine(results.machine, results.failed),
+        "curves": _table(*curves.cells(curves.load())),
+        "curves-machine": machine(curves.load()["machine"]),
         **{f"peers-{task}": peers(results, task) for task in TASKS},
         **{f"segments-{task}": segments(results, task) for task in TASKS},
     }  # fmt: skip
@@ -320,12 +321,10 @@ def draw(results: Results, path: Path = PICTURE) -> None:
     counts = {peer: len(results.of(names, peer, True)) for peer in order}
     words = [f"{p} ({n})" if n < len(names) else p for p, n in reversed(counts.items())]
     axes.set_yticks(range(len(order)), words, fontsize=9)
-    for label, peer in zip(axes.get_yticklabels(), reversed(order), strict=True):
-        label.set_color(COLOURS[PEERS[peer].kind])
-    axes.set_title(
-        f"log loss over mixable's, mean of {len(names)} held-out streams (bar: 95%)\n"
-        "filled: best setting in hindsight; open: defaults; (n): on n of them",
-        fontsize=9, loc="left",
+    figure.suptitle(
+        f"Log loss as a multiple of mixable's, mean of {len(names)} held-out streams (bar: 95%).\n"
+        "Filled: best setting in hindsight. Open: defaults. (n): on n of the streams.",
+        fontsize=9, x=0.02, ha="left",
     )  # fmt: skip
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
@@ -335,7 +334,7 @@ def draw(results: Results, path: Path = PICTURE) -> None:
 
 
 def write(results: Results) -> None:
-    """Bring documents and the picture up to date."""
+    """Bring documents and the pictures up to date."""
     for path in pages():
         old = path.read_text(encoding="utf-8")
         new = rendered(old, results)
@@ -343,3 +342,4 @@ def write(results: Results) -> None:
             path.write_text(new, encoding="utf-8")
             print(str(path.relative_to(ROOT)))
     draw(results)
+    curves.draw(curves.load())

@@ -8,7 +8,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ PACKAGES = ("mixable", "river", "scikit-learn", "vowpalwabbit", "lightgbm", "cap
 REFERENCE = "mixable"
 CLEAR = 2.0  # standard errors
 BLOCKS = 30
+SAME = 0.01  # how far mixable's loss may move before a row that was compared with it is dropped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +215,27 @@ def collect(folder: Path, command: str = "python -m benchmarks.leaderboard") -> 
                 failed[f"{name}: {found['peer']}"] = found["runs"][0]["error"]
             rows += [row for best in (False, True) if (row := _row(name, found, best, ours))]
     return Results(machine=machine(command), streams=streams, rows=rows, failed=failed)
+
+
+def with_earlier(new: Results, earlier: Results) -> Results:
+    """Results, and beside them earlier rows of peers that have no file in the folder.
+
+    Such a row was compared with an earlier mixable. It stays while mixable's loss on the stream is
+    within 1% of the one of then.
+    """
+
+    def reference(results: Results) -> dict[str, float]:
+        return {row.stream: row.loss for row in results.of(results.streams, REFERENCE, True)}
+
+    now, then = reference(new), reference(earlier)
+    same = {name for name in now if name in then and abs(now[name] / then[name] - 1) <= SAME}
+    there = {(row.stream, row.peer) for row in new.rows}
+    kept = [row for row in earlier.rows
+            if row.stream in same and (row.stream, row.peer) not in there]  # fmt: skip
+    order = {peer: place for place, peer in enumerate(PEERS)}
+    place = {name: number for number, name in enumerate(new.streams)}
+    rows = sorted([*new.rows, *kept], key=lambda row: (place[row.stream], order[row.peer]))
+    return replace(new, rows=rows)
 
 
 def save(results: Results, path: Path = COMMITTED) -> None:

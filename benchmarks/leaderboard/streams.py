@@ -75,7 +75,7 @@ def _archive(package: str, cache: Path) -> Path:
         if found:
             return found[0]
         cache.mkdir(parents=True, exist_ok=True)
-        # An old source package may not build alone; then it needs setuptools and wheel here.
+        # scikit-multiflow does not build alone: it needs setuptools and wheel from here.
         more = ["--no-build-isolation"] if attempt else []
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "-d", str(cache), *more]
         subprocess.run([*command, f"{package}=={version}"], check=attempt == 1)

@@ -106,3 +106,47 @@ def test_reliability_of_some_classes_and_of_certainty():
     plots.reliability(p, [0, 1, 1], only=[1], ax=ax)
     assert len(drawn(ax)) == 2
     assert len(ax.child_axes) == 1
+
+
+def test_a_window_alone_and_a_logarithmic_scale(stream):
+    _, y, model, p = stream
+    options = {"classes": model.classes_, "window": 50, "baseline": False}
+    both = drawn(plots.learning_curve(p, y, **options))
+    ax = plots.learning_curve(p, y, **options, running=False, log_scale=True, name="GAF")
+    assert {name: line.tolist() for name, line in drawn(ax).items()} == {
+        "GAF": both["forecasts, last 50"].tolist()
+    }
+    assert ax.get_ylabel() == "mean log loss of the last 50 (nats)"
+    assert (ax.get_xscale(), ax.get_xlim()) == ("log", (6, 600))  # all but the first hundredth
+
+
+def test_models_are_named_when_they_share_axes(stream):
+    _, y, model, p = stream
+    options = {"classes": model.classes_, "name": "GAF"}
+    assert list(drawn(plots.reliability(p, y, **options, only=["no"]))) == ["GAF"]
+    assert all(name.startswith("GAF: ") for name in drawn(plots.reliability(p, y, **options)))
+
+
+def test_what_stands_below_a_picture_is_within_it(stream):
+    _, y, model, p = stream
+    ax = plots.reliability(p, y, classes=model.classes_)
+    (panel,), shown = ax.child_axes, ax.figure.canvas.get_renderer()
+    ax.figure.draw_without_rendering()  # as saving does
+    assert panel.get_tightbbox(shown).y0 > 0
+
+
+def test_coverage_is_the_share_of_numbers_inside():
+    rng = np.random.default_rng(0)
+    y, half = rng.normal(size=400), {0.9: 1.6449, 0.5: 0.6745}
+    intervals = {level: [[-end, end]] * 400 for level, end in half.items()}
+    ax = plots.coverage(intervals, y, name="true")
+    expected = [[level, np.mean(np.abs(y) <= half[level])] for level in (0.5, 0.9)]
+    assert drawn(ax)["true"].tolist() == expected
+    (band,) = ax.collections
+    for level, share in expected:  # two standard errors
+        within = band.get_paths()[0].contains_points([(level, level + d) for d in (0.049, 0.051)])
+        assert within.tolist() == ([True, False] if level == 0.5 else [False, False])
+        assert abs(share - level) < 2 * np.sqrt(level * (1 - level) / 400)
+    plots.coverage({0.9: [[0, 0]] * 400}, y, name="narrow", ax=ax)
+    assert drawn(ax)["narrow"].tolist() == [[0.9, 0.0]]
+    assert len(ax.collections) == 1

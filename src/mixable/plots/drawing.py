@@ -20,6 +20,8 @@ STYLES: list[dict[str, Any]] = [
     {"color": "#999999", "linestyle": (0, (7, 2, 1, 2))},
 ]
 MARKERS = "os^Dv<>"  # seven, so that eight styles and a marker each repeat after 56 lines
+# Six that differ in lightness, for areas (ColorBrewer's YlGnBu).
+AREAS = ("#ffffcc", "#c7e9b4", "#7fcdbb", "#41b6c4", "#2c7fb8", "#253494")
 LONGEST_NAME = 40  # characters of a label in a legend
 
 
@@ -44,6 +46,12 @@ def axes_of(ax: Any) -> Axes:
 
 def line_style(place: int) -> dict[str, Any]:
     return STYLES[place % len(STYLES)]
+
+
+def area_colours(n: int) -> list[str]:
+    """The colours of up to six areas, as far apart as they can be."""
+    last = len(AREAS) - 1
+    return [AREAS[round(place * last / max(n - 1, 1))] for place in range(n)]
 
 
 def named_lines(ax: Axes) -> list[Any]:

@@ -16,13 +16,12 @@ from mixable.experts.pool import Pool
 from mixable.experts.settings import FREQUENCIES
 from mixable.model import RecordPool
 from mixable.model.kernel_inputs import KernelInputs
-from mixable.plots.drawing import MARKERS, axes_of, finish, line_style, words
+from mixable.plots.drawing import AREAS, MARKERS, area_colours, axes_of, finish, line_style, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "||")
-MOST_GROUPS = 9  # of weight; what has the least is added up
+MOST_BARS = 9  # groups of weight; what has the least is added up
 
 
 def expert_weights(
@@ -38,8 +37,8 @@ def expert_weights(
     """Draw how a mixture's weight is spread: now, or over time while it learns X and y.
 
     Over time, a copy of the model goes through the table in pieces, and the weight is read before
-    the first one (if the model has learned something already) and after each. Beyond eight groups,
-    those that never had much are added up.
+    the first one (if the model has learned something already) and after each. Beyond six groups
+    (nine bars), those that never had much are added up.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def expert_weights(
     are_weights = by != "weights"
     what = "weight (share)" if are_weights else "weight of an expert's log probabilities"
     if are_weights:
-        groups = _largest(groups)
+        groups = _largest(groups, len(AREAS) if over_time else MOST_BARS)
     ax = axes_of(ax)
     names = [words(name) for name in groups]
     if not over_time:
@@ -86,11 +85,11 @@ def expert_weights(
         ax.set(xlabel=what, **({"xlim": (0, 1)} if are_weights else {}))
         ax.spines[["top", "right"]].set_visible(False)
         return ax
-    shades = [str(value) for value in np.linspace(0.95, 0.3, len(groups))]
     if are_weights:
-        areas = ax.stackplot(steps, *groups.values(), labels=names, colors=shades)
-        for area, hatch in zip(areas, HATCHES, strict=False):
-            area.set(hatch=hatch, edgecolor="0.5", linewidth=0.3)
+        colours = area_colours(len(groups))
+        ax.stackplot(
+            steps, *groups.values(), labels=names, colors=colours, edgecolor="0.4", linewidth=0.3
+        )
         ax.set_ylim(0, 1)
     else:
         for place, (name, each) in enumerate(zip(names, groups.values(), strict=True)):
@@ -231,12 +230,12 @@ def _part(table: Any, rows: slice) -> Any:
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
-def _largest(groups: dict[str, Array]) -> dict[str, Array]:
+def _largest(groups: dict[str, Array], most: int) -> dict[str, Array]:
     """The groups that had the most weight at some time, in their order; the others added up."""
-    if len(groups) <= MOST_GROUPS:
+    if len(groups) <= most:
         return groups
     order = sorted(groups, key=lambda name: -float(groups[name].max()))
-    kept = set(order[: MOST_GROUPS - 1])
+    kept = set(order[: most - 1])
     rest = [values for name, values in groups.items() if name not in kept]
     out = {name: values for name, values in groups.items() if name in kept}
     return {**out, f"{len(rest)} others": np.sum(rest, axis=0)}

@@ -1,7 +1,7 @@
 """The report of a race: pictures, readable in grey, and an HTML file that needs nothing else.
 
-The file has neither scripts nor links to a network. The pictures show loss over time, reliability
-and AutoGAF's weight.
+The file has neither scripts nor links to a network, fits a phone and follows its dark mode. The
+pictures show loss over time, reliability and AutoGAF's weight.
 """
 
 from __future__ import annotations
@@ -15,16 +15,26 @@ from typing import Any
 import numpy as np
 
 from mixable.paper.experiments.race import FORECASTERS, HINDSIGHT_RADIUS, Standing, weight_groups
-from mixable.plots.drawing import STYLES
+from mixable.plots.drawing import STYLES, area_colours
 
 STYLE = """
+:root { color-scheme: light dark; --ink: #222; --quiet: #555; --paper: #fff; --shade: #f4f4f4;
+  --rule: #ddd }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
-  color: #222; background: #fff }
-table { border-collapse: collapse; margin: 1rem 0 }
-th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #ddd }
+  color: var(--ink); background: var(--paper); overflow-wrap: anywhere }
+.lead { font-size: 1.2rem }
+.wide, figure { overflow-x: auto; margin: 1.5rem 0 }
+table { border-collapse: collapse; overflow-wrap: normal }
+th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid var(--rule) }
+@media (max-width: 60rem) { th, td { white-space: nowrap } }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--paper) }
 th:first-child, td:first-child, th:last-child, td:last-child { text-align: left }
-figure { margin: 1.5rem 0 } svg { max-width: 100%; height: auto }
-code { background: #f4f4f4; padding: .1rem .3rem } figcaption { color: #555 }
+svg { max-width: 100%; min-width: calc(var(--panels) * 20rem); height: auto }
+code { background: var(--shade); padding: .1rem .3rem } figcaption { color: var(--quiet) }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #ddd; --quiet: #aaa; --paper: #161616; --shade: #2a2a2a; --rule: #444 }
+  svg { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen }
+}
 """
 CAPTIONS = {
     "loss": "Averaged log loss over time, each forecaster at its best setting in hindsight; bands "
@@ -63,10 +73,31 @@ def _line(tag: str, texts: Iterable[str]) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) + "</tr>"
 
 
+def in_short(standings: list[Standing]) -> str:
+    """Who won, and by how much: one sentence."""
+    ranked: dict[str, list[Standing]] = {}
+    for row in standings:
+        ranked.setdefault(row.data, []).append(row)
+    return "; ".join(_winner(data, rows) for data, rows in ranked.items()) + "."
+
+
+def _winner(data: str, rows: list[Standing]) -> str:
+    """Who stands first on a data set, and how far behind the next is."""
+    first, *others = rows
+    name, loss = FORECASTERS[first.forecaster].title, f"{first.median:.4f} nats per example"
+    if not others:
+        return f"{name} ran alone on {data}: {loss}"
+    less = 1 - first.median / others[0].median if others[0].median else 0.0
+    second = f"{FORECASTERS[others[0].forecaster].title} ({others[0].median:.4f})"
+    lead = f"{less:.1%} less than" if less >= 0.0005 else "level with"
+    return f"{name} won on {data}: {loss}, {lead} {second}"
+
+
 def write(path: Path, standings: list[Standing], figures: list[Path], race: dict[str, Any]) -> None:
     """Write it."""
     parts = [
         f"<h1>mixable race: {html.escape(', '.join(race['data']))}</h1>",
+        f'<p class="lead">{html.escape(in_short(standings))}</p>',
         f"<p>Made by <code>{html.escape(race['command'])}</code></p>",
     ]
     for data in dict.fromkeys(row.data for row in standings):
@@ -75,7 +106,8 @@ def write(path: Path, standings: list[Standing], figures: list[Path], race: dict
         lines = [cells(row) for row in standings if row.data == data]
         body = "".join(_line("td", line.values()) for line in lines)
         heading = _line("th", lines[0])
-        parts.append(f"<table><thead>{heading}</thead><tbody>{body}</tbody></table>")
+        table = f"<table><thead>{heading}</thead><tbody>{body}</tbody></table>"
+        parts.append(f'<div class="wide">{table}</div>')
     parts.append(
         "<p>Log loss in nats, one pass. Regret: loss in all beyond that of the best linear model "
         f"in hindsight (norm {HINDSIGHT_RADIUS:g}, z-scored features); skipped for data too large "
@@ -87,9 +119,11 @@ def write(path: Path, standings: list[Standing], figures: list[Path], race: dict
         svg = figure.read_text(encoding="utf-8")
         svg = svg[svg.index("<svg") :]
         parts.append(
-            f"<figure>{svg}<figcaption>{html.escape(CAPTIONS[figure.stem])}</figcaption></figure>"
+            f'<figure style="--panels: {len(race["data"])}">{svg}'
+            f"<figcaption>{html.escape(CAPTIONS[figure.stem])}</figcaption></figure>"
         )
     icon = '<link rel="icon" href="data:,">'
+    icon += '<meta name="viewport" content="width=device-width, initial-scale=1">'
     title = f"<title>mixable race</title><style>{STYLE}</style>"
     head = f'<head><meta charset="utf-8">{icon}{title}</head>'
     text = f'<!doctype html><html lang="en">{head}<body>{"".join(parts)}</body></html>\n'
@@ -199,11 +233,10 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
     if automatic:
         figure, panels = begin(len(automatic), 4.6, 3.4)
         groups = weight_groups()
-        greys = [str(value) for value in np.linspace(0.95, 0.25, len(groups))]
-        edges = {"edgecolor": "white", "linewidth": 0.3}
+        look = {"colors": area_colours(len(groups)), "edgecolor": "white", "linewidth": 0.3}
         for axes, row in zip(panels, automatic, strict=True):
             shares = np.array(row.results[0]["weights"])
-            axes.stackplot(shares[:, 0], shares[:, 1:].T, labels=groups, colors=greys, **edges)
+            axes.stackplot(shares[:, 0], shares[:, 1:].T, labels=groups, **look)
             entitle(axes, row.data, ": what AutoGAF gives weight to")
             first, last = shares[0, 0], shares[-1, 0]
             axes.set(xlabel="examples seen", ylim=(0, 1), xlim=(first, max(last, first + 1)))
