@@ -21,7 +21,8 @@ def write_events(path, n, seed=0):
     with open(path, "w") as file:
         for t in range(n):
             chance = rng.random()
-            event = {"id": f"v{t}", "context": {"user": f"u{rng.zipf(1.5) % 40}", "x": rng.normal()}}
+            context = {"user": f"u{rng.zipf(1.5) % 40}", "x": rng.normal()}
+            event = {"id": f"v{t}", "context": context}
             if chance < 0.1:
                 event |= {"actions": {"a": {"price": 2.0}, f"new {t // 500}": {"price": 1.0}}}
             elif chance < 0.2:

@@ -42,7 +42,7 @@ class Results:
             file.write(json.dumps(entry) + "\n")
 
 
-class Over(Exception):
+class OverError(Exception):
     """It is later than `--until`."""
 
 
@@ -73,7 +73,7 @@ class Player:
         run = self.run(who, shuffle, rounds)
         if run not in self.results.runs:
             if self.given.until and time.strftime("%H:%M") >= self.given.until:
-                raise Over
+                raise OverError
             there = self.world(shuffle)
             policy = made(who, self.job.kind, there.rewards.shape[1], shuffle)
             self.results.add(run, play(there, policy, rounds))
@@ -165,7 +165,7 @@ def main(arguments: list[str] | None = None) -> None:
         for job in jobs:
             try:
                 rows.append(Player(job, results, given).row())
-            except Over:
+            except OverError:
                 continue
             if given.what == "play":
                 print(time.strftime("%H:%M:%S"), table.line(rows[-1]), flush=True)

@@ -95,7 +95,14 @@ RULES = (
     "--first 100",
     "--synthcover --epsilon 0",
 )
-SETTINGS = [" ".join(s) for s in product(RULES, ("-q CA", "-q ::"), ("", "-l 2", "-l .1"))]
+RATES = ("", "-l 2", "-l .1")
+CROSSED = [RULES[place] for place in (0, 1, 3, 4, 5, 6)]  # with the crosses of all columns
+ROBUST = [RULES[place] for place in (0, 1, 4, 8, 9, 10)]  # by DR; others cannot, or do by default
+SETTINGS = [
+    *(" ".join(each) for each in product(RULES, ("-q CA",), RATES)),
+    *(" ".join(each) for each in product(CROSSED, ("-q ::",), RATES)),
+    *(" ".join(each) for each in product(ROBUST, ("-q CA --cb_type dr",), RATES)),
+]
 CLEAN = str.maketrans({":": "_", "|": "_", " ": "_", "\n": "_", "=": "_"})
 WORDS = 4  # a text of so many words is split
 

@@ -244,8 +244,8 @@ class Agent(Alone):
     def _seen(self, context: Any, actions: Any, allowed: Any) -> tuple[dict[Any, float], ...]:
         offered = self._offered(actions, allowed)
         P, *_, q = self._considered(self._contexts.encode(context)[0], offered)
-        expected = self._as_rewards(P @ self._values.weights)
-        return tuple(dict(zip(offered.actions, each, strict=True)) for each in (expected, q.tolist()))
+        both = self._as_rewards(P @ self._values.weights), q.tolist()
+        return tuple(dict(zip(offered.actions, each, strict=True)) for each in both)
 
     def _offered(self, actions: Actions | None, allowed: Iterable[Hashable] | None) -> Offered:
         if actions is not None:
