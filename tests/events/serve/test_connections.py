@@ -90,7 +90,7 @@ def test_bodies_of_events_are_counted_before_they_are_read(tmp_path):
         for sock in first:
             sock.sendall(body[10:])
             got = b""
-            while b'{"line": 2' not in got:
+            while b'{"line":2' not in got:
                 got += sock.recv(10_000)
         assert service.loaded["default"].model.counts["learned"] == 4
         (again,) = connected(stack, port, 1, head("/events", len(body)) + body)

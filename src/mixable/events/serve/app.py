@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from fastapi import FastAPI, Query, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, Request
 from fastapi.responses import Response
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from mixable._config import __version__
 from mixable.events.events import Event, RefusedError
-from mixable.events.serve.bodies import EVENT, FORECAST, as_object, read, unpacked
+from mixable.events.serve import bodies
+from mixable.events.serve.bodies import EVENT, FORECAST, OPTIONS, OUTCOME, decoded, read, unpacked
 from mixable.events.serve.figures import Metrics, explained, figures
-from mixable.events.serve.guard import Guard, Receive, Scope, Send, pieces_of, send_json, whole_body
-from mixable.events.serve.schema import EVENTS, JSON, LINES, METRICS, described
-from mixable.events.serve.series import MOST_HOURS
+from mixable.events.serve.guard import Guard, Receive, Scope, Send, as_json, refusal, whole_body
+from mixable.events.serve.schema import EVENTS, LINES, METRICS, ROUTES, described, paths
 from mixable.events.serve.service import Service
-from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, busy
+from mixable.events.serve.shown import DEFAULT, Answer, Held, Limits, busy
 from mixable.events.serve.worker import Worker
 
-SHORT = re.compile(r"(?:/models/([^/]+))?/(predict|learn)")
-DECODERS: dict[str, msgspec.json.Decoder[Any]] = {"predict": FORECAST, "learn": EVENT}
 MOST = 256  # events that are learned with one fsync
 REFRESH = 1.0  # seconds between two pictures of a model, for those who watch
 PAGES = {
@@ -42,6 +38,7 @@ PAGES = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+_encoded = msgspec.json.encode
 
 
 def make_app(service: Service | Worker, token: str | None = None, log: Path | None = None) -> Guard:
@@ -61,6 +58,7 @@ def make_app(service: Service | Worker, token: str | None = None, log: Path | No
         docs_url=None,  # that page asks another host for its scripts; ours is at /docs
         redoc_url=None,
     )
+    app.router.route_class = _Route
     metrics = Metrics(service)
     _Routes(app, service, metrics)
 
@@ -68,55 +66,24 @@ def make_app(service: Service | Worker, token: str | None = None, log: Path | No
         metrics.observe(route, status, seconds)
         service.count(path, status, seconds)
 
-    short = _Short(app, service)
     limits, say = service.limits, service.say
-    return Guard(short, token=token, limits=limits, observe=observe, log=log, say=say)
+    return Guard(app, token=token, limits=limits, observe=observe, log=log, say=say)
 
 
-class _Short:
-    """The short way of what is asked most: /predict and /learn, as plain JSON and without a query.
+class _Route(APIRoute):
+    """A route that gets the request as it is; FastAPI has its path and its schema.
 
-    FastAPI takes longer than most models. It has all other requests, and these two in its schema.
+    What FastAPI does for parameters that it reads itself takes longer than most models.
     """
 
-    def __init__(self, app: FastAPI, service: Service | Worker) -> None:
-        self._app, self._service = app, service
+    def __init__(self, path: str, endpoint: Callable[[Request], Any], **given: Any) -> None:
+        super().__init__(path, endpoint, **given)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or let the application do so."""
-        found = SHORT.fullmatch(scope["path"]) if scope["type"] == "http" else None
-        if (
-            found is None
-            or scope["method"] != "POST"
-            or scope["query_string"]
-            or b"content-encoding" in dict(scope["headers"])
-        ):
-            await self._app(scope, receive, send)
-            return
-        name, verb = found.groups(DEFAULT)
-        scope["route"] = scope["path"] if found[1] is None else "/models/{name}/" + verb
-        service = self._service
-        try:
-            limits = service.limits
-            body = await whole_body(pieces_of(receive), limits.body, limits.seconds)
-            answer = await _one(service, name, body, verb)
-        except ClientDisconnect:
-            return
-        except RefusedError as refused:
-            service.reject(name, refused.reason)
-            raise
-        await send_json(msgspec.json.encode(answer), 200, send)
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await endpoint(Request(scope, receive, send))
+            await response(scope, receive, send)
 
-
-async def _one(service: Service | Worker, name: str, body: bytes, verb: str) -> dict[str, Any]:
-    """The answer to one event."""
-    event = read(body, DECODERS[verb])
-    if verb == "learn" and event.label is None:
-        raise RefusedError(422, "the label is missing")
-    (answer,) = await service.submit(name, [event], len(body))
-    if isinstance(answer, RefusedError):
-        raise answer
-    return answer
+        self.app = answer
 
 
 class _Streamed(Response):
@@ -145,60 +112,46 @@ async def _send_all(pieces: AsyncIterator[bytes], kind: str, send: Send) -> None
 
 
 class _Routes:
+    """What `ROUTES` names."""
+
     def __init__(self, app: FastAPI, service: Service | Worker, metrics: Metrics) -> None:
         self._service, self._metrics = service, metrics
         self._streams = {"events": 0, "live": 0}
         app.add_exception_handler(RefusedError, self._refused)
         app.add_exception_handler(HTTPException, self._unknown)
-        app.add_exception_handler(RequestValidationError, self._invalid)
         app.add_exception_handler(ClientDisconnect, self._gone)
-        both: list[Any] = [  # of the default model, and of one by its name
-            ("POST", "/predict", self.predict),
-            ("POST", "/learn", self.learn),
-            ("POST", "/events", self.events),
-            ("GET", "/live", self.live),
-            ("GET", "/recent", self.recent),
-            ("GET", "/series", self.series),
-            ("GET", "/versions", self.versions),
-            ("POST", "/versions", self.name_version),
-            ("POST", "/rollback", self.roll_back),
-            ("POST", "/reference", self.refer),
-        ]
-        for verb, path, method in (
-            *both,
-            *((verb, "/models/{name}" + path, *rest) for verb, path, *rest in both),
-            ("GET", "/model", self.model),
-            ("GET", "/models", self.names),
-            ("GET", "/models/{name}", self.model),
-            ("PUT", "/models/{name}", self.make),
-            ("DELETE", "/models/{name}", self.delete),
-            ("GET", "/healthz", self.healthz),
-            ("GET", "/readyz", self.readyz),
-            ("GET", "/version", self.version),
-            ("GET", "/metrics", self.metrics),
-        ):
-            request, answers = described(verb, path)
-            app.add_api_route(
-                path, method, methods=[verb], openapi_extra=request, responses=answers
-            )
+        for route in ROUTES:
+            for path in paths(route):
+                request, answers = described(route, path)
+                call, verbs = getattr(self, route.call), [route.verb]
+                app.add_api_route(
+                    path, call, methods=verbs, openapi_extra=request, responses=answers
+                )
         for path, file in (("/", "page.html"), ("/docs", "docs.html")):
             text = files("mixable.events.serve").joinpath(file).read_bytes()
             page = Response(text, media_type="text/html; charset=utf-8", headers=PAGES)
             app.add_api_route(path, _always(page), methods=["GET"], include_in_schema=False)
 
-    async def predict(self, request: Request, explain: bool = False) -> Response:
+    async def predict(self, request: Request) -> Response:
         """Forecast one record. With an id, its label may come later, to /learn."""
         body = await self._body(request)
-        answer = await _one(self._service, _name(request), body, "predict")
-        if explain:
-            held, features = await self._held(request), read(body, FORECAST).features
-            answer = {**answer, **explained(held.model, features or {})}
-        return _json(answer)
+        event = read(body, FORECAST)
+        answer = await self._one(request, event, body)
+        if _query(request, bodies.Explain).explain:
+            held = await self._held(request)
+            answer = {**answer, **explained(held.model, event.features or {})}
+        return as_json(answer)
 
     async def learn(self, request: Request) -> Response:
         """Learn a label: of an earlier forecast by its id, or of features."""
         body = await self._body(request)
-        return _json(await _one(self._service, _name(request), body, "learn"))
+        return as_json(await self._one(request, read(body, OUTCOME), body))
+
+    async def _one(self, request: Request, event: Event, body: bytes) -> dict[str, Any]:
+        (answer,) = await self._service.submit(_name(request), [event], len(body))
+        if isinstance(answer, RefusedError):
+            raise answer
+        return answer
 
     async def events(self, request: Request) -> Response:
         """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
@@ -207,7 +160,7 @@ class _Routes:
         async def work(send: Send) -> None:
             with self._room("events"):
                 await service.held(name)  # refused before the answer begins
-                pieces = self._pieces(request)
+                pieces = _pieces(request)
                 if "content-length" in request.headers:
                     # Many clients send all before they read: to answer meanwhile would block both.
                     body = await whole_body(pieces, service.limits.bulk, service.limits.seconds)
@@ -219,7 +172,7 @@ class _Routes:
     async def model(self, request: Request) -> Response:
         """Settings, columns, classes, counts, scores, weights."""
         held = await self._held(request)
-        return _json({"name": held.name, **figures(held)})
+        return as_json({"name": held.name, **figures(held)})
 
     async def live(self, request: Request) -> Response:
         """The same once a second, as server-sent events, while it changes."""
@@ -232,78 +185,69 @@ class _Routes:
 
         return _Streamed(work)
 
-    async def names(self) -> Response:
+    async def names(self, request: Request) -> Response:
         """The names of all models."""
-        return _json({"models": sorted(self._service.known())})
+        return as_json({"models": sorted(self._service.known())})
 
     async def make(self, request: Request) -> Response:
         """Make a model, if there is none of that name. The body may have options."""
-        name, text = request.path_params["name"], await self._body(request)
+        name, text = _name(request), await self._body(request)
         try:
-            is_new = await self._service.make(name, as_object(text) if text.strip() else {})
+            is_new = await self._service.make(name, decoded(text, OPTIONS) if text.strip() else {})
         except ValueError as error:
             raise RefusedError(422, str(error)) from None
-        return _json({"name": name, "made": is_new}, 201 if is_new else 200)
+        return as_json({"name": name, "made": is_new}, 201 if is_new else 200)
 
     async def delete(self, request: Request) -> Response:
         """Delete a model, with all that it has learned and all its events."""
-        name = request.path_params["name"]
-        await self._service.delete(name)
-        return _json({"name": name, "deleted": True})
+        await self._service.delete(_name(request))
+        return as_json({"name": _name(request), "deleted": True})
 
     async def recent(self, request: Request) -> Response:
         """The last events with forecast and outcome, the newest first."""
-        return _json({"events": await self._service.recent(_name(request))})
+        return as_json({"events": await self._service.recent(_name(request))})
 
-    async def series(
-        self, request: Request, hours: Annotated[int, Query(ge=1, le=MOST_HOURS)] = 24
-    ) -> Response:
+    async def series(self, request: Request) -> Response:
         """Requests, errors, latency and losses of the last hours, by the clock."""
-        return _json(await self._service.over_time(_name(request), hours))
+        hours = _query(request, bodies.Hours).hours
+        return as_json(await self._service.over_time(_name(request), hours))
 
     async def versions(self, request: Request) -> Response:
         """The checkpoints that are kept, the newest first."""
-        return _json({"versions": await self._service.versions(_name(request))})
+        return as_json({"versions": await self._service.versions(_name(request))})
 
     async def name_version(self, request: Request) -> Response:
         """Save the model as it is now, under a name that is kept."""
-        name = as_object(await self._body(request), {"name"}).get("name")
-        await self._service.name_version(_name(request), str(name))
-        return _json({"name": _name(request), "version": name}, 201)
+        version = await self._given(request, bodies.Named)
+        await self._service.name_version(_name(request), version.name)
+        return as_json({"name": _name(request), "version": version.name}, 201)
 
     async def roll_back(self, request: Request) -> Response:
         """Let the model be what it was at a version; later events are kept, and not part of it."""
-        version = as_object(await self._body(request), {"version"}).get("version")
-        if not isinstance(version, str | int):
-            raise RefusedError(422, "version must be the name or the number of one")
-        await self._service.roll_back(_name(request), version)
-        return _json({"name": _name(request), "version": version})
+        back = await self._given(request, bodies.Rollback)
+        await self._service.roll_back(_name(request), back.version)
+        return as_json({"name": _name(request), "version": back.version})
 
     async def refer(self, request: Request) -> Response:
         """Measure drift of columns against events of a time; null: against the first ones."""
-        given = as_object(await self._body(request), {"name", "since", "until"})
-        name, times = given.get("name"), (given.get("since", 0.0), given.get("until", 1e11))
-        if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
-            raise RefusedError(422, f"{name!r:.80} cannot be the name of a reference")
-        if not all(type(each) in (int, float) and 0 <= each <= 1e11 for each in times):
-            raise RefusedError(422, "since and until must be seconds since 1970")
-        found = await self._service.refer(_name(request), name, *times)
-        return _json({"name": _name(request), "reference": name, "events": found})
+        of = await self._given(request, bodies.Reference)
+        found = await self._service.refer(_name(request), of.name, of.since, of.until)
+        return as_json({"name": _name(request), "reference": of.name, "events": found})
 
-    async def healthz(self) -> Response:
+    async def healthz(self, request: Request) -> Response:
         """Whether the service is alive."""
-        return _json({"status": "ok"})
+        return as_json({"status": "ok"})
 
-    async def readyz(self) -> Response:
+    async def readyz(self, request: Request) -> Response:
         """Whether the service learns."""
         reason = self._service.trouble
-        return _json({"status": reason or "ok"}, 503 if reason else 200)
+        return as_json({"status": reason or "ok"}, 503 if reason else 200)
 
-    async def version(self) -> Response:
+    async def version(self, request: Request) -> Response:
         """The version of mixable."""
-        return _json({"version": __version__})
+        return as_json({"version": __version__})
 
-    async def metrics(self) -> Response:
+    async def metrics(self, request: Request) -> Response:
         """Figures for Prometheus."""
         return Response(self._metrics.text(), media_type=METRICS)
 
@@ -312,12 +256,10 @@ class _Routes:
 
     async def _body(self, request: Request) -> bytes:
         limits = self._service.limits
-        return await whole_body(self._pieces(request), limits.body, limits.seconds)
+        return await whole_body(_pieces(request), limits.body, limits.seconds)
 
-    @staticmethod
-    def _pieces(request: Request) -> AsyncIterator[bytes]:
-        encoding = request.headers.get("content-encoding", "identity")
-        return unpacked(pieces_of(request.receive), encoding)
+    async def _given(self, request: Request, kind: type[bodies.Kind]) -> bodies.Kind:
+        return decoded(await self._body(request), msgspec.json.Decoder(kind))
 
     @contextlib.contextmanager
     def _room(self, kind: str) -> Iterator[None]:
@@ -332,7 +274,7 @@ class _Routes:
 
     async def _pictures(self, name: str, request: Request) -> AsyncIterator[bytes]:
         """Pictures of a model, until it is deleted or nobody looks any more."""
-        last, quiet = "", 0
+        last, quiet = b"", 0
         while not (self._service.closing or await request.is_disconnected()):
             try:
                 held = await self._service.held(name)
@@ -350,9 +292,9 @@ class _Routes:
             events = await self._service.recent(name)
             picture = {"name": name, **figures(held), "rejected": rejected}
             picture |= {"rejects": groups, "events": events}
-            text, quiet = json.dumps(picture), quiet + 1
+            text, quiet = _encoded(picture), quiet + 1
             if text != last:
-                yield f"data: {text}\n\n".encode()
+                yield b"data: " + text + b"\n\n"
                 last, quiet = text, 0
             elif quiet >= 15:
                 yield b": still here\n\n"
@@ -363,20 +305,14 @@ class _Routes:
         assert isinstance(error, RefusedError)
         self._service.reject(_name(request), error.reason)
         request.scope["reason"] = error.reason
-        headers = {"Retry-After": "1"} if error.status == 503 else None
-        return _json({"error": error.reason}, error.status, headers)
+        return refusal(error)
 
     async def _gone(self, request: Request, error: Exception) -> Response:
-        return _json({"error": "the request ended early"}, 400)  # nobody is there to read it
+        return as_json({"error": "the request ended early"}, 400)  # nobody is there to read it
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return _json({"error": str(error.detail)}, error.status_code, error.headers)
-
-    async def _invalid(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        return _json({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
+        return as_json({"error": str(error.detail)}, error.status_code, error.headers)
 
 
 def _name(request: Request) -> str:
@@ -384,8 +320,16 @@ def _name(request: Request) -> str:
     return name
 
 
-def _json(value: Any, status: int = 200, headers: Any = None) -> Response:
-    return Response(json.dumps(value), status, headers, JSON)
+def _query(request: Request, kind: type[bodies.Kind]) -> bodies.Kind:
+    """What stands behind the question mark."""
+    try:
+        return msgspec.convert(dict(request.query_params), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise RefusedError(422, str(error)) from None
+
+
+def _pieces(request: Request) -> AsyncIterator[bytes]:
+    return unpacked(request.stream(), request.headers.get("content-encoding", ""))
 
 
 async def _at_once(body: bytes) -> AsyncIterator[bytes]:
@@ -393,7 +337,7 @@ async def _at_once(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _always(page: Response) -> Any:
-    async def show() -> Response:
+    async def show(request: Request) -> Response:
         return page
 
     return show
@@ -483,4 +427,4 @@ def _as_json(service: Service | Worker, name: str, answer: Answer) -> dict[str, 
 
 
 def _line(number: int, answer: dict[str, Any]) -> bytes:
-    return json.dumps({"line": number, **answer}).encode() + b"\n"
+    return _encoded({"line": number, **answer}) + b"\n"

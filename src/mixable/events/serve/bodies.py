@@ -3,40 +3,97 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from mixable.events.events import LONGEST, MOST_FEATURES, Event, RefusedError
+from mixable.events.serve.series import MOST_HOURS
+
+# No name can be a path.
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+PIECE = 2**16  # bytes that are unpacked at once
 
 Plain = bool | int | float | str | None
 Cell = Plain | list[Plain]
-PIECE = 2**16  # bytes that are unpacked at once
+Name = Annotated[str, Meta(pattern=f"^{NAME.pattern}$")]
+Time = Annotated[float, Meta(ge=0, le=1e11, description="Seconds since 1970.")]
+NotNegative = Annotated[float, Meta(ge=0)]
+Ends = Annotated[list[float | None], Meta(min_length=2, max_length=2)]
+Kind = TypeVar("Kind")
+
+ID = "By it, a label finds its forecast, and a request may be repeated."
+RECORD = "The record: names and values; null and what is not there are missing."
+LABEL = "The outcome: a class (1 and the text 1 are the same), or a number."
+Identifier = Annotated[int | float | str | None, Meta(description=ID)]
+Record = Annotated[dict[str, Cell], Meta(description=RECORD)]
 
 
 class Forecast(msgspec.Struct, forbid_unknown_fields=True):
     """The body of /predict."""
 
-    features: dict[str, Cell]
-    id: int | float | str | None = None
+    features: Record
+    id: Identifier = None
     label = None  # of all of them
 
 
-class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of /learn, and a line of /events."""
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of /events."""
 
-    features: dict[str, Cell] | None = None
-    id: int | float | str | None = None
-    label: bool | int | float | str | None = None
-
-
-FORECAST, EVENT = msgspec.json.Decoder(Forecast), msgspec.json.Decoder(Body)
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
+    features: Record | None = None
+    id: Identifier = None
+    label: Plain = None
 
 
-def decoded(text: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+class Outcome(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of /learn."""
+
+    label: Annotated[bool | int | float | str, Meta(description=LABEL)]
+    features: Record | None = None
+    id: Identifier = None
+
+
+class Named(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of POST /versions."""
+
+    name: Name
+
+
+class Rollback(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of /rollback: the name or the number of a version."""
+
+    version: str | int
+
+
+class Reference(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of /reference; without a name, the first records count."""
+
+    name: Name | None = None
+    since: Time = 0.0
+    until: Time = 1e11
+
+
+class Explain(msgspec.Struct):
+    """What may stand behind /predict?"""
+
+    explain: bool = False
+
+
+class Hours(msgspec.Struct):
+    """What may stand behind /series?"""
+
+    hours: Annotated[int, Meta(ge=1, le=MOST_HOURS)] = 24
+
+
+FORECAST, OUTCOME, EVENT = map(msgspec.json.Decoder, (Forecast, Outcome, Line))
+OPTIONS = msgspec.json.Decoder(dict[str, Any])
+
+
+def decoded(text: bytes, decoder: msgspec.json.Decoder[Kind]) -> Kind:
     """What a body holds; refused with a reason if it is something else."""
     try:
         return decoder.decode(text)
@@ -46,22 +103,17 @@ def decoded(text: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         raise RefusedError(422, "nested too deeply") from None
 
 
-def as_object(text: bytes, allowed: set[str] | None = None) -> dict[str, Any]:
-    """An object of JSON, of known names."""
-    values: dict[str, Any] = decoded(text, _OBJECT)
-    if allowed is not None and not values.keys() <= allowed:
-        raise RefusedError(422, f"{min(values.keys() - allowed)!r:.80} is not one of {allowed}")
-    return values
-
-
 def read(text: bytes, decoder: msgspec.json.Decoder[Any]) -> Event:
     """Read an event; what is none is refused with a reason."""
     body = decoded(text, decoder)
-    if len(text) > LONGEST and body.features is not None:
-        _check_names(body.features)
-    event = Event(id=_text(body.id, "id"), features=body.features, label=_text(body.label, "label"))
-    if event.features is None and (event.id is None or event.label is None):
+    features, label = body.features, _text(body.label, "label")
+    if len(text) > LONGEST and features is not None:
+        _check_names(features)
+    event = Event(id=_text(body.id, "id"), features=features, label=label)
+    if features is None and (event.id is None or label is None):
         raise RefusedError(422, "features are missing; without, there must be id and label")
+    if label is None and decoder is OUTCOME:
+        raise RefusedError(422, "the label is missing")
     return event
 
 

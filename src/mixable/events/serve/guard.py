@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import ClientDisconnect
+import msgspec
+from starlette.responses import Response
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from mixable.events.events import RefusedError
@@ -36,7 +37,7 @@ OPEN = {
 # A whole header, with or without a port: browsers cut what is not part of a name, and go there.
 LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.ASCII | re.IGNORECASE)
 STUCK = 300.0  # seconds in which a client has not taken any of an answer
-MORE = {401: (b"www-authenticate", b"Bearer"), 503: (b"retry-after", b"1")}
+MORE = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
 class Guard:
@@ -86,7 +87,7 @@ class Guard:
             await self._app(scope, receive, seen)
         except RefusedError as refused:
             scope["reason"] = refused.reason
-            await answer_with(refused, seen)
+            await refusal(refused)(scope, receive, seen)
         finally:
             self._active -= 1
             route, seconds = scope.get("route", "other"), time.perf_counter() - began
@@ -138,29 +139,14 @@ def _check_local(headers: dict[bytes, bytes]) -> None:
         raise RefusedError(403, "this request comes from a page of another site")
 
 
-async def answer_with(refused: RefusedError, send: Send) -> None:
-    """Answer with a reason."""
-    await send_json(json.dumps({"error": refused.reason}).encode(), refused.status, send)
+def as_json(value: Any, status: int = 200, headers: Any = None) -> Response:
+    """An answer."""
+    return Response(msgspec.json.encode(value), status, headers, "application/json")
 
 
-async def send_json(body: bytes, status: int, send: Send) -> None:
-    """Answer with JSON."""
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if status in MORE:
-        headers.append(MORE[status])
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def pieces_of(receive: Receive) -> AsyncIterator[bytes]:
-    """The pieces of a body as they come."""
-    is_open = True
-    while is_open:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        yield message.get("body", b"")
-        is_open = message.get("more_body", False)
+def refusal(refused: RefusedError) -> Response:
+    """An answer that says why there is no other."""
+    return as_json({"error": refused.reason}, refused.status, MORE.get(refused.status))
 
 
 async def whole_body(pieces: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
@@ -214,7 +200,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
     def connection_made(self, transport: Any) -> None:
         """Begin."""
-        super().connection_made(transport)
+        super().connection_made(_Joined(transport, self.loop))
         self._since = self._stuck = self.loop.time()
         self._timer = self.loop.call_later(self._limits.seconds, self._look)
         self.strangers[self] = None
@@ -251,3 +237,36 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         else:
             rest = self._since + self._limits.seconds - now if is_idle else self._limits.seconds
             self._timer = self.loop.call_later(max(rest, 0.01), self._look)
+
+
+class _Joined:
+    """A transport that sends the head of an answer together with what follows at once.
+
+    uvicorn writes them one after the other: two calls of the system, which cost as much as most
+    forecasts.
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop, self._head = transport, loop, b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send some, or keep it until the loop has its next turn."""
+        if self._head:
+            self._transport.write(self._head + data)
+            self._head = b""
+        else:
+            self._head = data
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+    def close(self) -> None:
+        """Send what is left, and close."""
+        self._flush()
+        self._transport.close()

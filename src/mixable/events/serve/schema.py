@@ -1,11 +1,14 @@
-"""What requests and answers look like, for OpenAPI."""
+"""The routes: where they are, what they take, and what they answer; for OpenAPI, too."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
 
 from mixable.events.options import ModelOptions
-from mixable.events.serve.shown import NAME
+from mixable.events.serve import bodies
 
 Schema = dict[str, Any]
 
@@ -14,141 +17,189 @@ LINES = "application/x-ndjson"
 EVENTS = "text/event-stream"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
-TEXT, NUMBER, INTEGER, BOOLEAN = ({"type": t} for t in ("string", "number", "integer", "boolean"))
-TEXT_OR_NUMBER = {"anyOf": [TEXT, NUMBER]}
-NULL = {"type": "null"}
-CELL = {"anyOf": [*({"type": t} for t in ("number", "string", "boolean")), NULL]}
-NAMED = {"type": "string", "pattern": f"^{NAME.pattern}$"}
+
+class Forecast(msgspec.Struct):
+    """What is answered to a record."""
+
+    id: str = ""
+    probabilities: dict[str, bodies.NotNegative] = {}
+    mean: float = 0.0
+    std: float | None = None
+    interval: bodies.Ends = []
 
 
-def _object(properties: dict[str, Any], required: str = "", **more: Any) -> Schema:
-    names = required.split()
-    return {
-        "type": "object",
-        "properties": properties,
-        **({"required": names} if names else {}),
-    } | more
+class Learned(Forecast, kw_only=True):
+    """What is answered to an outcome."""
+
+    learned: bool
+    step: int
 
 
-def _list(of: Schema, **more: Any) -> Schema:
-    return {"type": "array", "items": of, **more}
+class Version(msgspec.Struct):
+    """A checkpoint of a model."""
+
+    version: int
+    name: str | None
+    time: float
+    learned: int
+    number: int
 
 
-def _or_null(of: Schema) -> Schema:
-    return {"anyOf": [of, NULL]}
+class Seen(msgspec.Struct):
+    """An event, as those see it who watch."""
+
+    time: float
+    id: str | None
+    features: dict[str, Any]
+    forecast: dict[str, Any]
+    outcome: str | float | None
 
 
-RECORD = {
-    "id": {
-        "anyOf": [TEXT, NUMBER, NULL],
-        "description": "By it, a label finds its forecast, and a request may be repeated.",
-    },
-    "features": {
-        "type": "object",
-        "additionalProperties": {"anyOf": [CELL, _list(CELL)]},
-        "description": "The record: names and values; null and what is not there are missing.",
-    },
-}
-LABELLED = {
-    **RECORD,
-    "label": {
-        "anyOf": [TEXT, NUMBER, BOOLEAN],
-        "description": "The outcome: a class (1 and the text 1 are the same), or a number.",
-    },
-}
-FORECAST = {
-    "id": TEXT,
-    "probabilities": _object({}, additionalProperties={"type": "number", "minimum": 0}),
-    "mean": NUMBER,
-    "std": _or_null(NUMBER),
-    "interval": _list(_or_null(NUMBER), minItems=2, maxItems=2),
-}
-LEARNED = _object({**FORECAST, "learned": BOOLEAN, "step": INTEGER}, "learned step")
-VERSIONS = {"version": INTEGER, "name": _or_null(TEXT), "time": NUMBER, "learned": INTEGER}
-EVENT = {
-    "time": NUMBER,
-    "id": _or_null(TEXT),
-    "features": {"type": "object"},
-    "forecast": {"type": "object"},
-    "outcome": _or_null(TEXT_OR_NUMBER),
-}
-MODEL = _object({"name": TEXT, "learned": INTEGER, "scores": {"type": "object"}}, "name learned")
-STATUS = _object({"status": TEXT}, "status")
+def _answer(**fields: Any) -> type:
+    return msgspec.defstruct("Answer", list(fields.items()))
 
-# Of each route without the name of a model: the body and an example, and the answer.
-BODIES: dict[str, tuple[Schema, Any]] = {
-    "POST /predict": (
-        _object(RECORD, "features", additionalProperties=False),
+
+MODEL = _answer(name=str, learned=int, scores=dict[str, Any])
+STATUS = _answer(status=str)
+
+
+class Route(NamedTuple):
+    """What there is to know of a route; `call` is the method that answers."""
+
+    call: str
+    verb: str
+    path: str  # those of a model are also there without its name, for the default one
+    answer: Any = str
+    body: Any = None
+    example: Any = None
+    query: type[msgspec.Struct] | None = None
+    kind: str = JSON  # of the answer
+    status: int = 200  # another one than 200 is added
+
+
+OF_A_MODEL = "/models/{name}"
+ROUTES = (
+    Route(
+        "predict",
+        "POST",
+        f"{OF_A_MODEL}/predict",
+        Forecast,
+        bodies.Forecast,
         {"id": "visit-7", "features": {"hour": 21, "visits": 7}},
+        bodies.Explain,
     ),
-    "POST /learn": (
-        _object(LABELLED, "label", additionalProperties=False),
+    Route(
+        "learn",
+        "POST",
+        f"{OF_A_MODEL}/learn",
+        Learned,
+        bodies.Outcome,
         {"id": "visit-7", "label": "yes"},
     ),
-    "POST /events": (
-        _object(LABELLED, additionalProperties=False),
-        {"features": {"hour": 9, "visits": 1}, "label": "no"},
+    Route(
+        "events",
+        "POST",
+        f"{OF_A_MODEL}/events",
+        body=bodies.Line,
+        example={"features": {"hour": 9, "visits": 1}, "label": "no"},
+        kind=LINES,
     ),
-    "PUT ": (
-        _object(ModelOptions.schema(), additionalProperties=False),
-        {"kinds": {"user": "category"}, "regression": True},
-    ),
-    "POST /versions": (
-        _object({"name": NAMED}, "name", additionalProperties=False),
+    Route("live", "GET", f"{OF_A_MODEL}/live", kind=EVENTS),
+    Route("recent", "GET", f"{OF_A_MODEL}/recent", _answer(events=list[Seen])),
+    Route("series", "GET", f"{OF_A_MODEL}/series", dict[str, Any], query=bodies.Hours),
+    Route("versions", "GET", f"{OF_A_MODEL}/versions", _answer(versions=list[Version])),
+    Route(
+        "name_version",
+        "POST",
+        f"{OF_A_MODEL}/versions",
+        _answer(name=str, version=str),
+        bodies.Named,
         {"name": "good"},
+        status=201,
     ),
-    "POST /rollback": (
-        _object({"version": {"anyOf": [TEXT, INTEGER]}}, "version", additionalProperties=False),
+    Route(
+        "roll_back",
+        "POST",
+        f"{OF_A_MODEL}/rollback",
+        _answer(name=str, version=str | int),
+        bodies.Rollback,
         {"version": "good"},
     ),
-}
-TIME = {"type": "number", "minimum": 0, "maximum": 1e11}
-BODIES["POST /reference"] = (
-    _object({"name": _or_null(NAMED), "since": TIME, "until": TIME}, additionalProperties=False),
-    {"name": "june", "since": 1.78e9},
+    Route(
+        "refer",
+        "POST",
+        f"{OF_A_MODEL}/reference",
+        _answer(reference=str | None, events=int),
+        bodies.Reference,
+        {"name": "june", "since": 1.78e9},
+    ),
+    Route("model", "GET", "/model", MODEL),
+    Route("names", "GET", "/models", _answer(models=list[str])),
+    Route("model", "GET", OF_A_MODEL, MODEL),
+    Route(
+        "make",
+        "PUT",
+        OF_A_MODEL,
+        _answer(name=str, made=bool),
+        ModelOptions,
+        {"kinds": {"user": "category"}, "regression": True},
+        status=201,
+    ),
+    Route("delete", "DELETE", OF_A_MODEL, _answer(name=str, deleted=bool)),
+    Route("healthz", "GET", "/healthz", STATUS),
+    Route("readyz", "GET", "/readyz", STATUS, status=503),
+    Route("version", "GET", "/version", _answer(version=str)),
+    Route("metrics", "GET", "/metrics", kind=METRICS),
 )
-ANSWERS: dict[str, Schema] = {
-    "POST /predict": _object(FORECAST),
-    "POST /learn": LEARNED,
-    "GET /recent": _object({"events": _list(_object(EVENT, " ".join(EVENT)))}, "events"),
-    "GET /series": {"type": "object"},
-    "GET /versions": _object({"versions": _list(_object(VERSIONS, "version"))}, "versions"),
-    "POST /versions": _object({"name": TEXT, "version": TEXT}, "name version"),
-    "POST /rollback": _object({"name": TEXT}, "name version"),
-    "POST /reference": _object({"reference": _or_null(TEXT), "events": INTEGER}, "events"),
-    "GET /model": MODEL,
-    "GET ": MODEL,
-    "GET /models": _object({"models": _list(TEXT)}, "models"),
-    "PUT ": _object({"name": TEXT, "made": BOOLEAN}, "name made"),
-    "DELETE ": _object({"name": TEXT, "deleted": BOOLEAN}, "name deleted"),
-    "GET /healthz": STATUS,
-    "GET /readyz": STATUS,
-    "GET /version": _object({"version": TEXT}, "version"),
-}
-OTHERS = {"POST /events": LINES, "GET /live": EVENTS, "GET /metrics": METRICS}  # than JSON
-REFUSED = {
-    "description": "It is refused, and changes nothing",
-    "content": {JSON: {"schema": _object({"error": TEXT}, "error")}},
-}
 
 
-def described(verb: str, path: str) -> tuple[Schema, dict[int | str, Schema]]:
-    """The request of a route, and its answers by status."""
-    route = f"{verb} {path.removeprefix('/models/{name}')}"
-    kind = OTHERS.get(route, JSON)
-    answer = {"description": "Done", "content": {kind: {"schema": ANSWERS.get(route, TEXT)}}}
-    answers: dict[int | str, Schema] = {"default": REFUSED, 200: answer}
-    if route in ("PUT ", "POST /versions"):
-        answers[201] = answer
-    if route == "GET /readyz":
-        answers[503] = {**answer, "description": "It does not learn"}
-    request: Schema = {}
-    if route in BODIES:
-        schema, example = BODIES[route]
-        given = LINES if kind == LINES else JSON
-        content = {given: {"schema": schema, "example": example}}
-        request["requestBody"] = {"required": "required" in schema, "content": content}
+def paths(route: Route) -> Iterator[str]:
+    """Where a route is."""
+    if len(route.path) > len(OF_A_MODEL):
+        yield route.path.removeprefix(OF_A_MODEL)
+    yield route.path
+
+
+def described(route: Route, path: str) -> tuple[Schema, dict[int | str, Schema]]:
+    """The request of a route at a path, and its answers by status."""
+
+    def content(kind: str, schema: Schema, **more: Any) -> Schema:
+        return {"content": {kind: {"schema": schema, **more}}}
+
+    refused = {"description": "It is refused, and changes nothing"}
+    refused |= content(JSON, _schema(_answer(error=str)))
+    answer = {"description": "Done", **content(route.kind, _schema(route.answer))}
+    answers: dict[int | str, Schema] = {"default": refused}
+    answers |= {200: answer, route.status: answer}
+    request: Schema = {"parameters": []}
+    if route.body is not None:
+        schema, kind = _schema(route.body), LINES if route.kind == LINES else JSON
+        body = {"required": bool(schema.get("required"))}
+        request["requestBody"] = {**body, **content(kind, schema, example=route.example)}
     if "{name}" in path:
-        about = {"description": "The name of the model.", "schema": NAMED}
-        request["parameters"] = [{"name": "name", "in": "path", "required": True, **about}]
+        name = {"description": "The name of the model.", "schema": _schema(bodies.Name)}
+        request["parameters"] += [{"name": "name", "in": "path", "required": True, **name}]
+    if route.query is not None:
+        for what, each in _schema(route.query)["properties"].items():
+            request["parameters"] += [{"name": what, "in": "query", "schema": each}]
     return request, answers
+
+
+def _schema(kind: Any) -> Schema:
+    """A type as JSON Schema, whole in one place."""
+    if kind is ModelOptions:
+        options = ModelOptions.schema()
+        return {"type": "object", "properties": options, "additionalProperties": False}
+    (schema,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
+
+    def whole(part: Any) -> Any:
+        if isinstance(part, list):
+            return [whole(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        if isinstance(name := part.get("$ref"), str):
+            return whole(parts[name])
+        return {key: whole(each) for key, each in part.items() if key != "title"}
+
+    made: Schema = whole(schema)
+    return made

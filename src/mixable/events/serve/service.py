@@ -27,9 +27,10 @@ from mixable.events.events import Event, RefusedError
 from mixable.events.files import Lock
 from mixable.events.model import EventModel
 from mixable.events.options import ModelOptions
+from mixable.events.serve.bodies import NAME
 from mixable.events.serve.drift import LEAST, WINDOW, Window
 from mixable.events.serve.series import KEPT, minute
-from mixable.events.serve.shown import DEFAULT, NAME, Answer, Held, Limits, Shown, busy, read_model
+from mixable.events.serve.shown import DEFAULT, Answer, Held, Limits, Shown, busy, read_model
 from mixable.events.store import Keep, Outcome, Row, Store, adopt_old
 
 PAUSE = 1.0  # seconds until the disk is tried again

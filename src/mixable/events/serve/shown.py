@@ -18,8 +18,6 @@ from mixable.events.serve.drift import WINDOW, Window
 from mixable.events.serve.series import LOSSES, Series, minute, picture, widths
 from mixable.events.store import Store, load
 
-# No name can be a path.
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 DEFAULT = "default"
 RECENT = 4
 REASONS = 100  # of rejects that are told apart
