@@ -136,6 +136,10 @@ class Agent(Alone):
         """The ids of decisions whose reward has not come, oldest first."""
         return list(self._waiting)
 
+    def waits(self, id: Hashable) -> bool:
+        """Whether a decision waits for its reward."""
+        return id in self._waiting
+
     @property
     def rewards(self) -> int:
         """Number of rewards learned."""

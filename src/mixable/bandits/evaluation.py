@@ -110,8 +110,8 @@ def evaluate(
         `read_vw` and `read_open_bandit` read files.
     policy
         A function of context and actions that returns an action or a dictionary of probabilities;
-        or one action, for "always this one". It must not have learned from this log. An `Agent`
-        decides and then learns, row by row.
+        or one action, for "always this one" in the rows where it could be chosen. It must not have
+        learned from this log. An `Agent` decides and then learns, row by row.
     reward_range
         The least and the largest possible reward; the intervals need them.
     level
@@ -140,6 +140,11 @@ def evaluate(
     entries = [_checked(each, row) for row, each in enumerate(log)]
     if not entries:
         raise ValueError("log is empty")
+    every, all_of_log = list(dict.fromkeys(each.action for each in entries)), len(entries)
+    if not callable(policy) and not isinstance(policy, Agent):
+        entries = [e for e in entries if policy in (every if e.actions is None else e.actions)]
+        if not entries:
+            raise ValueError(f"policy: no row of the log could have {policy!r:.80}")
     low, high = (_validate.real(each, "reward_range") for each in reward_range)
     if not low < high:
         raise ValueError(f"reward_range must be increasing, got ({low:g}, {high:g})")
@@ -155,7 +160,6 @@ def evaluate(
         limit = _validate.real(least, "least", above=0, most=1)
         if propensities.min() < limit:
             raise ValueError(f"least is {limit:g}, and the log has {propensities.min():g}")
-    every = list(dict.fromkeys(each.action for each in entries))
     offered = [list(every if each.actions is None else each.actions) for each in entries]
     agent = model
     if model is None and not all(map(_is_expected, entries, offered)):
@@ -207,7 +211,7 @@ def evaluate(
         largest_weight=float(w.max()),
         effective=total**2 / float((cut**2).sum()) if total > 0 else 0.0,
         clipped=int((cut < w).sum()),
-        problems=_problems(w),
+        problems=_problems(w, all_of_log - len(entries)),
     )
 
 
@@ -245,8 +249,10 @@ def _chances(policy: Policy, context: Any, actions: Any, row: int) -> dict[Any, 
     return chances
 
 
-def _problems(w: Array) -> tuple[str, ...]:
+def _problems(w: Array, left_out: int) -> tuple[str, ...]:
     out = []
+    if left_out:
+        out.append(f"{left_out} rows where it could not be chosen are left out")
     n, mean = len(w), float(w.mean())
     error = max(float(w.std()), 1e-12) / math.sqrt(n)
     if abs(mean - 1) > SUSPICIOUS * error and n >= 20:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from mixable.events.decisions import AgentOptions
 from mixable.events.options import ModelOptions
-from mixable.events.serve import bodies
+from mixable.events.serve import bodies, deciding
 
 Schema = dict[str, Any]
 
@@ -104,6 +105,23 @@ ROUTES = (
         example={"features": {"hour": 9, "visits": 1}, "label": "no"},
         kind=LINES,
     ),
+    Route(
+        "decide",
+        "POST",
+        f"{OF_A_MODEL}/decide",
+        deciding.Decided,
+        deciding.Decide,
+        {"id": "visit-7", "context": {"hour": 21, "country": "FR"}},
+    ),
+    Route(
+        "reward",
+        "POST",
+        f"{OF_A_MODEL}/reward",
+        _answer(id=str, learned=bool),
+        deciding.Reward,
+        {"id": "visit-7", "reward": 1},
+    ),
+    Route("decisions", "GET", f"{OF_A_MODEL}/decisions", dict[str, Any]),
     Route("live", "GET", f"{OF_A_MODEL}/live", kind=EVENTS),
     Route("recent", "GET", f"{OF_A_MODEL}/recent", _answer(events=list[Seen])),
     Route("series", "GET", f"{OF_A_MODEL}/series", dict[str, Any], query=bodies.Hours),
@@ -189,7 +207,10 @@ def _schema(kind: Any) -> Schema:
     """A type as JSON Schema, whole in one place."""
     if kind is ModelOptions:
         options = ModelOptions.schema()
-        return {"type": "object", "properties": options, "additionalProperties": False}
+        of_models = {"type": "object", "properties": options, "additionalProperties": False}
+        of_agents = _schema(AgentOptions)
+        of_agents["properties"]["kind"] = {"const": "agent"}
+        return {"anyOf": [of_models, {**of_agents, "required": ["kind"]}]}
     (schema,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
 
     def whole(part: Any) -> Any:
