@@ -22,7 +22,7 @@ from mixable.events.events import Event, RefusedError
 from mixable.events.serve import bodies, deciding
 from mixable.events.serve.bodies import EVENT, FORECAST, OPTIONS, OUTCOME, decoded, read, unpacked
 from mixable.events.serve.figures import Metrics, explained, figures
-from mixable.events.serve.guard import Guard, Receive, Scope, Send, as_json, refusal, whole_body
+from mixable.events.serve.guard import Guard, Receive, Scope, Send, as_json, whole_body
 from mixable.events.serve.schema import EVENTS, LINES, METRICS, ROUTES, described, paths
 from mixable.events.serve.service import Service
 from mixable.events.serve.shown import DEFAULT, Answer, Held, Limits, busy
@@ -67,8 +67,19 @@ def make_app(service: Service | Worker, token: str | None = None, log: Path | No
         metrics.observe(route, status, seconds)
         service.count(path, status, seconds)
 
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = app
+        try:
+            await app.router(scope, receive, send)
+        except HTTPException as error:  # no such route
+            answer = as_json({"error": error.detail}, error.status_code, error.headers)
+            await answer(scope, receive, send)
+        except RefusedError as refused:
+            service.reject(scope["path_params"].get("name", DEFAULT), refused.reason)
+            raise
+
     limits, say = service.limits, service.say
-    return Guard(app, token=token, limits=limits, observe=observe, log=log, say=say)
+    return Guard(routed, token=token, limits=limits, observe=observe, log=log, say=say)
 
 
 class _Route(APIRoute):
@@ -118,9 +129,6 @@ class _Routes:
     def __init__(self, app: FastAPI, service: Service | Worker, metrics: Metrics) -> None:
         self._service, self._metrics = service, metrics
         self._streams = {"events": 0, "live": 0}
-        app.add_exception_handler(RefusedError, self._refused)
-        app.add_exception_handler(HTTPException, self._unknown)
-        app.add_exception_handler(ClientDisconnect, self._gone)
         for route in ROUTES:
             for path in paths(route):
                 request, answers = described(route, path)
@@ -330,19 +338,6 @@ class _Routes:
                 quiet = 0
             await asyncio.sleep(REFRESH)
 
-    async def _refused(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, RefusedError)
-        self._service.reject(_name(request), error.reason)
-        request.scope["reason"] = error.reason
-        return refusal(error)
-
-    async def _gone(self, request: Request, error: Exception) -> Response:
-        return as_json({"error": "the request ended early"}, 400)  # nobody is there to read it
-
-    async def _unknown(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return as_json({"error": str(error.detail)}, error.status_code, error.headers)
-
 
 def _name(request: Request) -> str:
     name: str = request.path_params.get("name", DEFAULT)
@@ -351,6 +346,8 @@ def _name(request: Request) -> str:
 
 def _query(request: Request, kind: type[bodies.Kind]) -> bodies.Kind:
     """What stands behind the question mark."""
+    if not request.scope["query_string"]:
+        return kind()
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
     except msgspec.ValidationError as error:
@@ -358,7 +355,9 @@ def _query(request: Request, kind: type[bodies.Kind]) -> bodies.Kind:
 
 
 def _pieces(request: Request) -> AsyncIterator[bytes]:
-    return unpacked(request.stream(), request.headers.get("content-encoding", ""))
+    encoding = request.headers.get("content-encoding", "identity")
+    pieces = request.stream()
+    return pieces if encoding == "identity" else unpacked(pieces, encoding)
 
 
 async def _at_once(body: bytes) -> AsyncIterator[bytes]:

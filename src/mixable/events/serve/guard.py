@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -88,7 +89,11 @@ class Guard:
             await self._app(scope, receive, seen)
         except RefusedError as refused:
             scope["reason"] = refused.reason
-            await refusal(refused)(scope, receive, seen)
+            more = MORE.get(refused.status)
+            answer = as_json({"error": refused.reason}, refused.status, more)
+            await answer(scope, receive, seen)
+        except ClientDisconnect:
+            status = 400  # nobody is there to read an answer
         finally:
             self._active -= 1
             route, seconds = scope.get("route", "other"), time.perf_counter() - began
@@ -143,11 +148,6 @@ def _check_local(headers: dict[bytes, bytes]) -> None:
 def as_json(value: Any, status: int = 200, headers: Any = None) -> Response:
     """An answer."""
     return Response(msgspec.json.encode(value), status, headers, "application/json")
-
-
-def refusal(refused: RefusedError) -> Response:
-    """An answer that says why there is no other."""
-    return as_json({"error": refused.reason}, refused.status, MORE.get(refused.status))
 
 
 async def whole_body(pieces: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
