@@ -15,7 +15,7 @@ change places at half time), `arriving` (one action more every tenth of the time
 generated: `hundred` (100 actions) and `percent` (rewards of about 1%, 50,000 rounds).
 
 **Vowpal Wabbit** runs through its ADF interface, with 69 settings. One is chosen by the first two
-shuffles of the same stream: all play the first quarter of the rounds, the best third of them all
+shuffles of the same stream: all play the first quarter of the rounds, the best sixth of them all
 rounds. Everybody is scored on the other three shuffles. All others run as they are.
 
 Results are appended to a file of JSON lines, so that a run can be ended and goes on; `--until

@@ -93,7 +93,7 @@ class Player:
             return sum(self.played(f"vw {setting}", s).reward for s in range(CHOOSING))
 
         order = sorted(SETTINGS, key=lambda each: -sum(first(each, s) for s in range(CHOOSING)))
-        return max(order[: len(SETTINGS) // 3], key=whole)
+        return max(order[: len(SETTINGS) // 6], key=whole)
 
     def row(self) -> table.Row:
         """Everybody on the shuffles that score."""
@@ -124,7 +124,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--folder", type=Path, help="files of streams that choose")
     out.add_argument("--streams", default="", help="by commas; of a folder, its files")
     out.add_argument("--kinds", default="", help="by commas")
-    out.add_argument("--rounds", type=int, default=2000)
+    out.add_argument("--rounds", type=int, default=1000)
     out.add_argument("--rules", default="auto", help="of the agent's exploration, by commas")
     out.add_argument("--no-vw", action="store_true")
     out.add_argument("--results", type=Path, default=HOME / "bandits.jsonl")

@@ -2,8 +2,9 @@
 
 A log is drawn from the rows of a stream, with replacement, so that the true value of a policy is
 known: its mean over all rows. The log's policy learns: it takes the label that has earned most so
-far with probability .7, else any. The policy that is evaluated takes, for each quarter or value of
-the first column, the label that is most frequent there.
+far with probability .7, else any, and expects of each its mean so far, which DR uses. The policy
+that is evaluated takes, for each quarter or value of the first column, the label that is most
+frequent there.
 """
 
 from __future__ import annotations
@@ -65,10 +66,11 @@ def _log(records: list[Any], y: np.ndarray, rng: np.random.Generator) -> Iterato
         q = np.full(K, EXPLORED / K)
         q[int((earned / tried).argmax())] += 1 - EXPLORED
         action = int(rng.choice(K, p=q))
+        expected = dict(enumerate((earned / tried).tolist()))
         reward = float(rng.random() < (0.9 if y[row] == action else 0.1))
         earned[action] += reward
         tried[action] += 1
-        yield Logged(records[row], action, float(q[action]), reward, list(range(K)))
+        yield Logged(records[row], action, float(q[action]), reward, list(range(K)), expected)
 
 
 def drawn(name: str, repetitions: int, cache: Path) -> Drawn:

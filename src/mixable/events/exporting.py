@@ -128,8 +128,7 @@ def replay(
     Both are over all events of the log. The first are of the forecasts that were answered.
     """
     key, served = store.models()[name], store.options(name)
-    if isinstance(served, AgentOptions):
-        raise ValueError(f"{name} is an agent: export it, and ask mixable decide --evaluate")
+    assert isinstance(served, ModelOptions)
     first, other = EventModel(served), Applier(EventModel(options))
     forecasts = store.each(
         "SELECT e.forecast, coalesce(o.number, e.number), coalesce(e.outcome, o.outcome) "

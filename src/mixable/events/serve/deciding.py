@@ -18,7 +18,7 @@ from mixable.events.events import Event, RefusedError
 from mixable.events.serve.bodies import Identifier, Plain, Record, decoded, text_of
 from mixable.events.store import Store
 
-MOST, BINS, SHOWN = 1000, 50, 8  # decisions that are evaluated, parts of them, actions
+MOST, BINS, SHOWN = 1000, 25, 8  # decisions that are evaluated, parts of them, actions
 Name = str | int
 Context = Annotated[Record | list[float] | None, Meta(description="A record or a row of numbers.")]
 
@@ -114,7 +114,7 @@ def picture(store: Store, name: str, model: int) -> dict[str, Any]:
     earned = np.array([each.reward for each in log])
     counts = Counter(each.action for each in log)
     names = [action for action, _ in counts.most_common(SHOWN)]
-    parts = np.array_split(np.arange(len(log)), min(BINS, max(len(log) // 10, 1)))
+    parts = np.array_split(np.arange(len(log)), min(BINS, max(len(log) // 20, 1)))
     low, high, note = 0.0, 1.0, ""
     if options.reward == "number" and log:
         low, high = float(earned.min()), float(earned.max())
