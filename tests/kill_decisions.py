@@ -16,7 +16,7 @@ from pathlib import Path
 from kill_serve import Client, load
 from serve_command import Caller, Server, same_models, saved
 
-from mixable.events.decisions import Decider, made
+from mixable.events.decisions import made
 from mixable.events.store import Store
 
 OPTIONS = {"kind": "agent", "actions": ["a", "b", "c"], "floor": 0.05, "seed": 3}
@@ -69,7 +69,7 @@ def compare(folder, clients):
     told = {name: float(each) for client in clients for name, each in client.rewards.items()}
     assert dict(outcomes) == told, "rewards were lost"
     model = made(options)
-    applied = Decider(model).apply(events)
+    applied = model.apply(events)
     by_id = {name: json.loads(text) for name, text in decided}
     again = [each.forecast for each in applied if each.forecast is not None]
     assert again == list(by_id.values()), "decisions are others after a recovery"
@@ -77,7 +77,7 @@ def compare(folder, clients):
         for name, answer in client.answered.items():
             assert by_id[name].items() >= answer.items(), "the log has another decision"
     known, rest = saved(folder, "shop")
-    Decider(known).all(rest)
+    known.all(rest)
     assert same_models(known, model), "the saved agent is another"
     return len(decided), len(outcomes)
 

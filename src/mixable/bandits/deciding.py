@@ -89,6 +89,8 @@ class Decider:
         self.agent, done = Agent(**known), 0
         if self.model is not None and self.model.exists():
             self.agent = load(self.model)
+            if not isinstance(self.agent, Agent):
+                raise ValueError(f"{self.model} holds no agent")
             done = self.agent.decisions + self.agent.rewards
         self._replay(entries[1:], done)
 

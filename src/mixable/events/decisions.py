@@ -39,9 +39,8 @@ class AgentOptions:
 
     def to_json(self) -> dict[str, Any]:
         """What differs from the defaults, and that it is an agent."""
-        changed = {f.name: vars(self)[f.name] for f in fields(self)}
-        changed = {f.name: changed[f.name] for f in fields(self) if changed[f.name] != f.default}
-        return {"kind": "agent", **changed}
+        every = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
+        return {"kind": "agent", **{name: value for name, value, usual in every if value != usual}}
 
 
 Options = ModelOptions | AgentOptions
@@ -60,13 +59,57 @@ def options_of(given: Any) -> Options:
     return AgentOptions(**{name: value for name, value in given.items() if name != "kind"})
 
 
-class Decisions:
-    """An agent, and by which events of the log its decisions are known."""
+class Decisions(Applier):
+    """An agent, and by which events of the log its decisions are known.
+
+    What is refused teaches it nothing.
+
+    >>> decisions = Decisions(AgentOptions(["a"]))
+    >>> event = Event(id="7", features={"context": {"hour": 9}}, label=None)
+    >>> decisions.one(event)["propensity"]
+    1.0
+    >>> decisions.one(Event(id="7", features=None, label="1"))
+    {'id': '7', 'learned': True, 'step': 1}
+    """
 
     def __init__(self, options: AgentOptions) -> None:
         self.options, self.agent = options, options.agent()
         self.numbers: dict[str, int] = {}  # of the events of decisions, the oldest first
         self.seen = (0.0, 0.0, 0.0)  # losses over time: agents have none
+
+    def apply(self, events: Sequence[Event]) -> list[Applied]:
+        """Apply events; what became of each."""
+        return [self._became(event) for event in events]
+
+    def _became(self, event: Event) -> Applied:
+        try:
+            if event.id is None or (event.features is None) == (event.label is None):
+                what = "decisions have features and an id, rewards a label and the id"
+                raise RefusedError(422, f"this model is an agent: {what}")
+            return self._reward(event) if event.features is None else self._decide(event)
+        except RefusedError as refused:
+            return Applied(refused)
+        except (ValueError, TypeError) as error:
+            return Applied(RefusedError(422, f"{error!s:.500}"))
+
+    def _decide(self, event: Event) -> Applied:
+        agent, key = self.agent, str(event.id)
+        if key in self.numbers:
+            raise RefusedError(409, f"there is a decision {key!r:.80} already")
+        given, number = told({**(event.features or {}), "id": key}), agent.decisions
+        answer = as_json(agent.choose(**given))
+        self.numbers[key] = event.number
+        if len(self.numbers) > 2 * agent.max_waiting:  # of those that are learned or forgotten
+            self.numbers = {key: self.numbers[key] for key in agent.waiting}
+        return Applied(answer, {**answer, "seed": agent.seed, "decision": number}, changed=True)
+
+    def _reward(self, event: Event) -> Applied:
+        agent, key = self.agent, str(event.id)
+        if not agent.waits(key):
+            raise RefusedError(409, f"the decision {key!r:.80} does not wait for a reward")
+        agent.learn(key, float(str(event.label)))
+        answer = {"id": key, "learned": True, "step": agent.rewards}
+        return Applied(answer, None, True, self.numbers[key])
 
     @property
     def progress(self) -> Decisions:
@@ -81,14 +124,8 @@ class Decisions:
     @property
     def counts(self) -> dict[str, int]:
         """How many of what."""
-        agent = self.agent
-        rewards, forgotten = agent.rewards, agent.forgotten
-        return {
-            "events": agent.decisions,
-            "learned": rewards,
-            "late": rewards,
-            "forgotten": forgotten,
-        }
+        n, forgotten = self.agent.rewards, self.agent.forgotten
+        return {"events": self.agent.decisions, "learned": n, "late": n, "forgotten": forgotten}
 
     def score_figures(self) -> dict[str, Any]:
         """Scores of forecasts: there are none."""
@@ -111,55 +148,6 @@ class Decisions:
         self.agent, self.numbers = agent, numbers
 
 
-class Decider(Applier):
-    """Applies events to an agent in their order. What is refused teaches it nothing.
-
-    >>> decider = Decider(Decisions(AgentOptions(["a"])))
-    >>> decider.one(Event(id="7", features={"context": {"hour": 9}}, label=None))["propensity"]
-    1.0
-    >>> decider.one(Event(id="7", features=None, label="1"))
-    {'id': '7', 'learned': True, 'step': 1}
-    """
-
-    def __init__(self, model: Decisions) -> None:
-        self.decisions = model
-
-    def apply(self, events: Sequence[Event]) -> list[Applied]:
-        """Apply events; what became of each."""
-        return [self._outcome(event) for event in events]
-
-    def _outcome(self, event: Event) -> Applied:
-        try:
-            if event.id is None or (event.features is None) == (event.label is None):
-                what = "decisions have features and an id, rewards a label and the id"
-                raise RefusedError(422, f"this model is an agent: {what}")
-            return self._reward(event) if event.features is None else self._decide(event)
-        except RefusedError as refused:
-            return Applied(refused)
-        except (ValueError, TypeError) as error:
-            return Applied(RefusedError(422, f"{error!s:.500}"))
-
-    def _decide(self, event: Event) -> Applied:
-        agent, numbers, key = self.decisions.agent, self.decisions.numbers, str(event.id)
-        if key in numbers:
-            raise RefusedError(409, f"there is a decision {key!r:.80} already")
-        given, number = told({**(event.features or {}), "id": key}), agent.decisions
-        answer = as_json(agent.choose(**given))
-        numbers[key] = event.number
-        if len(numbers) > 2 * agent.max_waiting:  # of those that are learned or forgotten
-            waiting = set(agent.waiting)
-            self.decisions.numbers = {k: n for k, n in numbers.items() if k in waiting}
-        return Applied(answer, {**answer, "seed": agent.seed, "decision": number}, changed=True)
-
-    def _reward(self, event: Event) -> Applied:
-        agent, key = self.decisions.agent, str(event.id)
-        if not agent.waits(key):
-            raise RefusedError(409, f"the decision {key!r:.80} does not wait for a reward")
-        agent.learn(key, float(str(event.label)))
-        answer = {"id": key, "learned": True, "step": agent.rewards}
-        return Applied(answer, None, True, self.decisions.numbers[key])
-
-
 Model = EventModel | Decisions
 
 
@@ -170,4 +158,4 @@ def made(options: Options) -> Model:
 
 def applier_of(model: Model) -> Applier:
     """Who applies events to a model."""
-    return Decider(model) if isinstance(model, Decisions) else Applier(model)
+    return model if isinstance(model, Decisions) else Applier(model)

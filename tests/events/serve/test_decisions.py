@@ -10,7 +10,7 @@ from serve_command import same_models, saved
 
 import mixable as mx
 from mixable.bandits import evaluate, read_log
-from mixable.events.decisions import AgentOptions, Decider, Decisions, options_of
+from mixable.events.decisions import AgentOptions, Decisions, options_of
 from mixable.events.events import Event
 from mixable.events.serve.deciding import decision_of, reward_of
 from mixable.events.serve.service import Service
@@ -64,11 +64,8 @@ def test_after_a_crash_the_decisions_are_those_that_would_have_been(tmp_path):
     answers = submitted(tmp_path / "m", events[0])
     answers += submitted(tmp_path / "m", events[1], crash=True)
     answers += submitted(tmp_path / "m", events[2], crash=True)
-    by_hand, number = Decisions(options_of(SHOP)), 0
-    for event in (each for part in events for each in part):
-        number += 1
-        event.number = number
-    wanted = Decider(by_hand).apply([each for part in events for each in part])
+    by_hand = Decisions(options_of(SHOP))
+    wanted = by_hand.apply([each for part in events for each in part])
     statuses = [getattr(each, "status", 200) for each in answers]
     assert statuses.count(409) == len(statuses) - statuses.count(200) == 3
     pairs = zip(answers, wanted, strict=True)
@@ -76,7 +73,7 @@ def test_after_a_crash_the_decisions_are_those_that_would_have_been(tmp_path):
     known, rest = saved(tmp_path / "m", "shop")
     rest = list(rest)
     assert rest
-    Decider(known).all(rest)
+    known.all(rest)
     by_hand.numbers = dict.fromkeys(by_hand.numbers, 0)
     known.numbers = dict.fromkeys(known.numbers, 0)
     assert same_models(known, by_hand)
@@ -153,7 +150,7 @@ def test_bad_options_are_refused_by_name(options, reason):
 
 
 def test_ids_of_decisions_that_are_learned_are_known_for_a_while():
-    decider = Decider(Decisions(AgentOptions(["a", "b"], max_waiting=3)))
+    decider = Decisions(AgentOptions(["a", "b"], max_waiting=3))
     for t in range(12):
         event = Event(id=str(t), features={"context": None}, label=None, number=t + 1)
         (applied,) = decider.apply([event])
@@ -163,13 +160,13 @@ def test_ids_of_decisions_that_are_learned_are_known_for_a_while():
         if t % 2:
             reward = Event(id=str(t), features=None, label="1.0")
             assert decider.one(reward)["learned"]
-    assert len(decider.decisions.numbers) <= 6
-    assert set(decider.decisions.agent.waiting) <= set(decider.decisions.numbers)
+    assert len(decider.numbers) <= 6
+    assert set(decider.agent.waiting) <= set(decider.numbers)
 
 
 def test_a_forged_state_is_refused():
     model = Decisions(AgentOptions(["a"]))
-    Decider(model).one(Event(id="1", features={"context": {}}, label=None, number=4))
+    model.one(Event(id="1", features={"context": {}}, label=None, number=4))
     for change in ({"numbers": {}}, {"numbers": {"1": "x"}}, {"agent": 3}, {"options": {}}):
         with pytest.raises(ValueError, match="do not go together"):
             Decisions.__new__(Decisions).__setstate__({**model.__getstate__(), **change})
