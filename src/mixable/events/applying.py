@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mixable._types import Array
-from mixable.events.events import BAD, Batch, Event, Integers, RefusedError, Room, as_reason
+from mixable.events.events import BAD, Batch, Event, Integers, RefusedError, Rows, as_reason
 from mixable.events.following import Follower
 from mixable.events.model import EventModel, Features
 
@@ -41,7 +42,7 @@ class Applier:
         self.model = model
         remember = model.options.remember
         self._follower = Follower(model, self._answer, remember=remember, once=True)
-        self._room = Room(model)
+        self._rows = Rows(model)
         self._forecasts: dict[int, list[float]] = {}
 
     def _answer(self, batch: Batch, rows: Integers, P: Array) -> None:
@@ -81,36 +82,23 @@ class Applier:
 
     def _some(self, events: Sequence[Event]) -> list[Applied]:
         """Apply the first events, at least one: up to one that needs another batch."""
-        rows: list[tuple[Any, bool, bool]] = []
         refused: RefusedError | None = None
-        made = False  # room for the columns of the first event
-        for event in events:
+        rows, repeated = self._rows, [self._is_repeated(event) for event in events]
+        rows.begin()
+        for event, is_repeated in zip(events, repeated, strict=True):
             if not event.changes:
                 break
-            features = event.features or {}
             try:
-                if refusal := self._refusal(event):
-                    raise refusal
-                if self._is_repeated(event):
-                    features = {}
-                elif self._room.is_needed(features, event.label):
-                    if rows:
-                        break
-                    made = True
-                    self._room.make(features)
-                row, is_empty, _ = self._room.row(features)
-                rows.append(
-                    (row, is_empty and not self._is_repeated(event), event.features is None)
-                )
-            except RefusedError as error:
-                refused = error
-                break
+                if refused := self._refusal(event):
+                    break
+                if not rows.add({} if is_repeated else event.features or {}, event.label):
+                    break
             except BAD as error:
                 refused = RefusedError(422, as_reason(error))
                 break
-        out = self._follow(events[: len(rows)], rows, made=made) if rows else []
+        out = self._follow(events[: len(rows)], repeated) if rows else []
         if refused is not None:
-            out.append(Applied(refused, changed=made and not rows))
+            out.append(Applied(refused, changed=rows.made and not out))
         return out
 
     def _refusal(self, event: Event) -> RefusedError | None:
@@ -132,29 +120,24 @@ class Applier:
         is_labelled = event.label is not None and event.features is not None
         return is_labelled and event.id in self.model.done
 
-    def _follow(
-        self, events: Sequence[Event], rows: list[tuple[Any, bool, bool]], *, made: bool
-    ) -> list[Applied]:
-        X, empty, fieldless = map(list, zip(*rows, strict=True))
-        batch = Batch(
-            X=self._room.table(X),
+    def _follow(self, events: Sequence[Event], repeated: list[bool]) -> list[Applied]:
+        batch = self._rows.batch(
             labels=[event.label for event in events],
             ids=[event.id for event in events],
-            empty=empty,
-            fieldless=fieldless,
+            fieldless=[event.features is None for event in events],
             numbers=[event.number for event in events],
             given=[event.features for event in events],
         )
+        # What came again is not a late outcome because its values are not looked at.
+        pairs = zip(batch.empty, repeated, strict=False)
+        batch = replace(batch, empty=[is_empty and not again for is_empty, again in pairs])
         self._forecasts.clear()
-        _, refusals = self._follower.follow(batch, len(rows))
-        refused = dict(refusals)
-        return [self._applied(event, row, refused, made=made) for row, event in enumerate(events)]
+        refused = dict(self._follower.follow(batch, len(events))[1])
+        return [self._applied(event, row, refused) for row, event in enumerate(events)]
 
-    def _applied(
-        self, event: Event, row: int, refused: dict[int, RefusedError], *, made: bool
-    ) -> Applied:
+    def _applied(self, event: Event, row: int, refused: dict[int, RefusedError]) -> Applied:
         if row in refused:
-            return Applied(refused[row], changed=made and row == 0)
+            return Applied(refused[row], changed=self._rows.made and row == 0)
         answer: dict[str, Any] = {} if event.id is None else {"id": event.id}
         forecast = None
         if row in self._forecasts:

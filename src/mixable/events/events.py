@@ -298,22 +298,50 @@ def _header(line: bytes, separator: str = ",") -> list[str]:
     return names
 
 
-class Room:
-    """Rows of a model from dictionaries. Only the first of a batch may bring new columns."""
+class Rows:
+    """Rows of a batch from dictionaries. Only the first may bring new columns."""
 
     def __init__(self, model: EventModel, *, learns: bool = True) -> None:
         self._model, self._learns = model, learns
         self._names: frozenset[Hashable] = frozenset()  # of the latest record
+        self.begin()
 
-    def is_needed(self, values: Features, label: str | None) -> bool:
-        """Whether columns have to be added before an event is forecast."""
-        if not self._learns:
-            return False
+    def begin(self) -> None:
+        """Begin a new batch."""
+        self._every: list[tuple[Any, bool, bool]] = []  # row, is it empty, has it no field
+        self.made = False  # room for the columns of the first
+
+    def __len__(self) -> int:
+        return len(self._every)
+
+    def add(self, values: Features, label: str | None, *, is_first: bool = True) -> bool:
+        """Add a record; False if it brings columns and is not the first, as it says or as it is."""
+        model = self._model
+        if model.encoder is None:
+            row = model.columns.plain_row(values)
+            if row is not None:  # as most are: that is quick
+                self._every.append((row, not values, not values))
+                return True
         # Of an event that is learned at once, the encoder adds the columns.
-        is_left = self._model.encoder is not None and label is not None
-        return not is_left and self._model.knows_less(values)
+        is_left = model.encoder is not None and label is not None
+        if self._learns and not is_left and model.knows_less(values):
+            if self._every or not is_first:
+                return False
+            self.made = True
+            self._make(values)
+        self._every.append(self._row(values))
+        return True
 
-    def make(self, values: Features) -> None:
+    def batch(self, **more: Any) -> Batch:
+        """All that were added."""
+        model, rows = self._model, zip(*self._every, strict=True) if self._every else [()] * 3
+        X: Any
+        X, empty, fieldless = map(list, rows)
+        if model.encoder is None:
+            X = np.array(X).reshape(len(X), len(model.columns))
+        return Batch(**{"X": X, "empty": empty, "fieldless": fieldless, **more})
+
+    def _make(self, values: Features) -> None:
         """Add the columns of an event."""
         model = self._model
         is_number = not (has_words(values) and (model.widens or model.begins_records(values)))
@@ -327,16 +355,13 @@ class Room:
         self._check_names(values)
         model.make_room(values)
 
-    def row(self, values: Features) -> tuple[Any, bool, bool]:
+    def _row(self, values: Features) -> tuple[Any, bool, bool]:
         """What the model gets of an object, whether that is empty, whether it has no field."""
         model = self._model
         is_fieldless = not values
         if model.features is not None:
             is_fieldless = values.keys().isdisjoint(model.features)
         if model.encoder is None:
-            row = model.columns.plain_row(values)
-            if row is not None:  # as most are: that is quick
-                return row, not values, is_fieldless
             row = model.columns.row(values)
             return row, bool(np.isnan(row).all()), is_fieldless
         record = self.record(values)
@@ -354,19 +379,13 @@ class Room:
         if any(len(str(name)) > LONGEST for name in values):
             raise ValueError(f"a feature's name of more than {LONGEST:,} characters")
 
-    def table(self, rows: list[Any]) -> Any:
-        """Rows as a batch has them."""
-        model = self._model
-        is_table = model.encoder is None
-        return np.array(rows).reshape(len(rows), len(model.columns)) if is_table else rows
-
 
 class JsonEvents:
     """Events in JSON lines, one object to a line; in records, values may be of any kind."""
 
     def __init__(self, model: EventModel, options: Options) -> None:
-        self._model, self._options = model, options
-        self._room = Room(model, learns=options.learns)
+        self._options = options
+        self._rows = Rows(model, learns=options.learns)
 
     def begin(self) -> list[str]:
         """Let the model know the features: each event brings its own."""
@@ -375,7 +394,7 @@ class JsonEvents:
     def first_record(self, line: bytes) -> list[Features]:
         """The record of a line; nothing if that is refused."""
         with contextlib.suppress(*BAD):
-            return [self._room.record(self._split(line)[0])]
+            return [self._rows.record(self._split(line)[0])]
         return []
 
     @staticmethod
@@ -385,33 +404,26 @@ class JsonEvents:
 
     def parse(self, block: bytes, begin: int, end: int, most: int) -> Batch:
         """At most `most` events of some whole lines; only the first may have new features."""
-        model, line = self._model, 0
-        rows: list[tuple[Any, ...]] = []
+        rows, line = self._rows, 0
+        given: list[tuple[Any, ...]] = []  # label, identifier, where its line is and which it is
         rejects: list[tuple[int, int, str]] = []
+        rows.begin()
         while begin < end and len(rows) + len(rejects) < most:
             stop = block.find(b"\n", begin, end) + 1 or end
             if text := block[begin:stop].strip():
                 try:
                     values, label, key = self._split(text)
-                    if self._room.is_needed(values, label):
-                        if rows or rejects:
-                            break
-                        had_numbers = model.encoder is None
-                        self._room.make(values)
-                        if had_numbers and model.encoder is not None:
-                            continue  # from this one on, events are records
-                    rows.append((*self._room.row(values), label, key, begin, line))
+                    if not rows.add(values, label, is_first=not rejects):
+                        break
+                    given.append((label, key, begin, line))
                 except BAD as error:
                     rejects.append((line, begin, as_reason(error)))
             begin, line = stop, line + 1
-        columns = zip(*rows, strict=True) if rows else [()] * 7
-        X, empty, fieldless, labels, ids, begins, lines = map(list, columns)
-        return Batch(
-            X=self._room.table(X),
+        columns = zip(*given, strict=True) if given else [()] * 4
+        labels, ids, begins, lines = map(list, columns)
+        return rows.batch(
             labels=labels,
             ids=ids,
-            empty=empty,
-            fieldless=fieldless,
             begins=np.array(begins, np.int64),
             lines=np.array(lines, np.int64),
             rejects=rejects,

@@ -15,6 +15,7 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route as Plain
 
 from mixable._config import __version__
 from mixable.events.decisions import Decisions
@@ -99,28 +100,30 @@ class _Route(APIRoute):
 
 
 class _Streamed(Response):
-    """An answer whose work is all done while it is sent, so that it ends with the request.
+    """An answer piece by piece, whose work is all done while it is sent.
 
     `StreamingResponse` would take pieces of the request for itself, to notice who hangs up.
     """
 
-    def __init__(self, work: Callable[[Send], Awaitable[None]]) -> None:
-        super().__init__()
-        self._work = work
+    def __init__(
+        self,
+        room: contextlib.AbstractContextManager[None],
+        begun: Callable[[], Awaitable[AsyncIterator[bytes]]],
+        kind: str,
+    ) -> None:
+        super().__init__(headers={"Cache-Control": "no-store"}, media_type=kind)
+        del self.headers["content-length"]
+        self._room, self._begun = room, begun
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Do it."""
-        await self._work(send)
-
-
-async def _send_all(pieces: AsyncIterator[bytes], kind: str, send: Send) -> None:
-    """Send an answer piece by piece, as long as somebody takes it."""
-    headers = [(b"content-type", kind.encode()), (b"cache-control", b"no-store")]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    with contextlib.suppress(ClientDisconnect):
-        async for piece in pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
+        """Send all, as long as somebody takes it."""
+        with self._room:
+            pieces = await self._begun()
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            with contextlib.suppress(ClientDisconnect):
+                async for piece in pieces:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
 
 
 class _Routes:
@@ -139,7 +142,7 @@ class _Routes:
         for path, file in (("/", "page.html"), ("/docs", "docs.html"), ("/agent", "agent.html")):
             text = files("mixable.events.serve").joinpath(file).read_bytes()
             page = Response(text, media_type="text/html; charset=utf-8", headers=PAGES)
-            app.add_api_route(path, _always(page), methods=["GET"], include_in_schema=False)
+            app.router.routes.append(Plain(path, page, methods=["GET"], include_in_schema=False))
 
     async def predict(self, request: Request) -> Response:
         """Forecast one record. With an id, its label may come later, to /learn."""
@@ -194,17 +197,16 @@ class _Routes:
         """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""
         service, name = self._service, _name(request)
 
-        async def work(send: Send) -> None:
-            with self._room("events"):
-                await service.held(name)  # refused before the answer begins
-                pieces = _pieces(request)
-                if "content-length" in request.headers:
-                    # Many clients send all before they read: to answer meanwhile would block both.
-                    body = await whole_body(pieces, service.limits.bulk, service.limits.seconds)
-                    pieces = _at_once(body)
-                await _send_all(_answered(service, name, pieces), LINES, send)
+        async def begun() -> AsyncIterator[bytes]:
+            await service.held(name)  # refused before the answer begins
+            pieces = _pieces(request)
+            if "content-length" in request.headers:
+                # Many clients send all before they read: to answer meanwhile would block both.
+                body = await whole_body(pieces, service.limits.bulk, service.limits.seconds)
+                pieces = _at_once(body)
+            return _answered(service, name, pieces)
 
-        return _Streamed(work)
+        return _Streamed(self._room("events"), begun, LINES)
 
     async def model(self, request: Request) -> Response:
         """Settings, columns, classes, counts, scores, weights."""
@@ -213,14 +215,12 @@ class _Routes:
 
     async def live(self, request: Request) -> Response:
         """The same once a second, as server-sent events, while it changes."""
-        name = _name(request)
 
-        async def work(send: Send) -> None:
-            with self._room("live"):
-                await self._service.held(name)  # refused before the answer begins
-                await _send_all(self._pictures(name, request), EVENTS, send)
+        async def begun() -> AsyncIterator[bytes]:
+            await self._service.held(_name(request))  # refused before the answer begins
+            return self._pictures(_name(request), request)
 
-        return _Streamed(work)
+        return _Streamed(self._room("live"), begun, EVENTS)
 
     async def names(self, request: Request) -> Response:
         """The names of all models."""
@@ -364,13 +364,6 @@ async def _at_once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-def _always(page: Response) -> Any:
-    async def show(request: Request) -> Response:
-        return page
-
-    return show
-
-
 async def lines_of(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[list[bytes]]:
     """Whole lines, some at a time; the last may lack its newline."""
     rest = b""
@@ -412,25 +405,22 @@ async def _answered(
 async def _some(
     service: Service | Worker, name: str, lines: list[bytes], before: int
 ) -> Iterator[bytes]:
-    answers: dict[int, Any] = {}
-    good: dict[int, Event] = {}
-    limits, size = service.limits, 0
-    for number, line in enumerate(lines, before + 1):
-        if not line.strip():
-            continue
-        try:
-            if len(line) > limits.body:
-                raise RefusedError(413, f"a line may have {limits.body:,} bytes")
-            good[number] = read(line, EVENT)
-            size += len(line)
-            answers[number] = None
-        except RefusedError as refused:
-            answers[number] = refused
-    answers.update(
-        zip(good, await _patiently(service, name, list(good.values()), size), strict=True)
-    )
+    most = service.limits.body
+    given = {n: _read(line, most) for n, line in enumerate(lines, before + 1) if line.strip()}
+    good = [each for each in given.values() if isinstance(each, Event)]
+    found = iter(await _patiently(service, name, good, sum(map(len, lines))))
+    answers = {n: next(found) if isinstance(each, Event) else each for n, each in given.items()}
     service.count_lines(name, answers.values())
-    return (_line(number, _as_json(service, name, each)) for number, each in answers.items())
+    return (_line(n, _as_json(service, name, each)) for n, each in answers.items())
+
+
+def _read(line: bytes, most: int) -> Event | RefusedError:
+    try:
+        if len(line) > most:
+            raise RefusedError(413, f"a line may have {most:,} bytes")
+        return read(line, EVENT)
+    except RefusedError as refused:
+        return refused
 
 
 async def _patiently(

@@ -20,7 +20,7 @@ PIECE = 2**16  # bytes that are unpacked at once
 
 Plain = bool | int | float | str | None
 Cell = Plain | list[Plain]
-Name = Annotated[str, Meta(pattern=f"^{NAME.pattern}$")]
+Name = Annotated[str, Meta(pattern=f"^{NAME.pattern}$", description="Of a model, or a version.")]
 Time = Annotated[float, Meta(ge=0, le=1e11, description="Seconds since 1970.")]
 NotNegative = Annotated[float, Meta(ge=0)]
 Ends = Annotated[list[float | None], Meta(min_length=2, max_length=2)]

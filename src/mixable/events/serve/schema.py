@@ -62,6 +62,9 @@ def _answer(**fields: Any) -> type:
 
 MODEL = _answer(name=str, learned=int, scores=dict[str, Any])
 STATUS = _answer(status=str)
+NAMED = _answer(name=str, version=str | int)
+REWARDED = _answer(id=str, learned=bool)
+REFERENCE = _answer(reference=str | None, events=int)
 
 
 class Route(NamedTuple):
@@ -72,103 +75,47 @@ class Route(NamedTuple):
     path: str  # those of a model are also there without its name, for the default one
     answer: Any = str
     body: Any = None
-    example: Any = None
-    query: type[msgspec.Struct] | None = None
+    query: Any = None
     kind: str = JSON  # of the answer
     status: int = 200  # another one than 200 is added
 
 
 OF_A_MODEL = "/models/{name}"
 ROUTES = (
-    Route(
-        "predict",
-        "POST",
-        f"{OF_A_MODEL}/predict",
-        Forecast,
-        bodies.Forecast,
-        {"id": "visit-7", "features": {"hour": 21, "visits": 7}},
-        bodies.Explain,
-    ),
-    Route(
-        "learn",
-        "POST",
-        f"{OF_A_MODEL}/learn",
-        Learned,
-        bodies.Outcome,
-        {"id": "visit-7", "label": "yes"},
-    ),
-    Route(
-        "events",
-        "POST",
-        f"{OF_A_MODEL}/events",
-        body=bodies.Line,
-        example={"features": {"hour": 9, "visits": 1}, "label": "no"},
-        kind=LINES,
-    ),
-    Route(
-        "decide",
-        "POST",
-        f"{OF_A_MODEL}/decide",
-        deciding.Decided,
-        deciding.Decide,
-        {"id": "visit-7", "context": {"hour": 21, "country": "FR"}},
-    ),
-    Route(
-        "reward",
-        "POST",
-        f"{OF_A_MODEL}/reward",
-        _answer(id=str, learned=bool),
-        deciding.Reward,
-        {"id": "visit-7", "reward": 1},
-    ),
+    Route("predict", "POST", f"{OF_A_MODEL}/predict", Forecast, bodies.Forecast, bodies.Explain),
+    Route("learn", "POST", f"{OF_A_MODEL}/learn", Learned, bodies.Outcome),
+    Route("events", "POST", f"{OF_A_MODEL}/events", body=bodies.Line, kind=LINES),
+    Route("decide", "POST", f"{OF_A_MODEL}/decide", deciding.Decided, deciding.Decide),
+    Route("reward", "POST", f"{OF_A_MODEL}/reward", REWARDED, deciding.Reward),
     Route("decisions", "GET", f"{OF_A_MODEL}/decisions", dict[str, Any]),
     Route("live", "GET", f"{OF_A_MODEL}/live", kind=EVENTS),
     Route("recent", "GET", f"{OF_A_MODEL}/recent", _answer(events=list[Seen])),
     Route("series", "GET", f"{OF_A_MODEL}/series", dict[str, Any], query=bodies.Hours),
     Route("versions", "GET", f"{OF_A_MODEL}/versions", _answer(versions=list[Version])),
-    Route(
-        "name_version",
-        "POST",
-        f"{OF_A_MODEL}/versions",
-        _answer(name=str, version=str),
-        bodies.Named,
-        {"name": "good"},
-        status=201,
-    ),
-    Route(
-        "roll_back",
-        "POST",
-        f"{OF_A_MODEL}/rollback",
-        _answer(name=str, version=str | int),
-        bodies.Rollback,
-        {"version": "good"},
-    ),
-    Route(
-        "refer",
-        "POST",
-        f"{OF_A_MODEL}/reference",
-        _answer(reference=str | None, events=int),
-        bodies.Reference,
-        {"name": "june", "since": 1.78e9},
-    ),
+    Route("name_version", "POST", f"{OF_A_MODEL}/versions", NAMED, bodies.Named, status=201),
+    Route("roll_back", "POST", f"{OF_A_MODEL}/rollback", NAMED, bodies.Rollback),
+    Route("refer", "POST", f"{OF_A_MODEL}/reference", REFERENCE, bodies.Reference),
     Route("model", "GET", "/model", MODEL),
     Route("names", "GET", "/models", _answer(models=list[str])),
     Route("model", "GET", OF_A_MODEL, MODEL),
-    Route(
-        "make",
-        "PUT",
-        OF_A_MODEL,
-        _answer(name=str, made=bool),
-        ModelOptions,
-        {"kinds": {"user": "category"}, "regression": True},
-        status=201,
-    ),
+    Route("make", "PUT", OF_A_MODEL, _answer(name=str, made=bool), ModelOptions, status=201),
     Route("delete", "DELETE", OF_A_MODEL, _answer(name=str, deleted=bool)),
     Route("healthz", "GET", "/healthz", STATUS),
     Route("readyz", "GET", "/readyz", STATUS, status=503),
     Route("version", "GET", "/version", _answer(version=str)),
     Route("metrics", "GET", "/metrics", kind=METRICS),
 )
+EXAMPLES: dict[Any, dict[str, Any]] = {
+    bodies.Forecast: {"id": "visit-7", "features": {"hour": 21, "visits": 7}},
+    bodies.Outcome: {"id": "visit-7", "label": "yes"},
+    bodies.Line: {"features": {"hour": 9, "visits": 1}, "label": "no"},
+    bodies.Named: {"name": "good"},
+    bodies.Rollback: {"version": "good"},
+    bodies.Reference: {"name": "june", "since": 1.78e9},
+    deciding.Decide: {"id": "visit-7", "context": {"hour": 21, "country": "FR"}},
+    deciding.Reward: {"id": "visit-7", "reward": 1},
+    ModelOptions: {"kinds": {"user": "category"}, "regression": True},
+}
 
 
 def paths(route: Route) -> Iterator[str]:
@@ -181,25 +128,25 @@ def paths(route: Route) -> Iterator[str]:
 def described(route: Route, path: str) -> tuple[Schema, dict[int | str, Schema]]:
     """The request of a route at a path, and its answers by status."""
 
-    def content(kind: str, schema: Schema, **more: Any) -> Schema:
-        return {"content": {kind: {"schema": schema, **more}}}
+    def content(kind: str, of: Any, **more: Any) -> Schema:
+        return {"content": {kind: {"schema": _schema(of), **more}}}
 
     refused = {"description": "It is refused, and changes nothing"}
-    refused |= content(JSON, _schema(_answer(error=str)))
-    answer = {"description": "Done", **content(route.kind, _schema(route.answer))}
-    answers: dict[int | str, Schema] = {"default": refused}
-    answers |= {200: answer, route.status: answer}
-    request: Schema = {"parameters": []}
-    if route.body is not None:
-        schema, kind = _schema(route.body), LINES if route.kind == LINES else JSON
-        body = {"required": bool(schema.get("required"))}
-        request["requestBody"] = {**body, **content(kind, schema, example=route.example)}
-    if "{name}" in path:
-        name = {"description": "The name of the model.", "schema": _schema(bodies.Name)}
-        request["parameters"] += [{"name": "name", "in": "path", "required": True, **name}]
+    refused |= content(JSON, _answer(error=str))
+    answer = {"description": "Done", **content(route.kind, route.answer)}
+    answers: dict[int | str, Schema] = {"default": refused, 200: answer, route.status: answer}
+    given = [("path", "name", _schema(bodies.Name))] if "{name}" in path else []
     if route.query is not None:
-        for what, each in _schema(route.query)["properties"].items():
-            request["parameters"] += [{"name": what, "in": "query", "schema": each}]
+        found = _schema(route.query)["properties"].items()
+        given += [("query", name, schema) for name, schema in found]
+    names = ("in", "name", "schema", "required")
+    parameters = [dict(zip(names, (*each, each[0] == "path"), strict=True)) for each in given]
+    request: Schema = {"parameters": parameters}
+    if route.body is not None:
+        kind = LINES if route.kind == LINES else JSON
+        body = content(kind, route.body, example=EXAMPLES[route.body])
+        is_needed = bool(_schema(route.body).get("required"))
+        request["requestBody"] = {"required": is_needed, **body}
     return request, answers
 
 
