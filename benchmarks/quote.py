@@ -1,6 +1,6 @@
 """Runs the commands whose results a page quotes, and writes what they print into the page.
 
-    python -m benchmarks.quote docs/no-tuning.md [NAME ...]
+    python -m benchmarks.quote docs/benchmarks/choices.md [NAME ...]
 
 A page quotes lines of benchmarks/results/NAME.md between `<!-- results: NAME -->` and
 `<!-- /results -->`; the first line of that file is the command. All commands of the page are run,

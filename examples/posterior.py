@@ -1,4 +1,4 @@
-"""The picture of docs/how-it-works.md: what GAF knows after 5 and after 60 examples, and how it
+"""The picture of docs: How it works: what GAF knows after 5 and after 60 examples, and how it
 forecasts with it.
 
 python examples/posterior.py [picture.png]

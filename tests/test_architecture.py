@@ -1,4 +1,4 @@
-"""docs/architecture.md is true: a traced event goes through the files that it names."""
+"""ARCHITECTURE.md is true: a traced event goes through the files that it names."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from mixable import cli
 from mixable.events import stream
 
 PACKAGE = Path(mixable.__file__).parent
-PAGE = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text()
+PAGE = (Path(__file__).parent.parent / "ARCHITECTURE.md").read_text()
 
 
 def named(*titles):

@@ -164,7 +164,7 @@ def test_examples_print_what_they_say(example, tmp_path, monkeypatch):
 
 def test_the_pages_count_the_experts_as_they_are():
     """No tuning: 29 of AutoGAF, 38 of the estimators, 858 of AutoRidge."""
-    page = (ROOT / "docs" / "no-tuning.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "no-tuning.md").read_text()
     linear = mx.GAFClassifier(kernel=None).partial_fit([[0.0], [1.0]], [0, 1])
     for model in (mx.AutoGAF(2, 3), linear.forecaster_, mx.AutoRidge(2)):
         assert str(len(model.experts)) in page

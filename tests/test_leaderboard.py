@@ -194,7 +194,7 @@ def test_a_wrong_number_in_a_document_is_found():
 
 def test_where_others_are_better_is_said_first():
     """Every held-out stream with a peer below mixable is in the first table of the page."""
-    text = (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "benchmarks" / "leaderboard.md").read_text(encoding="utf-8")
     assert {name for name, _ in page.MARK.findall(text)} == set(page.parts(BOARD))
     assert page.MARK.findall(text)[0][0] == "losses"
     told = page.losses(BOARD)

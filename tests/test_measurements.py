@@ -9,7 +9,7 @@ measured are written as code (`0.01`) and are not counted. To write such a file:
     command='python benchmarks/points.py'
     (echo "\$ $command"; $command) > benchmarks/results/points.md
 
-and to measure all of a page anew: `python -m benchmarks.quote docs/theory.md`.
+and to measure all of a page anew: `python -m benchmarks.quote docs/benchmarks/theory.md`.
 """
 
 import importlib.util
@@ -44,37 +44,39 @@ VERSION = re.compile(r"(?:Python|CC BY|arXiv:|Wabbit|Section|[Vv]ersion) ?[\d.]+
 # Sections whose numbers nobody measured: values of formulas, constants of a rule and limits of a
 # program, or what the code beside them prints.
 NOT_MEASURED = {
-    ("docs/theory.md", "Errata"),
-    ("docs/theory.md", "The largest beta"),
-    ("docs/theory.md", "The theorem"),
-    ("docs/theory.md", "Huber's loss"),
-    ("docs/forecasters/sparse-gaf.md", "Memory"),
-    ("docs/guides/records.md", "Memory"),
-    ("docs/guides/regression.md", "How the grids were chosen"),
-    ("docs/guides/scores.md", ""),
-    ("docs/guides/stream.md", "Answers"),
-    ("docs/guides/stream.md", "Bad events"),
+    ("docs/benchmarks/choices.md", "What was tried and left out"),
+    ("docs/benchmarks/leaderboard.md", "How it was done"),
+    ("docs/benchmarks/regression.md", ""),
+    ("docs/explanation/comparison.md", ""),
+    ("docs/explanation/errata.md", ""),
+    ("docs/explanation/no-tuning.md", ""),
+    ("docs/explanation/proofs.md", "Huber's loss"),
+    ("docs/explanation/proofs.md", "The largest beta"),
+    ("docs/explanation/proofs.md", "The tight constants"),
+    ("docs/explanation/theory.md", "The default"),
+    ("docs/explanation/theory.md", "The theorem"),
+    ("docs/faq.md", "Why is the log loss of a short stream so large?"),
     ("docs/forecasters/generic-gaf.md", ""),
-    ("docs/glossary.md", ""),
-    ("docs/guides/clicks.md", "From a file or a pipe"),
-    ("docs/guides/kernels.md", "The choices"),
-    ("docs/guides/kernels.md", "How the kernel mixture works"),
+    ("docs/forecasters/sparse-gaf.md", "Memory"),
     ("docs/guides/moving.md", "From Vowpal Wabbit"),
-    ("docs/guides/plots.md", "Is it learning?"),
+    ("docs/guides/nonlinear.md", "What is in the pool"),
     ("docs/guides/plots.md", "Can its probabilities be believed?"),
+    ("docs/guides/plots.md", "Is it learning?"),
+    ("docs/guides/records.md", "Memory"),
     ("docs/guides/regression.md", ""),
+    ("docs/guides/regression.md", "How it is made"),
     ("docs/guides/regression.md", "What to know"),
     ("docs/guides/river.md", "Evaluation"),
-    ("docs/guides/scale.md", "A million events a second, on paper"),
     ("docs/guides/scikit-learn.md", "Frames with text and categories"),
+    ("docs/guides/scores.md", ""),
     ("docs/guides/sensors.md", "Intervals, and an alarm"),
     ("docs/guides/serve.md", "Calls"),
-    ("docs/guides/serve.md", "Who may ask"),
     ("docs/guides/stream.md", ""),
+    ("docs/guides/stream.md", "Answers"),
+    ("docs/guides/stream.md", "Bad events"),
     ("docs/guides/stream.md", "Nothing is lost"),
-    ("docs/guides/stream.md", "What you see"),
-    ("docs/no-tuning.md", ""),
-    ("docs/leaderboard.md", "How it was done"),
+    ("docs/install.md", ""),
+    ("docs/reference/glossary.md", ""),
     ("docs/tutorial.md", "First forecasts"),
 }
 

@@ -71,9 +71,10 @@ def numbers(results: Results) -> dict[str, str]:
     `below` counts the streams on which mixable's loss is less than that of the best rival on each,
     `won`, `even` and `lost` the same with two standard errors as the limit; `ratio` is the
     geometric mean of the best rival's loss over mixable's, `low` and `high` its interval of 95%,
-    `median` its median.
+    `median` its median. `PEER-microseconds` are those of a row of the streams with classes.
     """
-    out = {"streams": str(len(results.streams))}
+    used = max(about["rows"] for about in results.streams.values())
+    out = {"streams": str(len(results.streams)), "most-rows": f"{used:,}"}
     for held_out, before in ((True, ""), (False, "chosen-")):
         for task, number in TASKS.items():
             names = results.names(number=number, held_out=held_out)
@@ -94,7 +95,16 @@ def numbers(results: Results) -> dict[str, str]:
                     "share-high": f"{100 * share[1]:.0f}%",
                 }  # fmt: skip
                 out |= {f"{before}{task}-{rivals}-{key}": text for key, text in found.items()}
+    names = results.names(number=False)
+    for short, peer in (("mixable", REFERENCE), ("linear", "mixable linear"), ("vw", "VW")):
+        if rows := results.of(names, peer, True):
+            out[f"{short}-microseconds"] = microseconds(rows)
     return out
+
+
+def microseconds(rows: list[Row]) -> str:
+    """The mean time of a row over streams."""
+    return _times(geometric([max(row.microseconds, 0.1) for row in rows])[0])
 
 
 def told(results: Results) -> str:
@@ -158,7 +168,6 @@ def peers(results: Results, task: str) -> str:
         at_first = geometric([row.ratio for row in defaults])[0] if defaults else math.nan
         ratio, low, high = geometric([row.ratio for row in best])
         won, even, lost = verdicts(best)
-        micro = geometric([max(row.microseconds, 0.1) for row in best])[0]
         if TASKS[task]:
             scores = [_mean([row.crps for row in best]), _mean([row.coverage for row in best])]
         else:
@@ -167,7 +176,7 @@ def peers(results: Results, task: str) -> str:
             ]  # fmt: skip
         out.append([
             peer, f"{len(best)}", f"{at_first:.2f}", f"{ratio:.2f} ({low:.2f} to {high:.2f})",
-            f"{won} / {even} / {lost}", *scores, _times(micro),
+            f"{won} / {even} / {lost}", *scores, microseconds(best),
             f"{max(row.megabytes for row in best):.0f}",
         ])  # fmt: skip
     scores = ["CRPS", "coverage"] if TASKS[task] else ["accuracy", "calibration"]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 MARK = re.compile(r"[*`]|\[([^]]*)\]\([^)]*\)")
+PAGES: dict[str, str] = {}
 
 
 def _summary(text: str) -> str:
@@ -15,16 +16,19 @@ def _summary(text: str) -> str:
     return ""
 
 
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> None:
+    """Keep a page as it is once other hooks have filled it (docs/_hooks/tables.py)."""
+    PAGES[page.file.src_uri] = markdown
+
+
 def on_post_build(config: Any) -> None:
     """Write them."""
-    source, site = Path(config.docs_dir), Path(config.site_dir)
+    site = Path(config.site_dir)
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
-    for path in sorted(source.rglob("*.md")):
-        name = path.relative_to(source)
-        text = path.read_text()
+    for name, text in sorted(PAGES.items()):
         (site / name).parent.mkdir(parents=True, exist_ok=True)
-        (site / name).write_text(text)
-        title = next((x[2:] for x in text.splitlines() if x.startswith("# ")), name.stem)
+        (site / name).write_text(text, encoding="utf-8")
+        title = next((x[2:] for x in text.splitlines() if x.startswith("# ")), Path(name).stem)
         about = _summary(text)
-        lines.append(f"- [{title}]({name.as_posix()}){': ' + about if about else ''}")
-    (site / "llms.txt").write_text("\n".join(lines) + "\n")
+        lines.append(f"- [{title}]({name}){': ' + about if about else ''}")
+    (site / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,8 +1,9 @@
-"""What pages take from the package: the table of forecasters, and the way through the paper.
+"""What pages take from elsewhere: table of forecasters, way through the paper, changelog.
 
 The forecasters' pages are added to the navigation.
 """
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,29 @@ ROOT = Path(__file__).parents[2]
 FORECASTERS = runpy.run_path(str(ROOT / "src/mixable/experts/table.py"))["FORECASTERS"]
 PLACE = "<!-- the table of forecasters -->"
 PAPER = "<!-- the paper, section by section -->"
+CHANGES = "<!-- the changelog -->"
 
 
 def on_config(config: Any) -> Any:
     """Add a page for each forecaster to the navigation."""
-    pages = next(each["Forecasters"] for each in config.nav if "Forecasters" in each)
+    reference = next(each["Reference"] for each in config.nav if "Reference" in each)
+    pages = next(each["Forecasters"] for each in reference if "Forecasters" in each)
     pages += [{entry.name: f"forecasters/{entry.page}.md"} for entry in FORECASTERS]
     return config
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the table of forecasters, and the way through the paper, where a page asks for them."""
+    """Put the table, the way through the paper and the changelog where a page asks for them."""
     markdown = markdown.replace(PLACE, "\n".join(_table())) if PLACE in markdown else markdown
-    return markdown.replace(PAPER, _sections()) if PAPER in markdown else markdown
+    markdown = markdown.replace(PAPER, _sections()) if PAPER in markdown else markdown
+    return markdown.replace(CHANGES, _changes()) if CHANGES in markdown else markdown
+
+
+def _changes() -> str:
+    """CHANGELOG.md without its title: its links as the site has them, its groups as headings."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("\n")[2]
+    text = re.sub(r"^([A-Z][^\n]*)\n(?=- )", r"**\1**\n\n", text, flags=re.MULTILINE)
+    return re.sub(r"\]\((?:docs/|(?=[a-z]+:))", "](", text)
 
 
 def _sections() -> str:

@@ -1,7 +1,7 @@
 """Merging models: what was learned apart is added up, and what they began with counts once.
 
 Each class combines the state that it owns (`_mergeable.Mergeable._combine`); `_natural` has the
-mathematics. Here stands what models must have in common. docs/guides/scale.md says what it costs.
+mathematics. Here stands what models must have in common. docs: Many machines says what it costs.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def test_experts_see_what_the_specification_says(weighted):
 
 @pytest.mark.parametrize("kernel", [None, "auto"])
 def test_a_table_is_its_rows_one_by_one_and_a_file_goes_on(kernel):
-    """To the bit; the last bits of kernels depend on how tables are cut (docs/guides/stream.md)."""
+    """To the bit; the last bits of kernels depend on how tables are cut."""
     rows, y = some_rows(200)
     whole, single, pieces, saved = (RecordPool(plan(kernel=kernel), 2, 3) for _ in range(4))
     one_by_one = []

@@ -1,5 +1,5 @@
 // A linear model of the inputs as they come, with a bound and no scale: each weight is the stake of
-// a gambler who bets on the sign of the next gradient (docs/theory.md, "The default").
+// a gambler who bets on the sign of the next gradient (docs: Proofs, "The default").
 //
 // The gradient of the loss in the weight of class c and input x is z = (p_c - [c = y]) x. With the
 // largest |x| so far, M (that of the row at hand included), V = M^2 + sum z^2 and G = -sum z,

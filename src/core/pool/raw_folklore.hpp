@@ -1,6 +1,6 @@
 // Folklore on inputs as they come: each input is measured by a unit of its own, the least power of
 // two that is not below it so far. A larger input raises the unit, and with it the regulariser,
-// which costs the bound nothing (docs/theory.md, "The default"). For few weights: A and A^-1 are
+// which costs the bound nothing (docs: Proofs, "The default"). For few weights: A and A^-1 are
 // kept as they are.
 #pragma once
 

@@ -1,5 +1,5 @@
 // The rule of FOLKLORE (Agarwal, Kale, Zimmert, ALT 2022), multiclass, no sampling, with the
-// corrected update (docs/theory.md).
+// corrected update (docs/forecasters/folklore.md).
 #pragma once
 
 #include "softmax.hpp"

@@ -32,13 +32,14 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     Parameters
     ----------
     n_features, n_classes
-        Sizes d and K >= 2. There is no intercept: add a column of ones if you want one.
+        Numbers of features d and of classes K >= 2. There is no intercept: add a column of ones if
+        you want one.
     grid
         The posteriors, (lam, beta, drift) each; lam in units of the inputs' mean square, drift in
         units of its inverse.
     structure
         What the posteriors keep, as in GAF, or "growing" (shared, of features that are 0 at first):
-        one word, or one for each of the grid. None chooses by size; see docs/no-tuning.md.
+        one word, or one for each of the grid. None chooses by size; see docs: No tuning.
     views
         Which view each posterior of the grid sees: inputs may consist of several descriptions of
         n_features numbers each, one after the other. None: there is one.
@@ -46,7 +47,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         The hedge widths at which each posterior is read; an averaged one at a quarter of them.
     surrogate
         "averaged": of the default grid one full posterior is averaged, two if there are two
-        classes; see docs/no-tuning.md. "tangent": none. None: for two classes only.
+        classes; see docs: No tuning. "tangent": none. None: for two classes only.
     fallback
         The product B R that the fallback stands for: an expert with the constants of theory, always
         active, which gives AutoGAF its bound. A number is a Folklore expert, "auto" the same for

@@ -50,7 +50,7 @@ class AutoRidge(Ensemble):
     Parameters
     ----------
     n_features
-        Size d. There is no intercept: add a column of ones if you want one.
+        Number of features d. There is no intercept: add a column of ones if you want one.
     grid
         The posteriors, (lam, drift) each, in units of the inputs' mean square and of its inverse
         (drift also of the noise variance).

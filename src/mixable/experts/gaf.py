@@ -34,20 +34,25 @@ class GAF(PosteriorForecaster):
     Parameters
     ----------
     n_features, n_classes
-        Sizes d and K >= 2. There is no intercept: add a column of ones if you want one.
+        Numbers of features d and of classes K >= 2. There is no intercept: add a column of ones if
+        you want one.
     lam
-        Regularisation, lam |theta|^2. It scales as the square of the inputs: |x|^2 / lam up to
-        about 1e10 keeps full accuracy, and beyond 1e15 inputs are refused.
+        Strength of the regularisation, above 0: the penalty is lam |theta|^2, so that larger ones
+        keep weights smaller. It scales as the square of the inputs: |x|^2 / lam up to about 1e10
+        keeps full accuracy, and beyond 1e15 inputs are refused.
     beta
-        Curvature of the surrogates. At most the constant of (A3) in theory; about 1 in practice.
+        How much is learned from each label, above 0: the curvature of the quadratic that stands for
+        its loss, as a multiple of the loss's own. About 1 in practice; in theory at most the
+        constant of (A3).
     alpha
-        The posterior is N(theta, A^-1 / (2 alpha)): 1 is the paper's, larger hedges less, infinity
-        predicts with theta itself.
+        How far forecasts hedge: they are averages over the posterior N(theta, A^-1 / (2 alpha)). 1
+        is the paper's, larger ones hedge less, infinity predicts with theta itself.
     mu
-        The share of the uniform distribution mixed into each prediction.
+        The share of the uniform distribution mixed into each prediction, so that no probability is
+        0. At least 0 and below 1.
     drift
-        Process noise q: A^-1 += q I after each example, for streams that change. It scales as the
-        inverse square of the inputs.
+        How fast the best weights may move, at least 0, for streams that change: A^-1 += q I after
+        each example. It scales as the inverse square of the inputs.
     structure
         What is kept of the Gaussian. "full" is the paper's. "blocks" keeps a d x d block for each
         class, "shared" one block for all classes, "diagonal" a variance for each weight. A step

@@ -1,7 +1,7 @@
 """What AutoGAF mixes over if nothing else is said, by the size of the problem.
 
-The settings were chosen on 20 streams and judged on 24 others (docs/no-tuning.md names them). The
-limits are where a structure becomes too slow or too large, as measured (docs/performance.md).
+The settings were chosen on 20 streams and judged on 24 others (docs: Choices names them). The
+limits are where a structure becomes too slow or too large, as measured (docs: Speed).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ share one block: that takes 0.6 of the time. On 14 wide streams the loss was 1.0
 
 LEADERS = (GRID[2], GRID[3], GRID[6])
 """The settings that lead most often on wide streams. GRID[5] was one of them; without it the loss
-was 0.998 times as large (docs/no-tuning.md)."""
+was 0.998 times as large (docs: Choices)."""
 
 MOST_CLASSES_IN_BLOCKS = 64
 """Blocks are read in K^2 operations, a shared one in K."""

@@ -35,7 +35,7 @@ class RBF:
     ----------
     n_components
         Number of kernel features of each width; an integer of at least 1, 200 by default. The time
-        of a forecast grows as its square; see docs/guides/kernels.md.
+        of a forecast grows as its square; see docs/benchmarks/nonlinear.md.
     gamma
         The kernel's inverse squared width, a number above 0: larger ones follow finer detail. None,
         the default, mixes over three, 1/8, 1 and 16 over the number of columns (of the first

@@ -129,7 +129,7 @@ LOW_RECORD_GRID = ((100.0, 1e-4),)
 NONLINEAR_RIDGE_GRID = ((0.01, 0.0, 0.03), (0.1, 0.0, 0.125), (0.1, 0.0, 0.5), (1.0, 0.0, 2.0))
 """The nonlinear posteriors of GAFRegressor's kernel="auto": (lam, drift, bandwidth). All 20 pairs
 of five bandwidths and four lam were 0.3% better in RMSE on the streams of the choice; see
-docs/guides/regression.md."""
+docs: Choices."""
 
 NONLINEAR_ROBUST_GRID = ((0.1, 0.0, 0.125), (0.1, 0.0, 0.5), (1.0, 0.0, 2.0))
 """Those of them that are robust, besides."""

@@ -45,7 +45,7 @@ class Parameters:
     effort
         How much time a forecast may take. "low" is one linear posterior; "auto", the default, mixes
         over many and leaves out those that gain nothing; "high" leaves out none. See
-        docs/performance.md.
+        docs/guides/faster.md.
     kernel
         What is seen beyond a linear model. "auto", the default, pools linear and nonlinear experts
         (it is linear with effort="low" or another `forecaster`). None is linear, with `coef_`.
@@ -154,7 +154,7 @@ class ClassParameters(Parameters):
     structure
         Which covariances of the weights are kept: "full", "blocks" (within each class), "shared"
         (one block for all classes) or "diagonal" (none), the last being the fastest. None, the
-        default, chooses by size; see docs/no-tuning.md.
+        default, chooses by size; see docs: No tuning.
     forecaster
         Another multiclass forecaster class of the package in place of the default, say
         `mixable.ONS`, with those of lam, beta, alpha and drift that are given. None by default.

@@ -221,14 +221,15 @@ class GenericGAF(SurrogateForecaster):
     loss
         What `mixable.losses.Loss` describes; `Squared` and `Logistic` are there.
     n_features
-        Length d of the inputs.
+        Number of features d.
     lam
-        Regularisation, A_0 = lam I.
+        Strength of the regularisation, above 0: the penalty is lam |theta|^2.
     beta
-        Curvature of the surrogates, Eq. (3); (A3) holds for the loss's constant, larger values are
-        practice.
+        How much is learned from each outcome: the curvature of the quadratic that stands for its
+        loss, Eq. (3). (A3) holds for the loss's constant, larger values are practice.
     alpha
-        Mixability: the posterior is N(theta, (2 alpha A)^-1). Infinity predicts with theta itself.
+        How far forecasts hedge: they are made from the posterior N(theta, (2 alpha A)^-1). Infinity
+        predicts with theta itself.
     drift
         After each example A^-1 += drift I, the random walk of a Kalman filter (not in the paper).
 

@@ -2,7 +2,7 @@
 
 Everything is in the coordinates of the classes, and the width of the predictions is diagonal. A
 structure reads P (S_c x for each class) and g (x . P_c), and learns the curvature f of each class.
-No theorem covers these posteriors; see docs/theory.md.
+No theorem covers these posteriors; see docs: Proofs.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ class Columns:
     cross
         Pairs of columns whose values count together, each pair of values by itself.
 
+    Examples
+    --------
     >>> Columns(category=["user"], cross=[("carrier", "origin")]).kind("user")
     'category'
     """

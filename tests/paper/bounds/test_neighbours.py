@@ -163,7 +163,7 @@ def hedged(mean, G, K):
 @pytest.mark.parametrize("width", [1e-3, 1.0, 30.0])
 @pytest.mark.parametrize("K", [2, 3, 6])
 def test_a_step_of_folklore_costs_a_quarter_of_the_trace_at_most(K, width):
-    """Its loss less the gain of the least of the quadratic: docs/theory.md, and nearly all of it
+    """Its loss less the gain of the least of the quadratic: docs: Proofs, and nearly all of it
     where the posterior is narrow.
     """
     rng, Q, c = np.random.default_rng(K), helmert(K), 0.2

@@ -26,11 +26,12 @@ class AIOLI(CompiledMulticlassForecaster):
     Parameters
     ----------
     n_features
-        Size d.
+        Number of features d.
     lam
-        Regularisation lam |theta|^2 of the margin weights.
+        Strength of the regularisation, above 0: the penalty is lam |theta|^2, of margin weights.
     scale
-        1 + B R: the surrogate's curvature is the loss's divided by it.
+        How carefully it learns, at least 1: the curvature of the quadratic that stands for a loss
+        is that of the loss divided by `scale`. Theory asks for 1 + B R.
     virtual_weight
         Weight of the two virtual losses; 1 is the paper's. With 1/2 the forecaster is Folklore for
         K = 2.

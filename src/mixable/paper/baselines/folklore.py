@@ -19,16 +19,16 @@ class Folklore(PosteriorForecaster):
 
     The update is the corrected one: the paper prints it without the term that comes from expanding
     the surrogate at the prediction instead of at 0, and with a constant for which its lower bound
-    fails (docs/theory.md).
+    fails (docs/forecasters/folklore.md).
 
     Parameters
     ----------
     n_features, n_classes
-        Sizes d and K >= 2.
+        Numbers of features d and of classes K >= 2.
     lam
-        Regularisation, lam |theta|^2.
+        Strength of the regularisation, above 0: the penalty is lam |theta|^2.
     beta
-        Curvature of the surrogates, as in GAF; the paper's c is beta / 2.
+        How much is learned from each label, as in GAF; the paper's c is beta / 2.
     drift
         Process noise: A^-1 += drift I after each example (not in the paper).
     structure

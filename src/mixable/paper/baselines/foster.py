@@ -33,7 +33,8 @@ class Foster(KeepingForecaster):
     Parameters
     ----------
     n_features, n_classes
-        Sizes d and K >= 2. More than 20 free weights (K - 1) d are refused unless `force`.
+        Numbers of features d and of classes K >= 2. More than 20 free weights (K - 1) d are
+        refused unless `force`.
     radius
         Radius B of the ball.
     mu

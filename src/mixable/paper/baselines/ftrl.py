@@ -100,9 +100,9 @@ class FTRL(KeepingForecaster):
     Parameters
     ----------
     n_features, n_classes
-        Sizes d and K >= 2.
+        Numbers of features d and of classes K >= 2.
     lam
-        Regularisation, lam |theta|^2.
+        Strength of the regularisation, above 0: the penalty is lam |theta|^2.
 
     Examples
     --------
@@ -161,6 +161,13 @@ class SMP(FTRL):
     p(y | x) is proportional to p_{theta(x, y)}(y | x), theta(x, y) the fit with (x, y). Improper,
     with a fast rate on i.i.d. data and none for arbitrary sequences. Each prediction costs
     n_classes refits.
+
+    Parameters
+    ----------
+    n_features, n_classes
+        Numbers of features d and of classes K >= 2.
+    lam
+        Strength of the regularisation, above 0: the penalty is lam |theta|^2.
 
     Examples
     --------

@@ -19,9 +19,10 @@ class OGD(CompiledMulticlassForecaster):
     Parameters
     ----------
     n_features, n_classes
-        Sizes d and K >= 2.
+        Numbers of features d and of classes K >= 2.
     step
-        The step is `step / sqrt(t)` at example t, or `step` throughout if `fixed`.
+        The learning rate, above 0: the step is `step / sqrt(t)` at example t, or `step` throughout
+        if `fixed`.
     fixed
         Whether the step stays the same.
     radius

@@ -27,11 +27,12 @@ class ONS(PosteriorForecaster):
     Parameters
     ----------
     n_features, n_classes
-        Sizes d and K >= 2.
+        Numbers of features d and of classes K >= 2.
     lam
-        A_0 = lam I (epsilon in the paper).
+        Strength of the regularisation, above 0: A_0 = lam I (epsilon in the paper). Larger ones
+        make the first steps smaller.
     beta
-        Inverse step size (gamma in some editions).
+        Inverse step size, above 0 (gamma in some editions): larger ones take smaller steps.
     radius
         If given, theta is projected on the ball of this radius in the norm of A after each step.
         The step then costs an eigendecomposition, O((K d)^3), whenever theta has left the ball;

@@ -1,7 +1,7 @@
 """Logistic regression that is told nothing: neither a norm of the weights nor one of the inputs.
 
 After Mayo, J. J., Hadiji, H. and van Erven, T. (2022). Scale-free unconstrained online learning for
-nonlinear losses. COLT. The construction is this library's own; docs/theory.md has the proof.
+nonlinear losses. COLT. The construction is this library's own; docs: Proofs has the proof.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ScaleFree(MulticlassForecaster):
     Parameters
     ----------
     n_features, n_classes
-        Sizes d and K >= 2.
+        Numbers of features d and of classes K >= 2.
 
     Notes
     -----

@@ -30,9 +30,9 @@ class VAW(CompiledForecaster):
     Parameters
     ----------
     n_features
-        Size d.
+        Number of features d.
     lam
-        Regularisation, lam |theta|^2.
+        Strength of the regularisation, above 0: the penalty is lam |theta|^2.
     drift
         Process noise: A^-1 += drift I after each example.
 

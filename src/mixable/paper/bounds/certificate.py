@@ -2,7 +2,7 @@
 
 For every lam > 0, 0 < alpha <= 1 and beta of (A3), GAF with exact expectations has regret at most
 ``lam B^2 + kappa / (2 alpha beta) log(|A_n| / |lam I|)``, ``kappa = (exp(s) - 1) / s``, ``s = R^2 /
-(2 alpha lam)``. docs/theory.md has the proof. Against functions of a kernel's space there is no
+(2 alpha lam)``. docs: Proofs has the proof. Against functions of a kernel's space there is no
 dimension; the kernel matrix is in its place.
 """
 

@@ -2,7 +2,7 @@
 
 `largest_beta` is the largest curvature for which the surrogates of the logistic loss lie below it,
 (A3). With q = softmax(a) at the comparator and p = softmax(b) at the point of expansion, (A3) says
-that ``KL(p, q) >= (beta / 2) Var_p(log(p / q))``. docs/theory.md proves that two classes are the
+that ``KL(p, q) >= (beta / 2) Var_p(log(p / q))``. docs: Proofs proves that two classes are the
 worst case of any number, so that the largest 1/beta is the maximum of one function of one variable.
 """
 
@@ -131,7 +131,7 @@ def largest_beta(n_classes: int, product: float) -> float:
 @lru_cache(maxsize=512)
 def _largest_inverse(K: int, product: float) -> float:
     W = largest_log_odds(K, product)
-    if W > 1e6:  # never more (docs/theory.md), and from here on less than 2e-5 of it more
+    if W > 1e6:  # never more (docs: Proofs), and from here on less than 2e-5 of it more
         return 1 + W / 2
     return max(1.0, _ceiling(_ratio(W), _ratio_ceiling(W), -W, W, least=1.0)) * (1 + ROUNDING)
 

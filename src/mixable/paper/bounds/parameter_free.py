@@ -8,7 +8,7 @@ see the inputs as they come, and a constant.
 `ScaleFree` is a mixture of `Folklore` forecasters for B R = 1/2, 1, 2, 4, ..., of which each is
 born when it can pay for itself. The forecaster and its bound read the same plan here. After Mayo,
 J. J., Hadiji, H. and van Erven, T. (2022). Scale-free unconstrained online learning for nonlinear
-losses. COLT. The construction is this library's. docs/theory.md has the proofs of both.
+losses. COLT. The construction is this library's. docs: Proofs has the proofs of both.
 """
 
 from __future__ import annotations

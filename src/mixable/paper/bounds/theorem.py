@@ -109,7 +109,7 @@ def proposition3(
 
     The default mu = (K log(n K / delta) / m)^(1/3) makes eps = mu. The proof needs eps <= 1/2; with
     fewer points than that nothing is guaranteed, and the regret returned is infinite. In practice
-    m = 100 is plenty (docs/theory.md).
+    m = 100 is plenty (docs: Theory, measured).
 
     >>> proposition3(10_000, 18, 4, 5.0, 1.0, m=100).regret
     Bound(inf, lam=37.3, constants='tight')
@@ -237,7 +237,7 @@ def foster(n: int, n_features: int, n_classes: int, radius: float, bound: float)
 def aioli(n: int, n_features: int, radius: float, bound: float, lam: float | None = None) -> Bound:
     """``lam B^2 + (1 + B R + R^2/(16 lam)) d ln(1 + n R^2 / (8 lam d (1 + B R)))``.
 
-    Binary, `radius` of the margin weights (after Jezequel et al. 2020; docs/theory.md has a proof),
+    Binary, `radius` of the margin weights (after Jezequel et al. 2020; docs: Proofs has a proof),
     for any lam; None is the least, which is `AIOLI.from_theory` with horizon = n.
     """
     check(n, n_features, 2, radius, bound)
@@ -257,7 +257,7 @@ def folklore(
 ) -> Bound:
     """``lam B^2 + (1/(2 beta) + R^2/(16 lam)) D ln(1 + n beta R^2 / (2 lam K d))``, D = (K-1) d.
 
-    After Agarwal et al. 2022 (docs/theory.md has a proof), for any lam and beta of (A3); None is
+    After Agarwal et al. 2022 (docs: Proofs has a proof), for any lam and beta of (A3); None is
     the least, which is ``Folklore.from_theory(..., horizon=n, constants=value.constants)``.
     """
     check(n, n_features, n_classes, radius, bound)

@@ -2,12 +2,12 @@
 
 `Certified` is a lattice of points, the trapezoid rule along each axis. A softmax is analytic in a
 strip, where it is at most a factor larger than on the line, so that the rule is off by a factor 1 +
-delta, whatever the mean and the label (docs/theory.md, "Certified expectations", has the proof).
+delta, whatever the mean and the label (docs: Proofs, "Certified expectations", has the proof).
 
 `Envelope` is for any number of classes. Against class c, the others count by the log of their sum,
 which is convex: it lies above its tangent at the mean. So the probability of c is at most that of
 two classes, c and the tangent, which is an integral in one dimension. The forecast is these bounds
-over their sum; no label is worse off by more than the log of that sum (docs/theory.md, "Each class
+over their sum; no label is worse off by more than the log of that sum (docs: Proofs, "Each class
 against the rest").
 """
 
@@ -122,7 +122,7 @@ def line(width: float, tolerance: float) -> Lattice:
 
     The log of the probability of a label is monotone along the line, with a slope between 0 and r =
     sqrt(2 width). So the points left out on the side where it grows count at most as if it were
-    exp(r x), and those on the other as if it were constant. (docs/theory.md, "Two classes")
+    exp(r x), and those on the other as if it were constant. (docs: Proofs, "Two classes")
     """
     step, r = _largest_step(1, width, 0.45 * tolerance), math.sqrt(2 * width)
     x: Array = step * (np.arange(math.ceil((r + 12) / step), dtype=np.float64) + 0.5)

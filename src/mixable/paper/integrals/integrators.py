@@ -70,7 +70,7 @@ class Sobol:
     def stated_error(self, width: float) -> float:
         """The largest error of log p to expect, if the largest eigenvalue of S is `width`.
 
-        An envelope of what was measured for 3 to 26 classes (docs/theory.md), not a proof. The
+        An envelope of what was measured for 3 to 26 classes (docs: Benchmarks), not a proof. The
         class that is then drawn usually has an error ten times smaller.
         """
         return float(0.07 * np.sqrt(128 / self.m) * width**1.6)
@@ -154,7 +154,7 @@ class Ladder:
         if k == 1:
             return Quadrature().rungs(k, seed)
         tol = self.tolerance
-        # The reach of each rung is where the largest error measured (docs/theory.md) meets the
+        # The reach of each rung is where the largest error measured (docs: Benchmarks) meets the
         # tolerance.
         taylor = Rung("taylor", float(np.sqrt(tol / 0.3)))
         ladder = [taylor, _cubature_rung(k, float(np.cbrt(tol / 0.04)))]

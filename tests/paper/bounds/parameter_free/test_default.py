@@ -1,4 +1,4 @@
-"""What is promised of GAFClassifier(): each step of the proof in docs/theory.md, and streams."""
+"""What is promised of GAFClassifier(): each step of the proof in docs: Proofs, and streams."""
 
 import itertools
 import math
