@@ -53,6 +53,7 @@ HOMES = {
     "NaiveBayes": "mixable.experts",
     "NumberScores": "mixable.metrics",
     "EventModel": "mixable.events",
+    "Decisions": "mixable.events.decisions",
     "Agent": "mixable.bandits",
     "Contexts": "mixable.bandits.contexts",
     "Values": "mixable.bandits.values",

@@ -147,3 +147,29 @@ def test_bad_policies_are_refused():
         evaluate(some, some[0].action, least=0.9)
     with pytest.raises(ValueError, match="log is empty"):
         evaluate([], "a")
+
+
+def test_an_agent_may_learn_as_it_is_evaluated():
+    """Decisions of each row are those before it is learned."""
+    some, agent, seen = log(80), Agent(["a", "b", "c"], floor=0.1), []
+    for each in some:
+        seen.append(agent.propensities(each.context, ["a", "b", "c"])[each.action])
+        agent.observe(each.context, each.action, each.reward)
+    found = evaluate(some, Agent(["a", "b", "c"], floor=0.1))
+    weights = np.array(seen) / [each.propensity for each in some]
+    assert found.mean_weight == pytest.approx(weights.mean())
+    assert found.dr == pytest.approx(found.scores.mean())
+
+
+def test_what_the_log_expected_is_a_model_of_rewards():
+    some = [
+        Logged(e.context, e.action, e.propensity, 10 * e.reward, ["a", "b", "c"],
+               {"a": 1.0, "b": 99.0, "c": 6.0})
+        for e in log(60)
+    ]  # fmt: skip
+    found = evaluate(some, "b", reward_range=(0, 10))
+    w = np.array([(e.action == "b") / 0.3 for e in some])
+    robust = 10.0 + w * (np.array([e.reward for e in some]) - 10.0)  # 99 is beyond all rewards
+    assert found.scores == pytest.approx(robust)
+    part = [*some[:-1], Logged(some[-1].context, "b", 0.3, 0.0, ["a", "b", "c"], {"a": 1.0})]
+    assert evaluate(part, "b", reward_range=(0, 10)).scores[0] != pytest.approx(robust[0])

@@ -136,6 +136,10 @@ class Agent(Alone):
         """The ids of decisions whose reward has not come, oldest first."""
         return list(self._waiting)
 
+    def waits(self, id: Hashable) -> bool:
+        """Whether a decision waits for its reward."""
+        return id in self._waiting
+
     @property
     def rewards(self) -> int:
         """Number of rewards learned."""
@@ -222,7 +226,6 @@ class Agent(Alone):
         self._values.widen(self._contexts.size, self._contexts.in_use)
         self._learn(_Waiting(number, x.x, keys[0], values[0], P[0]), value)
 
-    @alone
     def expected(
         self,
         context: Any = None,
@@ -230,12 +233,8 @@ class Agent(Alone):
         allowed: Iterable[Hashable] | None = None,
     ) -> dict[Any, float]:
         """The reward that is expected of each action; it changes nothing."""
-        offered = self._offered(actions, allowed)
-        x, _ = self._contexts.encode(context)
-        P, *_ = self._considered(x, offered)
-        return dict(zip(offered.actions, self._as_rewards(P @ self._values.weights), strict=True))
+        return self._seen(context, actions, allowed)[0]
 
-    @alone
     def propensities(
         self,
         context: Any = None,
@@ -243,10 +242,14 @@ class Agent(Alone):
         allowed: Iterable[Hashable] | None = None,
     ) -> dict[Any, float]:
         """The probability with which `choose` would choose each action; it changes nothing."""
+        return self._seen(context, actions, allowed)[1]
+
+    @alone
+    def _seen(self, context: Any, actions: Any, allowed: Any) -> tuple[dict[Any, float], ...]:
         offered = self._offered(actions, allowed)
-        x, _ = self._contexts.encode(context)
-        *_, q = self._considered(x, offered)
-        return dict(zip(offered.actions, q.tolist(), strict=True))
+        P, *_, q = self._considered(self._contexts.encode(context)[0], offered)
+        both = self._as_rewards(P @ self._values.weights), q.tolist()
+        return tuple(dict(zip(offered.actions, each, strict=True)) for each in both)
 
     def _offered(self, actions: Actions | None, allowed: Iterable[Hashable] | None) -> Offered:
         if actions is not None:

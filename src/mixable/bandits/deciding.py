@@ -9,12 +9,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mixable.bandits.agent import Agent, Decision
 from mixable.persistence import load, save
+
+
+def told(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What `choose` is told by an event: a context beside actions, allowed, id; or one."""
+    given = {name: event[name] for name in ("actions", "allowed", "id") if name in event}
+    if "context" in event:
+        return {"context": event["context"], **given}
+    return {"context": {k: v for k, v in event.items() if k != "id"}, "id": event.get("id")}
+
+
+def as_json(made: Decision) -> dict[str, Any]:
+    """A decision as logs have it."""
+    names = ("id", "action", "propensity", "propensities", "expected")
+    return {name: getattr(made, name) for name in names}
 
 
 class Decider:
@@ -75,6 +89,8 @@ class Decider:
         self.agent, done = Agent(**known), 0
         if self.model is not None and self.model.exists():
             self.agent = load(self.model)
+            if not isinstance(self.agent, Agent):
+                raise ValueError(f"{self.model} holds no agent")
             done = self.agent.decisions + self.agent.rewards
         self._replay(entries[1:], done)
 
@@ -102,11 +118,7 @@ class Decider:
         if "reward" in event:
             self.agent.learn(event.get("id"), event["reward"])
             return None
-        context = event.get("context")
-        if "context" not in event:
-            context = {name: value for name, value in event.items() if name != "id"}
-        given = {name: event[name] for name in ("actions", "allowed", "id") if name in event}
-        return self.agent.choose(context, **given)
+        return self.agent.choose(**told(event))
 
     def run(self, lines: Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
         """Answer lines of JSON: what each has added to the log.
@@ -131,11 +143,7 @@ class Decider:
         else:
             out = {"id": event.get("id"), "reward": event.get("reward")}
             if made is not None:
-                context = event.get("context", {k: v for k, v in event.items() if k != "id"})
-                out = {"id": made.id, "context": context}
-                out.update({k: event[k] for k in ("actions", "allowed") if k in event})
-                out.update(action=made.action, propensity=made.propensity)
-                out.update(propensities=made.propensities, expected=made.expected)
+                out = {**told(event), **as_json(made)}
         self.lines += 1
         self._write(out)
         return out

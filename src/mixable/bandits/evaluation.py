@@ -24,9 +24,9 @@ GRID = 501  # means in [0, 1] that are bet against
 BOLDEST = 0.75  # of a gambler's capital that may be lost in one step
 SUSPICIOUS = 4.0  # deviations of the mean weight from 1
 
-Policy = Callable[[Any, list[Any]], Any] | Hashable
+Policy = Callable[[Any, list[Any]], Any] | Agent | Hashable
 """A function of the context and of the list of actions that returns an action or the probability
-of each; or one action, for "always this one"."""
+of each; an agent that learns as it goes; or one action, for "always this one"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class Logged:
     reward: float
     actions: Actions | None = None
     """All that could have been chosen; None: those of the whole log."""
+    expected: Mapping[Any, float] | None = None
+    """The reward that was expected of each of them before; a model for DR."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,8 @@ class Evaluation:
     level: float
     path: Array
     """(n, 2), `interval` after each decision."""
+    scores: Array
+    """(n,), DR of each decision: `dr` is their mean. Those of two policies can be subtracted."""
     mean_weight: float
     """About 1 if the propensities are right."""
     largest_weight: float
@@ -106,7 +110,8 @@ def evaluate(
         `read_vw` and `read_open_bandit` read files.
     policy
         A function of context and actions that returns an action or a dictionary of probabilities;
-        or one action, for "always this one". It must not have learned from this log.
+        or one action, for "always this one" in the rows where it could be chosen. It must not have
+        learned from this log. An `Agent` decides and then learns, row by row.
     reward_range
         The least and the largest possible reward; the intervals need them.
     level
@@ -119,7 +124,8 @@ def evaluate(
         limited by it. None: the smallest in the log, with which validity is approximate.
     model
         Forecasts the rewards for DR, each before it is learned: an `Agent` that has not seen this
-        log. None: a fresh one.
+        log. None: what the log expected, if it says so for all actions of each row; else a fresh
+        agent.
 
     Examples
     --------
@@ -134,6 +140,11 @@ def evaluate(
     entries = [_checked(each, row) for row, each in enumerate(log)]
     if not entries:
         raise ValueError("log is empty")
+    every, all_of_log = list(dict.fromkeys(each.action for each in entries)), len(entries)
+    if not callable(policy) and not isinstance(policy, Agent):
+        entries = [e for e in entries if policy in (every if e.actions is None else e.actions)]
+        if not entries:
+            raise ValueError(f"policy: no row of the log could have {policy!r:.80}")
     low, high = (_validate.real(each, "reward_range") for each in reward_range)
     if not low < high:
         raise ValueError(f"reward_range must be increasing, got ({low:g}, {high:g})")
@@ -149,17 +160,26 @@ def evaluate(
         limit = _validate.real(least, "least", above=0, most=1)
         if propensities.min() < limit:
             raise ValueError(f"least is {limit:g}, and the log has {propensities.min():g}")
-    every = list(dict.fromkeys(each.action for each in entries))
-    agent = Agent(reward="unit") if model is None else model
+    offered = [list(every if each.actions is None else each.actions) for each in entries]
+    agent = model
+    if model is None and not all(map(_is_expected, entries, offered)):
+        agent = Agent(reward="unit")
+    learners = [each for each in (agent, policy) if isinstance(each, Agent)]
     w, direct, own = np.empty((3, len(entries)))
     for t, (each, reward) in enumerate(zip(entries, rewards.tolist(), strict=True)):
-        actions = every if each.actions is None else each.actions
-        chances = _chances(policy, each.context, list(actions), t)
+        actions: Any = offered[t] if each.actions is None else each.actions
+        chances = _chances(policy, each.context, actions, t)
         w[t] = chances.get(each.action, 0.0) / each.propensity
-        expected = agent.expected(each.context, actions)
+        if agent is not None:
+            expected: Any = agent.expected(each.context, actions)
+        else:  # bets need forecasts in the range of rewards
+            expected = {a: (v - low) / (high - low) for a, v in (each.expected or {}).items()}
+            expected = {a: min(max(v, 0.0), 1.0) for a, v in expected.items()}
         direct[t] = sum(chance * expected[a] for a, chance in chances.items())
         own[t] = expected[each.action]
-        agent.observe(each.context, each.action, reward, actions)
+        for learner in learners:
+            given = reward if learner is agent else each.reward
+            learner.observe(each.context, each.action, given, actions)
     cut = w if clip is None else np.minimum(w, _validate.real(clip, "clip", above=0))
     robust = direct + w * (rewards - own)
     alpha = 1 - level
@@ -186,11 +206,12 @@ def evaluate(
         normal=both((mean - half, mean + half)),
         level=level,
         path=low + (high - low) * of_dr,
+        scores=low + (high - low) * robust,
         mean_weight=float(w.mean()),
         largest_weight=float(w.max()),
         effective=total**2 / float((cut**2).sum()) if total > 0 else 0.0,
         clipped=int((cut < w).sum()),
-        problems=_problems(w),
+        problems=_problems(w, all_of_log - len(entries)),
     )
 
 
@@ -209,9 +230,15 @@ def _checked(entry: Any, row: int) -> Logged:
     return entry
 
 
-def _chances(policy: Policy, context: Any, actions: list[Any], row: int) -> dict[Any, float]:
+def _is_expected(entry: Logged, actions: list[Any]) -> bool:
+    return entry.expected is not None and all(a in entry.expected for a in actions)
+
+
+def _chances(policy: Policy, context: Any, actions: Any, row: int) -> dict[Any, float]:
     """The probability of each action under a policy."""
-    chosen = policy(context, actions) if callable(policy) else policy
+    if isinstance(policy, Agent):
+        return policy.propensities(context, actions)
+    chosen = policy(context, list(actions)) if callable(policy) else policy
     chances = dict(chosen) if isinstance(chosen, Mapping) else {chosen: 1.0}
     for action, chance in chances.items():
         if action not in actions:
@@ -222,8 +249,10 @@ def _chances(policy: Policy, context: Any, actions: list[Any], row: int) -> dict
     return chances
 
 
-def _problems(w: Array) -> tuple[str, ...]:
+def _problems(w: Array, left_out: int) -> tuple[str, ...]:
     out = []
+    if left_out:
+        out.append(f"{left_out} rows where it could not be chosen are left out")
     n, mean = len(w), float(w.mean())
     error = max(float(w.std()), 1e-12) / math.sqrt(n)
     if abs(mean - 1) > SUSPICIOUS * error and n >= 20:

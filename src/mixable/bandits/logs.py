@@ -31,21 +31,19 @@ def read_log(source: Source) -> list[Logged]:
     """Read what `mixable decide` wrote: JSON lines of decisions, and of rewards by their id.
 
     A decision without a reward is left out. Lines that are both, with "context", "action",
-    "propensity" and "reward", are read as well.
+    "propensity" and "reward", are read as well: so `mixable export` writes the log of a service.
     """
     waiting: dict[Hashable, dict[str, Any]] = {}
     out: list[tuple[int, Logged]] = []
     for number, line in _lines(source):
         try:
             entry = json.loads(line)
-            if "action" in entry:
-                actions = _allowed(entry.get("actions"), entry.get("propensities"))
-                entry["actions"] = _restored(actions, entry["action"])
-                waiting[entry.get("id", f"line {number}")] = {**entry, "at": number}
             key = entry.get("id", f"line {number}")
-            if "reward" in entry and key in waiting:
+            if "action" in entry:
+                waiting[key] = {**_restored(entry), "at": number}
+            if entry.get("reward") is not None and key in waiting:
                 decision = waiting.pop(key)
-                names = ("context", "action", "propensity", "actions")
+                names = ("context", "action", "propensity", "actions", "expected")
                 values: dict[str, Any] = {name: decision.get(name) for name in names}
                 out.append((decision["at"], Logged(reward=float(entry["reward"]), **values)))
         except (ValueError, TypeError, AttributeError) as error:
@@ -53,20 +51,24 @@ def read_log(source: Source) -> list[Logged]:
     return [entry for _, entry in sorted(out, key=lambda pair: pair[0])]
 
 
-def _allowed(actions: Any, propensities: Any) -> Any:
-    """Those that could be chosen: others were offered, and not allowed."""
-    if not propensities or actions is None:
-        return list(propensities or ()) or None
-    if isinstance(actions, dict):
-        return {name: actions[name] for name in actions if str(name) in propensities}
-    return [name for name in actions if str(name) in propensities]
+def _restored(entry: dict[str, Any]) -> dict[str, Any]:
+    """A decision with the actions that could be chosen: others were offered, and not allowed.
 
+    JSON made texts of integers where they are keys.
+    """
+    action, features = entry["action"], entry.get("actions")
+    is_integer = isinstance(action, int)
 
-def _restored(actions: Any, action: Any) -> Any:
-    """Actions that are integers, after JSON made texts of them as keys."""
-    if isinstance(action, int) and isinstance(actions, list):
-        return [int(each) if re.fullmatch(r"-?\d+", str(each)) else each for each in actions]
-    return actions
+    def name(each: Any) -> Any:
+        return int(each) if is_integer and re.fullmatch(r"-?\d+", str(each)) else each
+
+    chances = {name(key): value for key, value in (entry.get("propensities") or {}).items()}
+    actions: Any = list(chances) or features
+    if isinstance(features, dict):
+        named = {name(key): value for key, value in features.items()}
+        actions = {key: named.get(key) for key in chances} if chances else named
+    expected = {name(key): value for key, value in (entry.get("expected") or {}).items()}
+    return {**entry, "actions": actions, "expected": expected or None}
 
 
 def read_vw(source: Source) -> Iterator[Logged]:

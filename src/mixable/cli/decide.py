@@ -54,6 +54,7 @@ def run_decide(
         float | None, typer.Option(help="The least probability of each action.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seeds the choices.")] = None,
+    every: Annotated[int, typer.Option(min=1, help="Lines after which --model is saved.")] = 10_000,
     evaluate_: Annotated[
         str | None,
         typer.Option(
@@ -86,7 +87,7 @@ def run_decide(
         lock = Lock(log)
         try:
             known = {k: v for k, v in options.items() if v is not None}
-            _decide(source, log, model, known, messages)
+            _decide(source, log, model, every, known, messages)
         finally:
             lock.release()
 
@@ -100,9 +101,14 @@ def _actions(text: str | None) -> Any:
 
 
 def _decide(
-    source: Path | None, log: Path, model: Path | None, options: dict[str, Any], messages: Messages
+    source: Path | None,
+    log: Path,
+    model: Path | None,
+    every: int,
+    options: dict[str, Any],
+    messages: Messages,
 ) -> None:
-    with Decider(log, options, model=model) as decider:
+    with Decider(log, options, model=model, every=every) as decider:
         if source is None or source == Path("-"):
             _answer(decider, sys.stdin.buffer)
         else:

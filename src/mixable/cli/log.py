@@ -13,6 +13,7 @@ from mixable._config import one_blas_thread
 from mixable.cli.consoles import Messages, for_tables, new_table
 from mixable.cli.options import model_options, with_model_options
 from mixable.events import exporting
+from mixable.events.decisions import AgentOptions
 from mixable.events.store import FILE, Store
 
 Folder = Annotated[Path, typer.Argument(help="The folder of mixable serve.")]
@@ -66,7 +67,10 @@ def run_replay(*, folder: Folder, name: Name = "default", given: dict[str, Any])
     with messages.failing(ValueError, where=folder), _opened(folder, name) as store:
         asked = model_options(given)
         changed = {each: getattr(asked, each) for each in given}
-        options = dataclasses.replace(store.options(name), **changed)
+        first = store.options(name)
+        if isinstance(first, AgentOptions):
+            raise ValueError(f"{name} is an agent: export it, and ask mixable decide --evaluate")
+        options = dataclasses.replace(first, **changed)
         with one_blas_thread():
             served, other = exporting.replay(store, name, options)
         title = f"{name}: what was answered, and what another model would have said"

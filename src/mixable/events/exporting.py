@@ -11,7 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
+from mixable.bandits.deciding import told
 from mixable.events.applying import MOST, Applier
+from mixable.events.decisions import AgentOptions
 from mixable.events.model import EventModel
 from mixable.events.options import ModelOptions
 from mixable.events.store import Store
@@ -37,6 +39,7 @@ def records(store: Store, name: str, begin: float = 0.0) -> Iterator[dict[str, A
 
     Columns of features are called `features.NAME`, those of forecasts `forecast.NAME`.
     """
+    is_agent = isinstance(store.options(name), AgentOptions)
     found = store.each(
         f"SELECT {', '.join(ABOUT)}, features, forecast FROM log "
         "WHERE model = ? AND time >= ? AND error IS NULL ORDER BY number",
@@ -48,8 +51,12 @@ def records(store: Store, name: str, begin: float = 0.0) -> Iterator[dict[str, A
         for key in ("time", "outcome_time"):
             if row[key] is not None:
                 row[key] = datetime.fromtimestamp(row[key], timezone.utc).isoformat()
-        row |= {f"features.{key}": value for key, value in json.loads(features).items()}
-        yield row | {f"forecast.{key}": value for key, value in _flat(json.loads(forecast or "{}"))}
+        given, said = json.loads(features), json.loads(forecast or "{}")
+        if is_agent:  # as `mixable decide` writes it
+            yield {**row, **told(given), **said, "reward": row.pop("outcome")}
+            continue
+        row |= {f"features.{key}": value for key, value in given.items()}
+        yield row | {f"forecast.{key}": value for key, value in _flat(said)}
 
 
 def _flat(forecast: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -85,7 +92,8 @@ def _to_csv(rows: Callable[[], Iterator[dict[str, Any]]], file: IO[str]) -> int:
     writer = csv.DictWriter(file, list(names), restval="")
     writer.writeheader()
     cells = (
-        {k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows()
+        {k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in row.items()}
+        for row in rows()
     )
     return sum(1 for row in cells if writer.writerow(row))
 
@@ -119,8 +127,9 @@ def replay(
 
     Both are over all events of the log. The first are of the forecasts that were answered.
     """
-    key = store.models()[name]
-    first, other = EventModel(store.options(name)), Applier(EventModel(options))
+    key, served = store.models()[name], store.options(name)
+    assert isinstance(served, ModelOptions)
+    first, other = EventModel(served), Applier(EventModel(options))
     forecasts = store.each(
         "SELECT e.forecast, coalesce(o.number, e.number), coalesce(e.outcome, o.outcome) "
         "FROM events e LEFT JOIN outcomes o ON o.event = e.number WHERE e.model = ? AND "

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mixable import persistence
+from mixable.events.decisions import Decisions, Model, Options, options_of
 from mixable.events.events import Event
 from mixable.events.model import EventModel, as_text
-from mixable.events.options import ModelOptions
 
 FILE = "mixable.db"
 APPLICATION, VERSION = 0x6D697862, 1
@@ -211,12 +211,12 @@ class Store:
         """The models by name."""
         return dict(self.rows("SELECT name, model FROM models"))
 
-    def options(self, name: str) -> ModelOptions:
+    def options(self, name: str) -> Options:
         """What a model was told."""
         text = self.one("SELECT options FROM models WHERE name = ?", name)
-        return ModelOptions.from_json(json.loads(text))
+        return options_of(json.loads(text))
 
-    def make(self, name: str, model: EventModel, number: int) -> int:
+    def make(self, name: str, model: Model, number: int) -> int:
         """Make a model, which knows nothing of the log so far; its number."""
         options, now = json.dumps(model.options.to_json()), time.time()
         with self.transaction() as db:
@@ -459,11 +459,11 @@ class Keep(NamedTuple):
         return cls(rows=int(found[2])) if unit is None else cls(seconds=unit * int(found[2]))
 
 
-def load(store: Store, model: int) -> tuple[EventModel, int, Iterable[Event]]:
+def load(store: Store, model: int) -> tuple[Model, int, Iterable[Event]]:
     """A model as its last checkpoint has it, its place in the log, and what it lacks."""
     number, data = store.latest(model)
     made = persistence.loads(data)
-    if not isinstance(made, EventModel):
+    if not isinstance(made, EventModel | Decisions):
         raise ValueError(f"a checkpoint holds a {type(made).__name__}")
     return made, number, store.since(model, number)
 

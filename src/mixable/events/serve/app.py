@@ -18,8 +18,9 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route as Plain
 
 from mixable._config import __version__
+from mixable.events.decisions import Decisions
 from mixable.events.events import Event, RefusedError
-from mixable.events.serve import bodies
+from mixable.events.serve import bodies, deciding
 from mixable.events.serve.bodies import EVENT, FORECAST, OPTIONS, OUTCOME, decoded, read, unpacked
 from mixable.events.serve.figures import Metrics, explained, figures
 from mixable.events.serve.guard import Guard, Receive, Scope, Send, as_json, whole_body
@@ -140,7 +141,7 @@ class _Routes:
                 app.add_api_route(
                     path, call, methods=verbs, openapi_extra=request, responses=answers
                 )
-        for path, file in (("/", "page.html"), ("/docs", "docs.html")):
+        for path, file in (("/", "page.html"), ("/docs", "docs.html"), ("/agent", "agent.html")):
             text = files("mixable.events.serve").joinpath(file).read_bytes()
             page = Response(text, media_type="text/html; charset=utf-8", headers=PAGES)
             app.router.routes.append(Plain(path, page, methods=["GET"], include_in_schema=False))
@@ -165,6 +166,34 @@ class _Routes:
         if isinstance(answer, RefusedError):
             raise answer
         return answer
+
+    async def decide(self, request: Request) -> Response:
+        """Choose an action for a context; its reward may come later, to /reward."""
+        return await self._by_agent(request, deciding.decision_of)
+
+    async def reward(self, request: Request) -> Response:
+        """Learn the reward of a decision by its id, at any time, once."""
+        return await self._by_agent(request, deciding.reward_of)
+
+    async def _by_agent(self, request: Request, read_event: Callable[[bytes], Event]) -> Response:
+        body, held = await self._body(request), await self._held(request)
+        if not isinstance(held.model, Decisions):
+            raise RefusedError(422, f"{held.name} is no agent: PUT /models/NAME with its kind")
+        event = read_event(body)
+        try:
+            return as_json(await self._one(request, event, body))
+        except RefusedError as refused:
+            found = None
+            if refused.status == 409:
+                found = await self._service.read(deciding.repeated, held.key, event)
+            if found is None:
+                raise
+            return as_json(found)
+
+    async def decisions(self, request: Request) -> Response:
+        """Rewards, shares of actions and exploration of an agent; what others would have earned."""
+        held = await self._held(request)
+        return as_json(await self._service.read(deciding.picture, held.name, held.key))
 
     async def events(self, request: Request) -> Response:
         """Forecast and learn many: JSON lines in, JSON lines out, in the same order."""

@@ -106,10 +106,10 @@ def decoded(text: bytes, decoder: msgspec.json.Decoder[Kind]) -> Kind:
 def read(text: bytes, decoder: msgspec.json.Decoder[Any]) -> Event:
     """Read an event; what is none is refused with a reason."""
     body = decoded(text, decoder)
-    features, label = body.features, _text(body.label, "label")
+    features, label = body.features, text_of(body.label, "label")
     if len(text) > LONGEST and features is not None:
         _check_names(features)
-    event = Event(id=_text(body.id, "id"), features=features, label=label)
+    event = Event(id=text_of(body.id, "id"), features=features, label=label)
     if features is None and (event.id is None or label is None):
         raise RefusedError(422, "features are missing; without, there must be id and label")
     if label is None and decoder is OUTCOME:
@@ -117,7 +117,7 @@ def read(text: bytes, decoder: msgspec.json.Decoder[Any]) -> Event:
     return event
 
 
-def _text(value: Plain, what: str) -> str | None:
+def text_of(value: Plain, what: str) -> str | None:
     """A label or an identifier as text; null and the empty text are none."""
     if value is None or value == "":
         return None

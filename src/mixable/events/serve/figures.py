@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from mixable.events.decisions import Decisions, Model
 from mixable.events.events import RefusedError
 from mixable.events.model import EventModel, Features, or_none
 from mixable.events.serve.service import Service
@@ -43,6 +44,11 @@ SCORES = {
 def figures(held: Held) -> dict[str, Any]:
     """Counts, scores, history, calibration, weights, columns and settings."""
     model = held.model
+    if isinstance(model, Decisions):
+        counts = {**model.counts, "waiting": len(model.waiting)}
+        told = {"options": model.options.to_json()}
+        return {"kind": "agent", "learned": counts["learned"], "counts": counts, "scores": {},
+                "settings": told}  # fmt: skip
     # Of a pool, the weights are those of one expert only.
     by_weights = model.important(MOST_COLUMNS) if model.learner.design.is_linear else {}
     if not by_weights:
@@ -135,6 +141,7 @@ def try_without(held: Held, features: Features) -> None:
     the model.
     """
     model = held.model
+    assert isinstance(model, EventModel)
     known, p = set(model.feature_names), _flat(model, features)
     for name in [name for name in features if name in known][:MOST_TRIED]:
         q = _flat(model, {other: v for other, v in features.items() if other != name})
@@ -156,10 +163,12 @@ def matter(held: Held) -> dict[str, float]:
     return {name: held.importance[name][0] for name in order[:MOST_COLUMNS]}
 
 
-def explained(model: EventModel, features: Features) -> dict[str, Any]:
+def explained(model: Model, features: Features) -> dict[str, Any]:
     """What each feature does to the forecast: what that would be without it, by how much the
     feature raises the log-odds of each class, and how uncertain that is.
     """
+    if isinstance(model, Decisions):
+        raise RefusedError(422, "decisions are not explained")
     if len(features) > MOST_EXPLAINED:
         raise RefusedError(422, f"a forecast is explained for up to {MOST_EXPLAINED} features")
     if model.options.regression:
@@ -269,6 +278,8 @@ class Metrics(Collector):
             waiting.add_metric([name], len(model.waiting))
             for count, each in counts.items():
                 each.add_metric([name], model.counts[count])
+            if isinstance(model, Decisions):
+                continue
             found = model.score_figures()
             for score, each in scores.items():
                 if found.get(score) is not None:

@@ -30,6 +30,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 OPEN = {
     "/",
     "/docs",
+    "/agent",
     "/healthz",
     "/readyz",
     "/version",

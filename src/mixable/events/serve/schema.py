@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from mixable.events.decisions import AgentOptions
 from mixable.events.options import ModelOptions
-from mixable.events.serve import bodies
+from mixable.events.serve import bodies, deciding
 
 Schema = dict[str, Any]
 
@@ -62,6 +63,7 @@ def _answer(**fields: Any) -> type:
 MODEL = _answer(name=str, learned=int, scores=dict[str, Any])
 STATUS = _answer(status=str)
 NAMED = _answer(name=str, version=str | int)
+REWARDED = _answer(id=str, learned=bool)
 REFERENCE = _answer(reference=str | None, events=int)
 
 
@@ -83,6 +85,9 @@ ROUTES = (
     Route("predict", "POST", f"{OF_A_MODEL}/predict", Forecast, bodies.Forecast, bodies.Explain),
     Route("learn", "POST", f"{OF_A_MODEL}/learn", Learned, bodies.Outcome),
     Route("events", "POST", f"{OF_A_MODEL}/events", body=bodies.Line, kind=LINES),
+    Route("decide", "POST", f"{OF_A_MODEL}/decide", deciding.Decided, deciding.Decide),
+    Route("reward", "POST", f"{OF_A_MODEL}/reward", REWARDED, deciding.Reward),
+    Route("decisions", "GET", f"{OF_A_MODEL}/decisions", dict[str, Any]),
     Route("live", "GET", f"{OF_A_MODEL}/live", kind=EVENTS),
     Route("recent", "GET", f"{OF_A_MODEL}/recent", _answer(events=list[Seen])),
     Route("series", "GET", f"{OF_A_MODEL}/series", dict[str, Any], query=bodies.Hours),
@@ -107,6 +112,8 @@ EXAMPLES: dict[Any, dict[str, Any]] = {
     bodies.Named: {"name": "good"},
     bodies.Rollback: {"version": "good"},
     bodies.Reference: {"name": "june", "since": 1.78e9},
+    deciding.Decide: {"id": "visit-7", "context": {"hour": 21, "country": "FR"}},
+    deciding.Reward: {"id": "visit-7", "reward": 1},
     ModelOptions: {"kinds": {"user": "category"}, "regression": True},
 }
 
@@ -147,7 +154,10 @@ def _schema(kind: Any) -> Schema:
     """A type as JSON Schema, whole in one place."""
     if kind is ModelOptions:
         options = ModelOptions.schema()
-        return {"type": "object", "properties": options, "additionalProperties": False}
+        of_models = {"type": "object", "properties": options, "additionalProperties": False}
+        of_agents = _schema(AgentOptions)
+        of_agents["properties"]["kind"] = {"const": "agent"}
+        return {"anyOf": [of_models, {**of_agents, "required": ["kind"]}]}
     (schema,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
 
     def whole(part: Any) -> Any:

@@ -23,9 +23,9 @@ import msgspec
 from mixable import persistence
 from mixable.events.applying import MOST, Applied
 from mixable.events.beginning import begun_from
+from mixable.events.decisions import AgentOptions, Model, Options, made, options_of
 from mixable.events.events import Event, RefusedError
 from mixable.events.files import Lock
-from mixable.events.model import EventModel
 from mixable.events.options import ModelOptions
 from mixable.events.serve.bodies import NAME
 from mixable.events.serve.drift import LEAST, WINDOW, Window
@@ -120,17 +120,19 @@ class Service(Shown):
 
     # Models.
 
-    def _made(self, given: dict[str, Any]) -> EventModel:
+    def _made(self, given: dict[str, Any]) -> Model:
         """A new model, with what a client asks for."""
-        if self._begin is None:
-            return EventModel(self.asked(given))
+        if self._begin is None or "kind" in given:
+            return made(self.asked(given))
         if given:
             raise ValueError("new models begin with one that has options of its own")
         return begun_from(self._begin)
 
-    def asked(self, given: dict[str, Any]) -> ModelOptions:
+    def asked(self, given: dict[str, Any]) -> Options:
         """Options that a client asks for, beside those of the service."""
-        asked = ModelOptions.from_json(given)
+        asked = options_of(given)
+        if isinstance(asked, AgentOptions):
+            return asked
         defaults = ModelOptions()
         changed = {
             name: value
@@ -230,7 +232,7 @@ class Service(Shown):
             data = await self._in(self._files, self._reader.version, key, version)
             if data is None:
                 raise RefusedError(404, f"{name} has no version {version!r:.80}")
-            model: EventModel = await self._in(self._files, persistence.loads, data)
+            model: Model = await self._in(self._files, persistence.loads, data)
             if name in self.loaded:
                 self.count_losses(self.loaded[name])
             held = Held(name, key, model, self._number)

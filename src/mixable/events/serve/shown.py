@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from mixable.events.applying import Applier
+from mixable.events.decisions import Decisions, Model, applier_of
 from mixable.events.events import Event, RefusedError
-from mixable.events.model import EventModel, Features
+from mixable.events.model import Features
 from mixable.events.serve.drift import WINDOW, Window
 from mixable.events.serve.series import LOSSES, Series, minute, picture, widths
 from mixable.events.store import Store, load
@@ -49,9 +49,9 @@ def busy(what: str) -> RefusedError:
 class Held:
     """A model in memory; `number` is its place in the log."""
 
-    def __init__(self, name: str, key: int, model: EventModel, number: int) -> None:
+    def __init__(self, name: str, key: int, model: Model, number: int) -> None:
         self.name, self.key, self.model, self.number = name, key, model, number
-        self.applier = Applier(model)
+        self.applier = applier_of(model)
         self.saved = number  # the place of its last checkpoint
         self.back = 0  # the checkpoint that it was rolled back to
         # Records that came last, for those who watch; the first and the last of all.
@@ -74,8 +74,9 @@ def read_model(store: Store, name: str, key: int) -> Held:
     """A model as the disk has it: its last checkpoint, and what the log has since."""
     model, number, rest = load(store, key)
     held = Held(name, key, model, number)
-    named, first = store.window(key, WINDOW)
-    held.window = Window(first, store.last(key, WINDOW), named)
+    if not isinstance(model, Decisions):
+        named, first = store.window(key, WINDOW)
+        held.window = Window(first, store.last(key, WINDOW), named)
     held.follow(rest)
     return held
 
@@ -112,6 +113,10 @@ class Shown:
         found: list[dict[str, Any]] = await self._in(self._files, self._reader.recent, name)
         return found
 
+    async def read(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Ask the log."""
+        return await self._in(self._files, call, self._reader, *arguments)
+
     async def versions(self, name: str) -> list[dict[str, Any]]:
         """The checkpoints of a model, the newest first."""
         self.check(name)
@@ -124,7 +129,8 @@ class Shown:
         """Count a request by the clock, for those who watch."""
         name, _, call = path.removeprefix("/models/").rpartition("/")
         key = self.names.get(name or DEFAULT)
-        is_one = call in ("predict", "learn")  # the lines of /events are counted by themselves
+        # The lines of /events are counted by themselves.
+        is_one = call in ("predict", "learn", "decide", "reward")
         if key is not None and (is_one or (call == "events" and status >= 400)):
             self.series.request(key, status, seconds)
 
@@ -162,6 +168,8 @@ class Shown:
         self.rejects[(name, kind) if is_known else ("", "others")] += 1
 
     def _note(self, held: Held, events: list[Event]) -> None:
+        if isinstance(held.model, Decisions):
+            return
         held.recent.extend([event.features for event in events if event.features][:RECENT])
         for event in events:
             if event.features:
