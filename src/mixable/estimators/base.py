@@ -22,8 +22,8 @@ from mixable._alone import Alone, alone
 from mixable._mergeable import Mergeable
 from mixable._natural import Change
 from mixable._types import Array, Untyped
+from mixable.estimators import callbacks, shown
 from mixable.estimators import rows as tables
-from mixable.estimators import shown
 from mixable.model import Learner, combining, design_of_records, takes_features
 from mixable.model.coefficients import coefficients, kernel_widths
 from mixable.model.explaining import explained, without_each, without_each_entry, without_each_key
@@ -50,7 +50,9 @@ NAN = "allow-nan"  # what is missing; infinite numbers are refused
 LEARNED = ("learner_", "n_features_in_", "feature_names_in_")
 
 
-class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
+class StreamEstimator(
+    Alone, Mergeable, TableParameters, callbacks.CallbackSupportMixin, BaseEstimator
+):
     """Tables in, a learner behind, of the kind that the first rows need."""
 
     n_features_in_: int
@@ -102,6 +104,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         return None if self.n_jobs is None and is_free else threads
 
     @alone
+    @callbacks.with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows, in a random order if `shuffle`."""
         self._forget()
@@ -110,6 +113,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         X = tables.of_known_library(X)
         rows, outcomes, weight = self._prepare(X, y, sample_weight, fit=True)
         n = len(outcomes)
+        tasks = callbacks.tasks(self, n, X, y, sample_weight)
         if self.shuffle:
             if isinstance(rows, np.ndarray):
                 order = shuffled(np.arange(n), random_state=self.random_state)
@@ -119,7 +123,9 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
                 rows = self._checked_rows(X)
             outcomes = outcomes[order]
             weight = None if weight is None else weight[order]
-        self._teach(Learner.fit, rows, outcomes, weight, whole=True)
+        self._teach(Learner.fit, rows, outcomes, weight, whole=True, tasks=tasks)
+        if tasks is not None:
+            tasks.end()
         return self
 
     def _prepare(
@@ -158,6 +164,7 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
         weight: Array | None,
         *,
         whole: bool = False,
+        tasks: callbacks.Tasks | None = None,
     ) -> Any:
         """Let the learner learn, and return what it does.
 
@@ -171,7 +178,10 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
                 shown.progress(self, n) as advance,
                 self._weighing(values, weight, whole=whole) as own,
             ):
-                result = teach(learner, rows, values, own, advance)
+                result = teach(learner, rows, values, own, callbacks.both(advance, tasks))
+        except callbacks.StoppedError:
+            learner.pool.finish()
+            result = None
         except BaseException:
             if whole or learner.forecaster.steps == 0:
                 self._forget()
@@ -392,7 +402,9 @@ class StreamEstimator(Alone, Mergeable, TableParameters, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_loss"}
+        return {
+            name: value for name, value in state.items() if name not in ("_loss", *callbacks.OWN)
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore what was saved; parameters that did not exist then have their defaults."""
