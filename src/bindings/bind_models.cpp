@@ -6,52 +6,6 @@
 namespace MIXABLE_ISA {
 namespace {
 
-/// The classes of models: what they learn, whether a posterior can be shown, and whether all of it.
-struct OfPosterior {
-    using Outcome = long;
-    static constexpr bool has_posterior = true, is_full = true;
-};
-struct OfStructure : OfPosterior {
-    static constexpr bool is_full = false;
-};
-struct Gaf : OfPosterior {};
-struct Folklore : OfPosterior {};
-struct StructuredGaf : OfStructure {};
-struct StructuredFolklore : OfStructure {};
-struct Ons : OfPosterior {};
-struct Aioli : OfPosterior {};
-struct Vaw : OfPosterior {
-    using Outcome = double;
-};
-struct Ogd {
-    using Outcome = long;
-    static constexpr bool has_posterior = false, is_full = false;
-};
-struct Bayes : Ogd {};
-
-/// Its posterior can be read and taught by a rule in Python.
-class GafModel : public ModelOf<Gaf> {
-   public:
-    using ModelOf<Gaf>::ModelOf;
-    Tuple<Array<>, Array<>> read(Array<> x) {
-        const Use use(*this);
-        const double* row = checked_row(x);
-        const long k = forecaster().predictions();
-        nb::object m = new_array({k}), G = new_array({k, k});
-        forecaster().read(row, data(m), data(G));
-        return nb::make_tuple(m, G);
-    }
-    void push(Array<> x, Array<> v, Array<> F, double weight) {
-        const Use use(*this);
-        const double* row = checked_row(x);
-        const long k = forecaster().predictions();
-        const double *step = checked(v), *factor = checked(F, 2);
-        if (length(v) != k || length(F) != k || length(F, 1) != k)
-            throw nb::value_error("v and F have the wrong shape");
-        forecaster().push(row, step, factor, weight);
-    }
-};
-
 /// What all models of one kind of outcomes can do: a class that theirs inherit from.
 template <class Outcome>
 void bind_base(nb::module_& m, const char* name, const char* doc) {
@@ -84,22 +38,51 @@ void bind_base(nb::module_& m, const char* name, const char* doc) {
     bind_saved(model);
 }
 
-/// One class of models; the constructor is the caller's to add.
-template <class Core, class Object = ModelOf<Core>>
-nb::class_<Object, Model<typename Core::Outcome>> bind(nb::module_& m, const char* name,
-                                                       const char* doc) {
-    using M = Model<typename Core::Outcome>;
-    auto model = nb::class_<Object, M>(m, name, doc);
-    if constexpr (Core::has_posterior)
-        model
-            .def("feature_covariances", &M::feature_covariances,
-                 "The blocks (d, k, k) of A^-1 that belong to one feature each.")
-            .def("covariance", &M::covariance,
-                 "A^-1 (D, D); with structure, the matrices that it consists of.");
-    if constexpr (Core::is_full)
-        model.def("precision", &M::precision, "A (D, D) as accumulated, for drift = 0.")
-            .def("set_mean", &M::set_mean, nb::arg("mean"), "Replaces V; A stays.");
+/// A function that makes forecasters, and what each of them is a class of its own for.
+template <class Outcome, class... Arguments>
+using Maker = std::unique_ptr<AnyForecaster<Outcome>> (*)(const Blas&, Arguments...);
+template <class Outcome, auto make>
+class Made : public Model<Outcome> {
+   public:
+    using Model<Outcome>::Model;
+};
+
+template <auto make, class Outcome, class... Arguments, class... Extra>
+auto bind_as(Maker<Outcome, Arguments...>, nb::module_& m, const char* name, const char* doc,
+             const Extra&... extra) {
+    using M = Made<Outcome, make>;
+    auto model = nb::class_<M, Model<Outcome>>(m, name, doc);
+    model.def(
+        "__init__",
+        [](M* self, Arguments... arguments) {
+            new (self) M(make(scipy_blas(), std::forward<Arguments>(arguments)...));
+        },
+        extra...);
     return model;
+}
+/// One class of models: the arguments of its constructor are those of what makes the forecaster.
+template <auto make, class... Extra>
+auto bind(nb::module_& m, const char* name, const char* doc, const Extra&... extra) {
+    return bind_as<make>(make, m, name, doc, extra...);
+}
+
+/// What a posterior shows. With structure it has no precision, and its mean is not to be set.
+template <class Class>
+Class& bind_posterior(Class&& model) {
+    using M = typename std::decay_t<Class>::Type;
+    return model
+        .def("feature_covariances", &M::feature_covariances,
+             "The blocks (d, k, k) of A^-1 that belong to one feature each.")
+        .def("covariance", &M::covariance,
+             "A^-1 (D, D); with structure, the matrices that it consists of.")
+        .def("precision", &M::precision, "A (D, D) as accumulated, for drift = 0.")
+        .def("set_mean", &M::set_mean, nb::arg("mean"), "Replaces V; A stays.");
+}
+
+OfLabels gaf(const Blas& blas, long d, long K, double lam, double beta, double alpha, double mu,
+             double drift, const nb::list& ladder, long block, long period, bool averaged) {
+    return make_gaf(blas, d, K, lam, beta, alpha, mu, drift, ladder_from(ladder, K - 1), block,
+                    period, averaged);
 }
 
 }  // namespace
@@ -107,97 +90,37 @@ nb::class_<Object, Model<typename Core::Outcome>> bind(nb::module_& m, const cha
 void bind_models(nb::module_& m) {
     bind_base<long>(m, "LabelModel", "What all forecasters of labels can do.");
     bind_base<double>(m, "TargetModel", "What all forecasters of numbers can do.");
-    bind<Gaf, GafModel>(m, "GAF", "See mixable.GAF; in K - 1 coordinates.")
-        .def(
-            "__init__",
-            [](GafModel* self, long d, long K, double lam, double beta, double alpha, double mu,
-               double drift, const nb::list& ladder, long block, long period, bool averaged) {
-                new (self)
-                    GafModel(make_gaf({K - 1, d, K - 1, lam, drift, block, period}, scipy_blas(),
-                                      beta, alpha, mu, ladder_from(ladder, K - 1), averaged));
-            },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
-            nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"), nb::arg("ladder"),
-            nb::arg("block") = 0, nb::arg("period") = 0, nb::arg("averaged") = false,
-            nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, "
-                    "alpha: float, mu: float, drift: float, ladder: list[Rung], block: int = 0, "
-                    "period: int = 0, averaged: bool = False) -> None"))
-        .def("read", &GafModel::read, nb::arg("x"),
+    const nb::arg d("n_features"), K("n_classes"), structure("structure"), lam("lam"), beta("beta"),
+        alpha("alpha"), mu("mu"), drift("drift");
+    auto model = bind<gaf>(
+        m, "GAF", "See mixable.GAF; in K - 1 coordinates.", d, K, lam, beta, alpha, mu, drift,
+        nb::arg("ladder"), nb::arg("block") = 0, nb::arg("period") = 0, nb::arg("averaged") = false,
+        nb::sig("def __init__(self, n_features: int, n_classes: int, lam: float, beta: float, "
+                "alpha: float, mu: float, drift: float, ladder: list[Rung], block: int = 0, "
+                "period: int = 0, averaged: bool = False) -> None"));
+    bind_posterior(model)
+        .def("read", &Model<long>::read, nb::arg("x"),
              "Mean m (k,) and width G (k, k) of the predictions.")
-        .def("push", &GafModel::push, nb::arg("x"), nb::arg("v"), nb::arg("F"), nb::arg("weight"),
-             "Moves the predictions by -G v, and adds F F^T to A along them.");
-    bind<Folklore>(m, "Folklore", "See mixable.Folklore; in K - 1 coordinates.")
-        .def(
-            "__init__",
-            [](ModelOf<Folklore>* self, long d, long K, double lam, double beta, double drift) {
-                new (self) ModelOf<Folklore>(
-                    make_folklore({K - 1, d, K - 1, lam, drift}, scipy_blas(), beta));
-            },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"),
-            nb::arg("drift"));
-    bind<StructuredGaf>(m, "StructuredGAF", "See mixable.GAF; a coordinate for each class.")
-        .def(
-            "__init__",
-            [](ModelOf<StructuredGaf>* self, long d, long K, const std::string& structure,
-               double lam, double beta, double alpha, double mu, double drift, long block,
-               long period) {
-                PosteriorShape shape = shape_for(K, d, lam, drift, structure_called(structure));
-                shape.block = block;
-                shape.period = period;
-                new (self) ModelOf<StructuredGaf>(
-                    make_structured_gaf(shape, scipy_blas(), beta, alpha, mu));
-            },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("structure"), nb::arg("lam"),
-            nb::arg("beta"), nb::arg("alpha"), nb::arg("mu"), nb::arg("drift"),
-            nb::arg("block") = 0, nb::arg("period") = 0);
-    bind<StructuredFolklore>(m, "StructuredFolklore",
-                             "See mixable.Folklore; a coordinate for each class.")
-        .def(
-            "__init__",
-            [](ModelOf<StructuredFolklore>* self, long d, long K, const std::string& structure,
-               double lam, double beta, double drift) {
-                new (self) ModelOf<StructuredFolklore>(make_structured_folklore(
-                    shape_for(K, d, lam, drift, structure_called(structure)), scipy_blas(), beta));
-            },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("structure"), nb::arg("lam"),
-            nb::arg("beta"), nb::arg("drift"));
-    bind<Ons>(m, "ONS", "See mixable.ONS; in K - 1 coordinates, no projection.")
-        .def(
-            "__init__",
-            [](ModelOf<Ons>* self, long d, long K, double lam, double beta) {
-                new (self) ModelOf<Ons>(make_ons({K - 1, d, 1, lam, 0.0}, scipy_blas(), beta));
-            },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("lam"), nb::arg("beta"));
-    bind<Aioli>(m, "AIOLI", "See mixable.AIOLI; in margin coordinates.")
-        .def(
-            "__init__",
-            [](ModelOf<Aioli>* self, long d, double lam, double scale, double virtual_weight) {
-                new (self) ModelOf<Aioli>(
-                    make_aioli({1, d, 1, lam, 0.0}, scipy_blas(), scale, virtual_weight));
-            },
-            nb::arg("n_features"), nb::arg("lam"), nb::arg("scale"), nb::arg("virtual_weight"));
-    bind<Vaw>(m, "VAW", "See mixable.VAW.")
-        .def(
-            "__init__",
-            [](ModelOf<Vaw>* self, long d, double lam, double drift) {
-                new (self) ModelOf<Vaw>(make_vaw({1, d, 1, lam, drift}, scipy_blas()));
-            },
-            nb::arg("n_features"), nb::arg("lam"), nb::arg("drift"));
-    bind<Ogd>(m, "OGD", "See mixable.OGD; in K - 1 coordinates. A radius of 0 means no projection.")
-        .def(
-            "__init__",
-            [](ModelOf<Ogd>* self, long d, long K, double rate, bool fixed, double radius) {
-                new (self) ModelOf<Ogd>(make_ogd(d, K, rate, fixed, radius));
-            },
-            nb::arg("n_features"), nb::arg("n_classes"), nb::arg("rate"), nb::arg("fixed"),
-            nb::arg("radius"));
-    bind<Bayes>(m, "NaiveBayes", "Normal columns in each class; see core/pool/naive_bayes.hpp.")
-        .def(
-            "__init__",
-            [](ModelOf<Bayes>* self, long d, long K) {
-                new (self) ModelOf<Bayes>(make_naive_bayes(d, K));
-            },
-            nb::arg("n_features"), nb::arg("n_classes"));
+        .def("push", &Model<long>::push, nb::arg("x"), nb::arg("v"), nb::arg("F"),
+             nb::arg("weight"), "Moves the predictions by -G v, and adds F F^T to A along them.");
+    bind_posterior(bind<make_folklore>(m, "Folklore", "See mixable.Folklore; in K - 1 coordinates.",
+                                       d, K, lam, beta, drift));
+    bind_posterior(bind<make_structured_gaf>(
+        m, "StructuredGAF", "See mixable.GAF; a coordinate for each class.", d, K, structure, lam,
+        beta, alpha, mu, drift, nb::arg("block") = 0, nb::arg("period") = 0));
+    bind_posterior(bind<make_structured_folklore>(
+        m, "StructuredFolklore", "See mixable.Folklore; a coordinate for each class.", d, K,
+        structure, lam, beta, drift));
+    bind_posterior(bind<make_ons>(m, "ONS", "See mixable.ONS; in K - 1 coordinates, no projection.",
+                                  d, K, lam, beta));
+    bind_posterior(bind<make_aioli>(m, "AIOLI", "See mixable.AIOLI; in margin coordinates.", d, lam,
+                                    nb::arg("scale"), nb::arg("virtual_weight")));
+    bind_posterior(bind<make_vaw>(m, "VAW", "See mixable.VAW.", d, lam, drift));
+    bind<make_ogd>(m, "OGD",
+                   "See mixable.OGD; in K - 1 coordinates. A radius of 0 means no projection.", d,
+                   K, nb::arg("rate"), nb::arg("fixed"), nb::arg("radius"));
+    bind<make_naive_bayes>(m, "NaiveBayes",
+                           "Normal columns in each class; see core/pool/naive_bayes.hpp.", d, K);
 }
 
 }  // namespace MIXABLE_ISA

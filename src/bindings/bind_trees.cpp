@@ -22,55 +22,22 @@ void take(const nb::dict& from, const std::string& name, std::vector<T>& values)
     values.assign(data<T>(array), data<T>(array) + length(array));
 }
 
-class SavingTrees final : public TreeVisitor {
+/// f(name, value) for all that trees know.
+template <class F>
+class Visiting final : public TreeVisitor {
    public:
-    nb::dict out;
-    void operator()(const std::string& name, long& x) override { out[name.c_str()] = x; }
-    void operator()(const std::string& name, double& x) override { out[name.c_str()] = x; }
-    void operator()(const std::string& name, std::vector<double>& x) override { put(name, x); }
-    void operator()(const std::string& name, std::vector<float>& x) override { put(name, x); }
-    void operator()(const std::string& name, std::vector<std::int32_t>& x) override {
-        put(name, x);
-    }
-    void operator()(const std::string& name, std::vector<std::uint8_t>& x) override {
-        put(name, x);
-    }
-    void operator()(const std::string& name, std::vector<std::uint64_t>& x) override {
-        put(name, x);
-    }
+    explicit Visiting(F f) : f_(std::move(f)) {}
+    using Name = const std::string&;
+    void operator()(Name name, long& x) override { f_(name, x); }
+    void operator()(Name name, double& x) override { f_(name, x); }
+    void operator()(Name name, std::vector<double>& x) override { f_(name, x); }
+    void operator()(Name name, std::vector<float>& x) override { f_(name, x); }
+    void operator()(Name name, std::vector<std::int32_t>& x) override { f_(name, x); }
+    void operator()(Name name, std::vector<std::uint8_t>& x) override { f_(name, x); }
+    void operator()(Name name, std::vector<std::uint64_t>& x) override { f_(name, x); }
 
    private:
-    template <class T>
-    void put(const std::string& name, const std::vector<T>& x) {
-        out[name.c_str()] = array_of(x);
-    }
-};
-
-class LoadingTrees final : public TreeVisitor {
-   public:
-    explicit LoadingTrees(const nb::dict& in) : in_(in) {}
-    void operator()(const std::string& name, long& x) override {
-        x = nb::cast<long>(in_[name.c_str()]);
-    }
-    void operator()(const std::string& name, double& x) override {
-        x = nb::cast<double>(in_[name.c_str()]);
-    }
-    void operator()(const std::string& name, std::vector<double>& x) override {
-        take(in_, name, x);
-    }
-    void operator()(const std::string& name, std::vector<float>& x) override { take(in_, name, x); }
-    void operator()(const std::string& name, std::vector<std::int32_t>& x) override {
-        take(in_, name, x);
-    }
-    void operator()(const std::string& name, std::vector<std::uint8_t>& x) override {
-        take(in_, name, x);
-    }
-    void operator()(const std::string& name, std::vector<std::uint64_t>& x) override {
-        take(in_, name, x);
-    }
-
-   private:
-    const nb::dict& in_;
+    F f_;
 };
 
 }  // namespace
@@ -207,10 +174,16 @@ void TreesModel::set_rows(const RowsOfTrees& from, long steps) {
 
 Saved TreesModel::state() {
     Use use(*this);
-    SavingTrees saving;
+    nb::dict out;
+    Visiting saving([&](const std::string& name, auto& x) {
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(x)>>)
+            out[name.c_str()] = x;
+        else
+            out[name.c_str()] = array_of(x);
+    });
     trees_->visit(saving);
-    saving.out["n_categories"] = trees_->C;
-    return saving.out;
+    out["n_categories"] = trees_->C;
+    return out;
 }
 
 /// All or nothing: when something does not fit, the model is as it was before.
@@ -219,7 +192,12 @@ void TreesModel::restore(const Saved& state) {
     const long C = nb::cast<long>(state["n_categories"]);  // a pool lets them come
     if (C < trees_->C) throw nb::value_error("the saved trees have fewer categories");
     auto fresh = make_trees(trees_->d, C, trees_->K);
-    LoadingTrees loading(state);
+    Visiting loading([&](const std::string& name, auto& x) {
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(x)>>)
+            x = nb::cast<std::decay_t<decltype(x)>>(state[name.c_str()]);
+        else
+            take(state, name, x);
+    });
     fresh->visit(loading);
     if (!fresh->complete())
         throw nb::value_error("the saved state's contents do not fit this model");

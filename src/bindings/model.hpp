@@ -124,6 +124,25 @@ class Model : public OneUser {
         forecaster_->set_mean(values);
     }
 
+    /// The posterior can be read and taught by a rule in Python.
+    Tuple<Array<>, Array<>> read(Array<> x) {
+        Use use(*this);
+        const double* row = checked_row(x);
+        const long k = forecaster_->predictions();
+        Array<> m = new_array({k}), G = new_array({k, k});
+        forecaster_->read(row, data(m), data(G));
+        return nb::make_tuple(m, G);
+    }
+    void push(Array<> x, Array<> v, Array<> F, double weight) {
+        Use use(*this);
+        const double* row = checked_row(x);
+        const long k = forecaster_->predictions();
+        const double *step = checked(v), *factor = checked(F, 2);
+        if (length(v) != k || length(F) != k || length(F, 1) != k)
+            throw nb::value_error("v and F have the wrong shape");
+        forecaster_->push(row, step, factor, weight);
+    }
+
     /// Takes over what a smaller model of the same kind has learned.
     void adopt(Model& other) {
         Use use(*this), other_use(other);
@@ -305,15 +324,5 @@ extern template void Model<long>::learn(nb::handle, nb::handle, nb::handle);
 extern template nb::object Model<double>::predict(nb::handle);
 extern template Array<> Model<double>::run(Array<>, Array<>, Array<>);
 extern template void Model<double>::learn(nb::handle, nb::handle, nb::handle);
-
-/// The model of one class of forecasters, which is one class in Python.
-template <class Core>
-class ModelOf : public Model<typename Core::Outcome> {
-   public:
-    using Model<typename Core::Outcome>::Model;
-    /// To be used while a `Use` lives.
-    Core& core() { return static_cast<Core&>(this->forecaster()); }
-    const Core& core() const { return static_cast<const Core&>(this->forecaster()); }
-};
 
 }  // namespace MIXABLE_ISA

@@ -14,9 +14,12 @@
 namespace MIXABLE_ISA {
 
 /// The judge of a pool.
-class JudgeModel : public ModelOf<Judge> {
+class JudgeModel : public Model<long> {
    public:
-    using ModelOf<Judge>::ModelOf;
+    using Model<long>::Model;
+    /// To be used while a `Use` lives.
+    Judge& core() { return static_cast<Judge&>(forecaster()); }
+    const Judge& core() const { return static_cast<const Judge&>(forecaster()); }
     Array<> expert_weights() {
         Use use(*this);
         return filled({core().judged()}, [&](double* out) { core().expert_weights(out); });

@@ -1,13 +1,14 @@
 """What the mixtures without knobs share: their settings, their drift expert, their report."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from mixable import AutoGAF, AutoRidge
-from mixable.experts.ensemble import checked_grid, checked_options
+from mixable.experts.ensemble import checked_grid
 
 NAMES = ("lam", "drift")
-OPTIONS = {"views": None, "share": 0.0, "sleep": None, "threads": 1, "scale": None}
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ OPTIONS = {"views": None, "share": 0.0, "sleep": None, "threads": 1, "scale": No
 )
 def test_grids_that_are_refused(grid, error, message):
     with pytest.raises(error, match=message):
-        checked_grid(grid, NAMES)
+        checked_grid(grid, "grid", NAMES)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +38,10 @@ def test_grids_that_are_refused(grid, error, message):
         ({"views": [-1]}, ValueError, "views must be at least 0"),
     ],
 )
-def test_options_that_are_refused(option, error, message):
+@pytest.mark.parametrize("make", [lambda **given: AutoGAF(2, 3, **given), partial(AutoRidge, 2)])
+def test_options_that_are_refused(make, option, error, message):
     with pytest.raises(error, match=message):
-        checked_options(**{**OPTIONS, **option})
+        make(**option)
 
 
 def test_the_sentinel_is_the_one_whose_drift_is_nearest_to_a_hundredth():

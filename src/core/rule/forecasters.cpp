@@ -94,38 +94,45 @@ PosteriorShape shape_for(long K, long d, double lam, double drift, Structure str
     return {K, d, 0, lam, drift, 0, 0, structure};
 }
 
-OfLabels make_gaf(const PosteriorShape& shape, const Blas& blas, double beta, double alpha,
-                  double mu, Ladder ladder, bool averaged) {
-    return std::make_unique<Gaf>(full(shape, blas), shape.k + 1, beta, alpha, mu, ladder, averaged);
+OfLabels make_gaf(const Blas& blas, long d, long K, double lam, double beta, double alpha,
+                  double mu, double drift, Ladder ladder, long block, long period, bool averaged) {
+    return std::make_unique<Gaf>(full({K - 1, d, K - 1, lam, drift, block, period}, blas), K, beta,
+                                 alpha, mu, ladder, averaged);
 }
-OfLabels make_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
-    return std::make_unique<Folklore>(full(shape, blas), shape.k + 1, beta);
+OfLabels make_folklore(const Blas& blas, long d, long K, double lam, double beta, double drift) {
+    return std::make_unique<Folklore>(full({K - 1, d, K - 1, lam, drift}, blas), K, beta);
 }
-OfLabels make_structured_gaf(const PosteriorShape& shape, const Blas& blas, double beta,
-                             double alpha, double mu) {
+OfLabels make_structured_gaf(const Blas& blas, long d, long K, const std::string& structure,
+                             double lam, double beta, double alpha, double mu, double drift,
+                             long block, long period) {
+    PosteriorShape shape = shape_for(K, d, lam, drift, structure_called(structure));
+    shape.block = block;
+    shape.period = period;
     return std::make_unique<StructuredGaf>(make_state(shape, blas), shape.k, beta, alpha, mu,
                                            shape.structure == Structure::shared);
 }
-OfLabels make_structured_folklore(const PosteriorShape& shape, const Blas& blas, double beta) {
+OfLabels make_structured_folklore(const Blas& blas, long d, long K, const std::string& structure,
+                                  double lam, double beta, double drift) {
+    const PosteriorShape shape = shape_for(K, d, lam, drift, structure_called(structure));
     return std::make_unique<StructuredFolklore>(make_state(shape, blas), shape.k, beta,
                                                 shape.structure == Structure::shared);
 }
-OfLabels make_ons(const PosteriorShape& shape, const Blas& blas, double beta) {
-    return std::make_unique<Ons>(full(shape, blas), shape.k + 1, beta);
+OfLabels make_ons(const Blas& blas, long d, long K, double lam, double beta) {
+    return std::make_unique<Ons>(full({K - 1, d, 1, lam, 0.0}, blas), K, beta);
 }
-OfLabels make_aioli(const PosteriorShape& shape, const Blas& blas, double scale,
-                    double virtual_weight) {
-    return std::make_unique<Aioli>(full(shape, blas), scale, virtual_weight);
+OfLabels make_aioli(const Blas& blas, long d, double lam, double scale, double virtual_weight) {
+    return std::make_unique<Aioli>(full({1, d, 1, lam, 0.0}, blas), scale, virtual_weight);
 }
-OfTargets make_vaw(const PosteriorShape& shape, const Blas& blas) {
-    return std::make_unique<Vaw>(full(shape, blas));
+OfTargets make_vaw(const Blas& blas, long d, double lam, double drift) {
+    return std::make_unique<Vaw>(full({1, d, 1, lam, drift}, blas));
 }
-OfLabels make_ogd(long d, long K, double rate, bool fixed, double radius) {
+OfLabels make_ogd(const Blas&, long d, long K, double rate, bool fixed, double radius) {
     PosteriorShape shape{K - 1, d, 1, 1.0, 0.0, 0, 0, Structure::gradient, radius};
     return std::make_unique<Ogd>(std::make_unique<GradientState>(shape), K, rate, fixed);
 }
-
-OfLabels make_naive_bayes(long d, long K) { return std::make_unique<NaiveBayes>(d, K); }
+OfLabels make_naive_bayes(const Blas&, long d, long K) {
+    return std::make_unique<NaiveBayes>(d, K);
+}
 
 OfLabels make_auto_gaf(long d, long K, const Blas& blas, const std::vector<GafMember>& members,
                        const GafReading& reading, const std::optional<Guard>& fallback,

@@ -27,18 +27,20 @@ Structure structure_called(const std::string& name);
 PosteriorShape shape_for(long K, long d, double lam, double drift, Structure structure,
                          bool apart = true);
 
-OfLabels make_gaf(const PosteriorShape& shape, const Blas& blas, double beta, double alpha,
-                  double mu, Ladder ladder, bool averaged);
-OfLabels make_folklore(const PosteriorShape& shape, const Blas& blas, double beta);
-OfLabels make_structured_gaf(const PosteriorShape& shape, const Blas& blas, double beta,
-                             double alpha, double mu);
-OfLabels make_structured_folklore(const PosteriorShape& shape, const Blas& blas, double beta);
-OfLabels make_ons(const PosteriorShape& shape, const Blas& blas, double beta);
-OfLabels make_aioli(const PosteriorShape& shape, const Blas& blas, double scale,
-                    double virtual_weight);
-OfTargets make_vaw(const PosteriorShape& shape, const Blas& blas);
-OfLabels make_ogd(long d, long K, double rate, bool fixed, double radius);
-OfLabels make_naive_bayes(long d, long K);
+/// Of d features and K classes; `block` and `period` are as in a shape.
+OfLabels make_gaf(const Blas& blas, long d, long K, double lam, double beta, double alpha,
+                  double mu, double drift, Ladder ladder, long block, long period, bool averaged);
+OfLabels make_folklore(const Blas& blas, long d, long K, double lam, double beta, double drift);
+OfLabels make_structured_gaf(const Blas& blas, long d, long K, const std::string& structure,
+                             double lam, double beta, double alpha, double mu, double drift,
+                             long block, long period);
+OfLabels make_structured_folklore(const Blas& blas, long d, long K, const std::string& structure,
+                                  double lam, double beta, double drift);
+OfLabels make_ons(const Blas& blas, long d, long K, double lam, double beta);
+OfLabels make_aioli(const Blas& blas, long d, double lam, double scale, double virtual_weight);
+OfTargets make_vaw(const Blas& blas, long d, double lam, double drift);
+OfLabels make_ogd(const Blas& blas, long d, long K, double rate, bool fixed, double radius);
+OfLabels make_naive_bayes(const Blas& blas, long d, long K);
 
 /// A posterior of AutoGAF, and of AutoRidge.
 struct GafMember {

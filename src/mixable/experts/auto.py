@@ -14,7 +14,7 @@ from mixable._types import Array
 from mixable.experts import settings
 from mixable.experts.base import Parameter, logits, mixed_draws, repeated
 from mixable.experts.compiled import CompiledMulticlassForecaster, with_structure
-from mixable.experts.ensemble import Ensemble, as_list, check_experts, checked_grid, checked_options
+from mixable.experts.ensemble import Ensemble, check_experts
 from mixable.experts.settings import Expert
 from mixable.experts.structure import in_mixture, refuse_if_too_large
 from mixable.paper import integrals
@@ -118,14 +118,14 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
     16.0
     """
 
-    grid = Parameter["tuple[tuple[float, float, float], ...]"]()
-    structure = Parameter["str | tuple[str, ...] | None"]()
-    alphas = Parameter["tuple[float, ...]"]()
-    fallback = Parameter["float | str | None"]()
-    mu = Parameter[float]()
+    grid = Parameter(settings.checked_grid)
+    structure = Parameter(settings.as_given)
+    alphas = Parameter(settings.checked_alphas)
+    fallback = Parameter(settings.checked_fallback)
+    mu = Parameter(_validate.real, least=0, most=0.5)
     integrator = Parameter["integrals.Integrator | str | None"]()
-    seed = Parameter[int]()
-    surrogate = Parameter["str | None"]()
+    seed = Parameter(_validate.seed)
+    surrogate = Parameter(settings.checked_surrogate)
 
     _core: _core.AutoGAF
     _settings: tuple[tuple[float, float, float], ...]
@@ -156,21 +156,7 @@ class AutoGAF(Ensemble, CompiledMulticlassForecaster):
         seed: int | None = 0,
         surrogate: str | None = None,
     ) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "n_classes": _validate.count(n_classes, "n_classes", least=2),
-            "grid": checked_grid(grid, ("lam", "beta", "drift")),
-            "alphas": tuple(_validate.mixability(a, "alphas") for a in as_list(alphas, "alphas")),
-            "fallback": fallback
-            if fallback in (None, "auto")
-            else _validate.scale(fallback, "fallback"),
-            **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
-            "structure": settings.as_given(structure),
-            "mu": _validate.real(mu, "mu", least=0, most=0.5),
-            "integrator": integrator,
-            "seed": _validate.seed(seed, "seed"),
-            "surrogate": settings.checked_surrogate(surrogate),
-        }
+        self._keep(locals())
         check_experts(self.grid, self.views, readouts=self.alphas, name="alphas")
         d, K = self.n_features, self.n_classes
         self._choice = settings.choose(self._parameters, self._saved_choice)

@@ -13,14 +13,7 @@ from mixable import _core, _validate
 from mixable._types import Array
 from mixable.experts.base import Parameter, mixed_draws
 from mixable.experts.densities import Components, ends_of, log_densities, quantiles
-from mixable.experts.ensemble import (
-    Ensemble,
-    Members,
-    as_list,
-    check_experts,
-    checked_grid,
-    checked_options,
-)
+from mixable.experts.ensemble import Ensemble, Members, as_list, check_experts, checked_grid
 from mixable.experts.structure import refuse_if_too_large
 
 
@@ -34,6 +27,28 @@ class NoiseExpert(NamedTuple):
 
 
 Compiled = _core.AutoRidge
+
+
+def _checked_grid(grid: Any, name: str) -> tuple[tuple[float, ...], ...]:
+    return checked_grid(grid, name, ("lam", "drift"))
+
+
+def _checked_robust(grid: Any, name: str) -> tuple[tuple[float, ...], ...]:
+    settings = list(as_list(grid, name))
+    return _checked_grid(settings, name) if settings else ()
+
+
+def _checked_noises(noises: Any, name: str) -> tuple[float, ...]:
+    return tuple(_validate.scale(each, name) for each in as_list(noises, name))
+
+
+def _checked_tails(tails: Any, name: str) -> tuple[float, ...]:
+    return tuple(_checked_tail(each, name) for each in as_list(tails, name))
+
+
+def _checked_tail(tail: Any, name: str) -> float:
+    is_infinite = isinstance(tail, float) and tail == math.inf
+    return math.inf if is_infinite else _validate.real(tail, name, above=2)
 
 
 class AutoRidge(Ensemble):
@@ -79,10 +94,10 @@ class AutoRidge(Ensemble):
     (29, 31)
     """
 
-    grid = Parameter["tuple[tuple[float, float], ...]"]()
-    noises = Parameter["tuple[float, ...]"]()
-    tails = Parameter["tuple[float, ...]"]()
-    robust = Parameter["tuple[tuple[float, float], ...]"]()
+    grid = Parameter(_checked_grid)
+    noises = Parameter(_checked_noises)
+    tails = Parameter(_checked_tails)
+    robust = Parameter(_checked_robust)
 
     _core: Compiled
 
@@ -115,14 +130,7 @@ class AutoRidge(Ensemble):
         threads: int | None = None,
         scale: float | None = None,
     ) -> None:
-        self._parameters = {
-            "n_features": _validate.count(n_features, "n_features"),
-            "grid": checked_grid(grid, ("lam", "drift")),
-            "noises": tuple(_validate.scale(each, "noises") for each in as_list(noises, "noises")),
-            "tails": tuple(_checked_tail(each) for each in as_list(tails, "tails")),
-            "robust": _checked_robust(robust),
-            **checked_options(views=views, share=share, sleep=sleep, threads=threads, scale=scale),
-        }
+        self._keep(locals())
         self._settings, self._readouts = self.grid + self.robust, len(self.noises) * len(self.tails)
         self._kinds = ("full",) * len(self._settings)
         _validate.flag(sleep, "sleep")
@@ -287,16 +295,6 @@ class AutoRidge(Ensemble):
             scale=np.sqrt(each[:, :, 2]),
             thin=each[0, :, 4],
         )
-
-
-def _checked_tail(tail: Any) -> float:
-    is_infinite = isinstance(tail, float) and tail == math.inf
-    return math.inf if is_infinite else _validate.real(tail, "tails", above=2)
-
-
-def _checked_robust(settings: Iterable[tuple[float, float]]) -> tuple[tuple[float, ...], ...]:
-    settings = list(as_list(settings, "robust"))
-    return checked_grid(settings, ("lam", "drift"), name="robust") if settings else ()
 
 
 def _pieces(values: Array) -> Iterator[Array]:

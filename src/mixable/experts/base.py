@@ -156,10 +156,20 @@ class MulticlassForecaster(Forecaster):
 
         Pure and deterministic: it changes nothing, and the same call gives the same bits.
         """
-        raise NotImplementedError
+        inputs = _validate.inputs(x, self.n_features)
+        _validate.size(inputs, self._largest_square(), "x")
+        return each(self._forecast, inputs)
 
     def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
         """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
+        row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
+        _validate.size(row, self._largest_square(), "x")
+        self._learn(row, label, _validate.weight(weight))
+
+    def _forecast(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def _learn(self, x: Array, y: int, weight: float) -> None:
         raise NotImplementedError
 
     def run(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Array:

@@ -18,9 +18,10 @@ from mixable.paper import integrals
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-FullCore = _core.GAF | _core.Folklore | _core.ONS
-StructuredCore = _core.StructuredGAF | _core.StructuredFolklore
-PosteriorCore = FullCore | StructuredCore
+
+PosteriorCore = (
+    _core.GAF | _core.Folklore | _core.ONS | _core.StructuredGAF | _core.StructuredFolklore
+)
 MulticlassCore = PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF | _core.NaiveBayes
 
 

@@ -91,14 +91,25 @@ class Members:
         return gaussian(self.own(other), *self.setting(other)).taught(lam, drift)
 
 
+def as_list(items: Iterable[Any], name: str) -> Iterable[Any]:
+    """Refuse what is not a list of things."""
+    if not isinstance(items, Iterable) or isinstance(items, str):
+        raise TypeError(f"{name} must be a list, got {items!r:.80}")
+    return items
+
+
+def _checked_views(views: Iterable[int], name: str) -> tuple[int, ...]:
+    return tuple(_validate.count(view, name, least=0) for view in as_list(views, name))
+
+
 class Ensemble(CompiledForecaster):
     """What AutoGAF and AutoRidge share: members that sleep, and the weight of experts."""
 
-    views = Parameter["tuple[int, ...] | None"]()
-    share = Parameter[float]()
-    sleep = Parameter["bool | None"]()
-    threads = Parameter["int | None"]()
-    scale = Parameter["float | None"]()
+    views = Parameter(_validate.optional(_checked_views))
+    share = Parameter(_validate.real, least=0, most=0.5)
+    sleep = Parameter(_validate.optional(_validate.flag))
+    threads = Parameter(_validate.optional(_validate.count))
+    scale = Parameter(_validate.optional(_validate.scale))
 
     _core: Compiled
     _settings: tuple[tuple[float, ...], ...]  # of each posterior: lam first, drift last
@@ -373,13 +384,6 @@ def in_words(expert: NamedTuple) -> str:
     return ", ".join([value for value in values.values() if isinstance(value, str)] + words)
 
 
-def as_list(items: Iterable[Any], name: str) -> Iterable[Any]:
-    """Refuse what is not a list of things."""
-    if not isinstance(items, Iterable) or isinstance(items, str):
-        raise TypeError(f"{name} must be a list, got {items!r:.80}")
-    return items
-
-
 def check_experts(
     grid: Sequence[object], views: Sequence[int] | None, *, readouts: Sequence[object], name: str
 ) -> None:
@@ -392,9 +396,9 @@ def check_experts(
 
 
 def checked_grid(
-    grid: Iterable[Sequence[float]], names: tuple[str, ...], *, name: str = "grid"
+    grid: Iterable[Sequence[float]], name: str, names: tuple[str, ...]
 ) -> tuple[tuple[float, ...], ...]:
-    """Check the settings of the posteriors."""
+    """Check the settings of the posteriors, which have these names."""
     try:
         settings = tuple(tuple(setting) for setting in grid)
     except TypeError:
@@ -414,23 +418,3 @@ def checked_grid(
         )
         for position, setting in enumerate(settings)
     )
-
-
-def checked_options(
-    *,
-    views: Iterable[int] | None,
-    share: float,
-    sleep: bool | None,
-    threads: int | None,
-    scale: float | None,
-) -> dict[str, object]:
-    """Check the parameters that all ensembles have."""
-    if views is not None:
-        views = tuple(_validate.count(view, "views", least=0) for view in as_list(views, "views"))
-    return {
-        "views": views,
-        "share": _validate.real(share, "share", least=0, most=0.5),
-        "sleep": None if sleep is None else _validate.flag(sleep, "sleep"),
-        "threads": None if threads is None else _validate.count(threads, "threads"),
-        "scale": None if scale is None else _validate.scale(scale, "scale"),
-    }

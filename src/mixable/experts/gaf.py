@@ -246,7 +246,7 @@ class GAF(PosteriorForecaster):
                 f'1, got structure="{self.structure}", surrogate="{self.surrogate}", drift = '
                 f"{self.drift:g}, alpha = {self.alpha:g}"
             )
-        reduced = self._core.precision() / self.lam  # type: ignore[union-attr]
+        reduced = self._core.precision() / self.lam
         square, weight = (float(self._core.state()[name]) for name in MET)
         return bounds.certified(
             self.integrator,

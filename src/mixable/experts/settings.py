@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from mixable import _validate
+from mixable.experts import ensemble
 from mixable.experts.ensemble import as_list
 from mixable.experts.structure import IN_MIXTURES, checked_structure, in_mixture
 from mixable.paper.bounds import doubling_radii, theory_lam
@@ -29,6 +30,8 @@ class Expert(NamedTuple):
 
 FREQUENCIES = "class frequencies"
 """What the expert is called that counts the classes, and sees no input."""
+
+SETTING = ("lam", "beta", "drift")
 
 GRID = (
     (1e-5, 1.0, 0.0),
@@ -181,11 +184,27 @@ def structures(
     return tuple(map(kept, grid))
 
 
-def as_given(structure: str | Iterable[str] | None) -> str | tuple[str, ...] | None:
+def as_given(structure: Any, name: str = "structure") -> str | tuple[str, ...] | None:
     """A structure as it is kept."""
     if structure is None or isinstance(structure, str):
         return structure
-    return tuple(as_list(structure, "structure"))
+    return tuple(as_list(structure, name))
+
+
+def checked_grid(grid: Any, name: str) -> tuple[tuple[float, float, float], ...]:
+    """The settings: lam, beta and drift of each."""
+    return tuple((a, b, c) for a, b, c in ensemble.checked_grid(grid, name, SETTING))
+
+
+def checked_alphas(alphas: Any, name: str) -> tuple[float, ...]:
+    """The widths at which posteriors are read."""
+    return tuple(_validate.mixability(alpha, name) for alpha in as_list(alphas, name))
+
+
+def checked_fallback(fallback: Any, name: str) -> float | str | None:
+    """B R of the fallback, "auto", or None."""
+    is_word = fallback is None or (isinstance(fallback, str) and fallback == "auto")
+    return fallback if is_word else _validate.scale(fallback, name)
 
 
 def checked_structures(
@@ -211,10 +230,10 @@ def checked_structures(
     return each
 
 
-def checked_surrogate(value: Any) -> str | None:
+def checked_surrogate(value: Any, name: str = "surrogate") -> str | None:
     """Refuse what is not a choice of surrogates."""
     if value is not None and (not isinstance(value, str) or value not in SURROGATES):
-        raise ValueError(f"surrogate must be None or one of {SURROGATES}, got {value!r:.80}")
+        raise ValueError(f"{name} must be None or one of {SURROGATES}, got {value!r:.80}")
     return value
 
 

@@ -6,10 +6,9 @@ importance of being improper. COLT.
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array
@@ -121,9 +120,8 @@ class Foster(KeepingForecaster):
         """Mean weights (n_classes, n_features) of the particles; they sum to zero over classes."""
         return np.asarray(helmert(self.n_classes) @ self._V.mean(axis=0))
 
-    def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
-        examples = self._with(*self._checked(x, y, weight))
+    def _learn(self, x: Array, y: int, weight: float) -> None:
+        examples = self._with(x, y, weight)
         before = self._X, self._y, self._w
         self._X, self._y, self._w = examples
         try:

@@ -8,14 +8,13 @@ density estimation and logistic regression. JMLR 23.
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array, Labels
-from mixable.experts.base import MulticlassForecaster, Parameter, each
+from mixable.experts.base import MulticlassForecaster, Parameter
 from mixable.paper.integrals import helmert, softmax
 from mixable.paper.regret import fit
 
@@ -54,24 +53,6 @@ class KeepingForecaster(MulticlassForecaster):
     def steps(self) -> int:
         """Number of examples learned."""
         return len(self._y)
-
-    def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of an input (n_features,); of a table, a row each.
-
-        Pure and deterministic: it changes nothing, and the same call gives the same bits.
-        """
-        values = _validate.inputs(x, self.n_features)
-        _validate.size(values, self._largest_square(), "x")
-        return each(self._forecast, values)
-
-    def _forecast(self, x: Array) -> Array:
-        raise NotImplementedError
-
-    def _checked(self, x: ArrayLike, y: SupportsIndex, weight: float) -> tuple[Array, int, float]:
-        """Return what `learn` was given, once it is known to be sound."""
-        row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
-        _validate.size(row, self._largest_square(), "x")
-        return row, label, _validate.weight(weight)
 
     def _with(self, x: Array, y: int, weight: float) -> tuple[Array, Labels, Array]:
         """Return the examples kept so far and one more."""
@@ -137,9 +118,8 @@ class FTRL(KeepingForecaster):
         """Weights (n_classes, n_features) of the leader; they sum to zero over classes."""
         return np.asarray(helmert(self.n_classes) @ self._V)
 
-    def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
-        self._learn_all(*self._with(*self._checked(x, y, weight)))
+    def _learn(self, x: Array, y: int, weight: float) -> None:
+        self._learn_all(*self._with(x, y, weight))
 
     def _learn_all(self, X: Array, y: Labels, w: Array) -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # then it is refused

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mixable import _validate
 from mixable._types import Array
-from mixable.experts.base import MulticlassForecaster, each, to_learn
+from mixable.experts.base import MulticlassForecaster, to_learn
 from mixable.experts.structure import refuse_if_too_large
 from mixable.paper.baselines.folklore import Folklore
 from mixable.paper.bounds.parameter_free import GROWTH, scale_free_plan
@@ -102,20 +101,8 @@ class ScaleFree(MulticlassForecaster):
             total += shares * expert.coef
         return total
 
-    def predict(self, x: ArrayLike) -> Array:
-        """Probabilities (n_classes,) of an input (n_features,); of a table, a row each.
-
-        Pure and deterministic: it changes nothing, and the same call gives the same bits.
-        """
-        inputs = _validate.inputs(x, self.n_features)
-        _validate.size(inputs, self._largest_square(), "x")
-        return each(self._forecast, inputs)
-
-    def learn(self, x: ArrayLike, y: SupportsIndex, weight: float = 1.0) -> None:
-        """Learn one example: input x (n_features,), label y in 0..n_classes-1, and a weight."""
-        row, label = _validate.row(x, self.n_features), _validate.label(y, self.n_classes)
-        _validate.size(row, self._largest_square(), "x")
-        self._step(row, label, _validate.weight(weight))
+    def _learn(self, x: Array, y: int, weight: float) -> None:
+        self._step(x, y, weight)
 
     def _step(self, x: Array, y: int, weight: float) -> Array:
         """Learn an example; return the forecast that was made of it before."""
@@ -196,7 +183,7 @@ class ScaleFree(MulticlassForecaster):
 def _raised(expert: Folklore, times: float) -> Folklore:
     """The same expert with a lam so many times as large from now on: A gains, A theta stays."""
     lam = expert.lam * times
-    A, V = expert._core.precision(), expert._core.mean()  # type: ignore[union-attr]
+    A, V = expert._core.precision(), expert._core.mean()
     more = A + (lam - expert.lam) * np.eye(len(A))
     inverse = np.linalg.inv(more)
     k, d = V.shape
