@@ -1,11 +1,15 @@
 """Two versions in one run: processor time of an example, as ratios.
 
     python benchmarks/versions.py OTHER_PYTHON [TASK ...]
+    python benchmarks/versions.py OTHER_PYTHON FOLDER [NAME ...]
 
 OTHER_PYTHON is the interpreter of an environment that has the other version. A process of each
 version stays alive. They take turns at short pieces of work, of which the least processor time
 counts, so that others may use the machine meanwhile. Prints microseconds of this version, and this
 version over the other one for each shape, their median and the worst.
+
+FOLDER has files NAME.csv or NAME.csv.gz, whose last column is the target: then the work is the
+default on the first rows of each, and there is a line for each file.
 """
 
 import json
@@ -13,9 +17,12 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import IO, cast
 
 ROUNDS = 7
+FILE_ROUNDS, FILE_ROWS = 5, 2500
 SHAPES = ((4, 2), (10, 2), (20, 3), (54, 7), (50, 10), (8, 4))  # features, classes
 TASKS = {
     "table": "GAFClassifier, a table",
@@ -168,10 +175,29 @@ def stream(d, K):
     return 800, work
 
 
+tables = {}
+
+
+def file(path, most):
+    import pandas as pd
+
+    if path not in tables:
+        table = pd.read_csv(path, nrows=most)
+        X, y = table.iloc[:, :-1], table.iloc[:, -1]
+        if all(pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes):
+            X = X.to_numpy(np.float64)
+        of_numbers = y.dtype.kind == "f" or y.nunique() > 200
+        tables[path] = X, y.to_numpy(float) if of_numbers else y.astype(str).to_numpy()
+    X, y = tables[path]
+    if y.dtype.kind == "f":
+        return len(y), lambda: mx.GAFRegressor().prequential(X, y)
+    return len(y), lambda: mx.GAFClassifier().prequential(X, y, classes=np.unique(y))
+
+
 tasks = {**globals(), "records": of_records}
 for line in sys.stdin:
-    task, d, K = json.loads(line)
-    count, work = tasks[task](d, K)
+    task, *shape = json.loads(line)
+    count, work = tasks[task](*shape)
     begin = time.process_time()
     work()
     print(json.dumps((time.process_time() - begin) / count), flush=True)
@@ -191,7 +217,7 @@ class Worker:
             env={name: value for name, value in kept.items() if value is not None},
         )
 
-    def seconds(self, task: str, shape: tuple[int, int]) -> float:
+    def seconds(self, task: str, shape: tuple[int, int] | tuple[str, int]) -> float:
         """Processor time of an example of a task."""
         worker = self._process
         questions, answers = cast("tuple[IO[str], IO[str]]", (worker.stdin, worker.stdout))
@@ -200,22 +226,53 @@ class Worker:
         return float(json.loads(answers.readline()))
 
 
-def main() -> None:
+def compared(
+    other: Worker, this: Worker, task: str, shape: tuple[int, int] | tuple[str, int], rounds: int
+) -> tuple[float, float]:
+    """Microseconds of the other version and of this one: the least of some rounds."""
+    pairs = [(other.seconds(task, shape), this.seconds(task, shape)) for _ in range(rounds)]
+    old, new = map(min, zip(*pairs, strict=True))
+    return 1e6 * old, 1e6 * new
+
+
+def by_shape(other: Worker, this: Worker, names: Iterable[str]) -> None:
     """Print a line for each task."""
-    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(TASKS):
-        sys.exit(f"{__doc__}\nTASK: {' '.join(TASKS)}")
-    other, this = Worker(sys.argv[1], PYTHONPATH=None), Worker(sys.executable)
     print(f"| | {' | '.join(f'{d}, {K}' for d, K in SHAPES)} | median | worst |")
     print("|---" * (len(SHAPES) + 3) + "|")
-    for task in sys.argv[2:] or TASKS:
-        cells, ratios = [], []
-        for shape in SHAPES:
-            pairs = [(other.seconds(task, shape), this.seconds(task, shape)) for _ in range(ROUNDS)]
-            old, new = map(min, zip(*pairs, strict=True))
-            ratios.append(new / old)
-            cells.append(f"{1e6 * new:.1f}, {new / old:.2f}")
+    for task in names:
+        pairs = [compared(other, this, task, shape, ROUNDS) for shape in SHAPES]
+        ratios = [new / old for old, new in pairs]
+        cells = [f"{new:.1f}, {new / old:.2f}" for old, new in pairs]
         cells += [f"{statistics.median(ratios):.2f}", f"{max(ratios):.2f}"]
         print(f"| {TASKS[task]} | {' | '.join(cells)} |", flush=True)
+
+
+def by_file(other: Worker, this: Worker, folder: Path, names: list[str]) -> None:
+    """Print a line for each file."""
+    ratios = []
+    print("| file | us | us, other | ratio |\n|---|---|---|---|")
+    for path in sorted(folder.glob("*.csv*")):
+        name = path.name.split(".")[0]
+        if names and name not in names:
+            continue
+        old, new = compared(other, this, "file", (str(path), FILE_ROWS), FILE_ROUNDS)
+        ratios.append(new / old)
+        print(f"| {name} | {new:.1f} | {old:.1f} | {new / old:.2f} |", flush=True)
+    ends = f"least {min(ratios):.2f}, worst {max(ratios):.2f}"
+    print(f"\nmedian {statistics.median(ratios):.2f}, {ends}")
+
+
+def main() -> None:
+    """Print a table."""
+    python, *words = sys.argv[1:] or [""]
+    folder = Path(words[0]) if words and Path(words[0]).is_dir() else None
+    if not python or not (folder or set(words) <= set(TASKS)):
+        sys.exit(f"{__doc__}\nTASK: {' '.join(TASKS)}")
+    other, this = Worker(python, PYTHONPATH=None), Worker(sys.executable)
+    if folder:
+        by_file(other, this, folder, words[1:])
+    else:
+        by_shape(other, this, words or TASKS)
 
 
 if __name__ == "__main__":

@@ -312,16 +312,17 @@ class SharedGaf {
             double* row = M + k * n;
             if (!(row[k] > 0)) refuse_example();
             const double by = 1.0 / row[k];
-            row[k] = 1.0;
+            // Numbers of column k are written last: loads of whole vectors would wait for them.
             for (long j = 0; j < n; j += W) store(row + j, by * load(row + j));
             for (long i = 0; i < N; ++i) {
                 if (i == k) continue;
                 double* other = M + i * n;
                 const double factor = other[k];
-                other[k] = 0.0;
                 for (long j = 0; j < n; j += W)
                     store(other + j, load(other + j) - factor * load(row + j));
+                other[k] = -(factor * by);
             }
+            row[k] = by;
         }
         mirror(M, n, 0, N);
     }

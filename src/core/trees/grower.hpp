@@ -166,6 +166,7 @@ class Grower {
     };
 
     using Lanes = std::int32_t __attribute__((vector_size(16), aligned(4)));
+    using Pair = double __attribute__((vector_size(16)));
 
     /// A histogram has the bins of each column that codes can be in.
     void set_places(const Bins& bins) {
@@ -285,17 +286,18 @@ class Grower {
     /// Sums of gradients (those of the classes), curvature, rows.
     template <long L>
     struct Sums {
-        std::int32_t lane[L] = {};
+        Lanes part[L / 4] = {};
         void add(const std::int32_t* bin) {
-            for (long i = 0; i < L; ++i) lane[i] += bin[i];
+            for (long i = 0; i < L / 4; ++i) part[i] += reinterpret_cast<const Lanes*>(bin)[i];
         }
-        long rows() const { return lane[L - 1]; }
+        std::int32_t lane(long l) const { return part[l / 4][l % 4]; }
+        long rows() const { return lane(L - 1); }
     };
-    /// Splits of a column: what is left of each, as numbers, so that a loop scores them all.
+    /// Splits of a column: what is left of each.
     struct Splits {
         static constexpr long most = trees::bins + 1;
-        double g[most_classes][most], h[most], score[most];
-        std::int32_t rows[most];
+        Lanes sums[2][most];  // those of the first four lanes, of the others
+        double score[most];
         std::uint64_t left[most];
         long count = 0;
     };
@@ -316,7 +318,6 @@ class Grower {
         Sums<L> all;
         for (long b = 0; b < place_[1]; b += L) all.add(first + b);
         Splits none{};
-        keep(Sums<L>(), 0, true, none);
         none.count = 1;
         score(all, none);
         const double before = none.score[0], unit = factor * g_unit * g_unit;
@@ -336,50 +337,49 @@ class Grower {
         }
     }
 
-    /// Notes what is left of a split; no branches, since most of them would be guessed wrong.
     template <long L>
-    void keep(const Sums<L>& left, std::uint64_t bins_left, bool is_split, Splits& splits) const {
-        const long i = splits.count;
-        for (std::size_t c = 0; c < (L == 4 ? 1 : classes.size()); ++c)
-            splits.g[c][i] = double(left.lane[c]);
-        splits.h[i] = double(left.lane[L - 2]);
-        splits.rows[i] = left.lane[L - 1];
+    static void keep(const Sums<L>& left, std::uint64_t bins_left, Splits& splits, long i) {
+        for (long part = 0; part < L / 4; ++part) splits.sums[part][i] = left.part[part];
         splits.left[i] = bins_left;
-        splits.count += is_split && left.rows() >= least_rows;
+    }
+    /// Lane l of two splits, as numbers.
+    static Pair two(const Splits& splits, long i, long l) {
+        const Lanes* at = splits.sums[l / 4] + i;
+        return Pair{double(at[0][l % 4]), double(at[1][l % 4])};
     }
     /// What both sides of each split have together: sum of G^2 / (H + 1).
     template <long L>
     void score(const Sums<L>& all, Splits& splits) const {
-        const long n = splits.count;
-        const double of_all = double(all.lane[L - 2]), unit = h_unit;
-        double of_left[trees::bins], of_right[trees::bins];
-        std::fill_n(of_left, n, 0.0);
-        std::fill_n(of_right, n, 0.0);
-        for (std::size_t c = 0; c < (L == 4 ? 1 : classes.size()); ++c) {
-            const double *g = splits.g[c], total = double(all.lane[c]);
-            for (long i = 0; i < n; ++i) {
-                const double rest = total - g[i];
-                of_left[i] += g[i] * g[i];
-                of_right[i] += rest * rest;
+        const double of_all = double(all.lane(L - 2)), unit = h_unit;
+        for (long part = 0; part < L / 4; ++part)  // behind the last
+            splits.sums[part][splits.count] = Lanes{};
+        for (long i = 0; i < splits.count; i += 2) {
+            Pair of_left{}, of_right{};
+            for (std::size_t c = 0; c < (L == 4 ? 1 : classes.size()); ++c) {
+                const Pair g = two(splits, i, long(c)), rest = double(all.lane(long(c))) - g;
+                of_left += g * g;
+                of_right += rest * rest;
             }
-        }
-        for (long i = 0; i < n; ++i) {
-            const double a = splits.h[i] * unit + 1, b = (of_all - splits.h[i]) * unit + 1;
-            splits.score[i] = (of_left[i] * b + of_right[i] * a) / (a * b);
+            const Pair h = two(splits, i, L - 2), a = h * unit + 1.0, b = (of_all - h) * unit + 1.0,
+                       sum = (of_left * b + of_right * a) / (a * b);
+            splits.score[i] = sum[0];
+            splits.score[i + 1] = sum[1];
         }
     }
     template <long L>
     void note(const Sums<L>& all, Splits& splits, std::uint64_t here, Try& best) const {
-        while (splits.count > 0 && all.rows() - splits.rows[splits.count - 1] < least_rows)
-            --splits.count;
+        constexpr long last = (L - 1) / 4;
+        const auto rows = [&](long i) { return splits.sums[last][i][3]; };
+        while (splits.count > 0 && all.rows() - rows(splits.count - 1) < least_rows) --splits.count;
         score(all, splits);
-        for (long i = 0; i < splits.count; ++i) {
-            if (best.right && !(splits.score[i] > best.score)) continue;
-            best.score = splits.score[i];
-            // Bins that no row of the leaf is in go where most rows go.
-            best.right =
-                2 * splits.rows[i] >= all.rows() ? here & ~splits.left[i] : ~splits.left[i];
-        }
+        long at = -1;
+        double most = best.score;
+        for (long i = 0; i < splits.count; ++i)
+            if (splits.score[i] > most || (at < 0 && !best.right)) most = splits.score[at = i];
+        if (at < 0) return;
+        best.score = most;
+        // Bins that no row of the leaf is in go where most rows go.
+        best.right = 2 * rows(at) >= all.rows() ? here & ~splits.left[at] : ~splits.left[at];
     }
 
     /// Splits between bins, and what is missing on either side.
@@ -392,13 +392,17 @@ class Grower {
             if (with_missing && !is_there) return;
             Sums<L> left;
             Splits splits;
+            const std::int32_t least = std::int32_t(least_rows);
+            long count = 0;  // no branches, since most of them would be guessed wrong
             std::uint64_t bins_left = 0;
             for (long b = with_missing ? 0 : 1; b < last + (is_there ? 1 : 0); ++b) {
-                bins_left |= std::uint64_t(1) << b;
                 const std::int32_t* bin = column + b * L;
+                bins_left += std::uint64_t(1) << b;
                 left.add(bin);
-                keep(left, bins_left, bin[L - 1] != 0, splits);
+                keep(left, bins_left, splits, count);
+                count += (bin[L - 1] != 0) & (left.rows() >= least);
             }
+            splits.count = count;
             note(all, splits, above, best);
         }
     }
@@ -436,7 +440,8 @@ class Grower {
         for (long i = 0; i + 1 < count; ++i) {
             bins_left |= std::uint64_t(1) << here[i];
             left.add(column + here[i] * L);
-            keep(left, bins_left, true, splits);
+            keep(left, bins_left, splits, splits.count);
+            splits.count += left.rows() >= least_rows;
         }
         note(all, splits, bins_here, best);
         best.penalty = 0.5 * by_chance * double(count - 2);
