@@ -25,40 +25,30 @@ LEARNER_PARTS = (
 )
 OLD_PARTS = ("CurvedDesign", "CurvedRidge", "RecordRidge", "RecordRidgeDesign")  # of version 0.2
 
+INTEGRALS = ["Sobol", "MonteCarlo", "Ladder", "Quadrature", "Pairwise", "Certified", "Envelope"]
+LOSSES = ["Squared", "Logistic", "Huber"]
+
 # Where the classes are that a file may contain. Nothing else is ever made from one.
-HOMES = {
-    **{entry.name: entry.home for entry in FORECASTERS},
-    **{name: "mixable.estimators" for name in ("GAFClassifier", "GAFRegressor")},
-    **{
-        name: "mixable.paper.integrals"
-        for name in (
-            "Sobol",
-            "MonteCarlo",
-            "Ladder",
-            "Quadrature",
-            "Pairwise",
-            "Certified",
-            "Envelope",
-        )
-    },
-    **{name: "mixable.paper.losses" for name in ("Squared", "Logistic", "Huber")},
-    **{name: "mixable.model" for name in LEARNER_PARTS},
-    **{name: "mixable.model.old" for name in OLD_PARTS},
-    "Auto": "mixable.kernels",
-    "RBF": "mixable.kernels",
-    "Columns": "mixable.records",
-    "Encoder": "mixable.records",
-    "Scores": "mixable.metrics",
-    "SparseGAF": "mixable.experts",
-    "NaiveBayes": "mixable.experts",
-    "NumberScores": "mixable.metrics",
-    "EventModel": "mixable.events",
-    "Decisions": "mixable.events.decisions",
-    "Agent": "mixable.bandits",
-    "Contexts": "mixable.bandits.contexts",
-    "Values": "mixable.bandits.values",
-    "river.GAFClassifier": "mixable.river",
-    "river.GAFRegressor": "mixable.river",
+HOMES = {entry.name: entry.home for entry in FORECASTERS} | {
+    name: home
+    for home, names in {
+        "mixable.bandits": ["Agent"],
+        "mixable.bandits.contexts": ["Contexts"],
+        "mixable.bandits.values": ["Values"],
+        "mixable.estimators": ["GAFClassifier", "GAFRegressor"],
+        "mixable.events": ["EventModel"],
+        "mixable.events.decisions": ["Decisions"],
+        "mixable.experts": ["NaiveBayes"],
+        "mixable.kernels": ["Auto", "RBF"],
+        "mixable.metrics": ["Scores", "NumberScores"],
+        "mixable.model": LEARNER_PARTS,
+        "mixable.model.old": OLD_PARTS,
+        "mixable.paper.integrals": INTEGRALS,
+        "mixable.paper.losses": LOSSES,
+        "mixable.records": ["Columns", "Encoder"],
+        "mixable.river": ["river.GAFClassifier", "river.GAFRegressor"],
+    }.items()
+    for name in names
 }
 
 # What earlier versions called a class.
@@ -70,21 +60,8 @@ OLD_NAMES = {
 }
 
 # What is only ever part of a model.
-PARTS = {
-    *LEARNER_PARTS,
-    *OLD_PARTS,
-    "NaiveBayes",
-    "Auto",
-    "RBF",
-    "Columns",
-    "Contexts",
-    "Values",
-    *(
-        name
-        for name, home in HOMES.items()
-        if home in ("mixable.paper.integrals", "mixable.paper.losses")
-    ),
-}
+PARTS = {*LEARNER_PARTS, *OLD_PARTS, *INTEGRALS, *LOSSES, "NaiveBayes", "Auto", "RBF", "Columns"}
+PARTS |= {"Contexts", "Values"}
 
 
 def class_name(value: Any) -> str | None:

@@ -18,7 +18,7 @@ never nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -197,9 +197,7 @@ class Scores(Mergeable):
         self, others: Sequence[Scores], base: Scores | None, changes: Sequence[Any] = ()
     ) -> Scores:
         out, before = self._fresh(), base or self._fresh()
-        for name in vars(out).keys() - {"bins", "_classes"}:
-            added = sum(getattr(other, name) - getattr(before, name) for other in others)
-            setattr(out, name, getattr(self, name) + added)
+        _add_up(out, vars(out).keys() - {"bins", "_classes"}, self, others, before)
         for scores in (self, *others):
             out._classes.include(scores._classes)
         for _ in others:
@@ -302,11 +300,16 @@ class NumberScores(Mergeable):
     def _combine(
         self, others: Sequence[NumberScores], base: NumberScores | None, changes: Sequence[Any] = ()
     ) -> NumberScores:
-        out, before = self._fresh(), base or self._fresh()
-        for name in ("n", *self._SUMS):
-            added = sum(getattr(other, name) - getattr(before, name) for other in others)
-            setattr(out, name, getattr(self, name) + added)
+        out = self._fresh()
+        _add_up(out, ("n", *self._SUMS), self, others, base or self._fresh())
         return out
+
+
+def _add_up(out: Any, names: Iterable[str], start: Any, others: Sequence[Any], base: Any) -> None:
+    """Sums over forecasts: those of start + the sum of (other - base)."""
+    for name in names:
+        added = sum(getattr(other, name) - getattr(base, name) for other in others)
+        setattr(out, name, getattr(start, name) + added)
 
 
 def crps(mean: float, std: float, y: float) -> float:

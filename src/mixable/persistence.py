@@ -14,6 +14,7 @@ import io
 import json
 import os
 import stat
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -161,9 +162,7 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_tensors
 
-    def damaged(what: str) -> DamagedFileError:
-        return DamagedFileError(f"{where} {what}")
-
+    damaged = partial(_damaged, where)
     metadata = _checked_metadata(io.BytesIO(data), where)
     try:
         tensors = load_tensors(data)
@@ -174,12 +173,13 @@ def from_bytes(data: bytes, where: str = "the data") -> Any:
     return _described(metadata, tensors, len(data), where)
 
 
+def _damaged(where: str, what: str) -> DamagedFileError:
+    return DamagedFileError(f"{where} {what}")
+
+
 def _checked_metadata(file: BinaryIO, where: str) -> dict[str, str]:
     """What the head of a file says of the model; what is none is refused, and not read."""
-
-    def damaged(what: str) -> DamagedFileError:
-        return DamagedFileError(f"{where} {what}")
-
+    damaged = partial(_damaged, where)
     length = file.seek(0, io.SEEK_END)
     file.seek(max(length - 1, 0))
     last = file.read(1)
@@ -227,10 +227,7 @@ def _described(
     metadata: dict[str, str], tensors: dict[str, np.ndarray[Any, Any]], size: int, where: str
 ) -> Any:
     """The model that the contents of a file of some size describe, which are checked here."""
-
-    def damaged(what: str) -> DamagedFileError:
-        return DamagedFileError(f"{where} {what}")
-
+    damaged = partial(_damaged, where)
     wanted = metadata.get("class") or ""
     if wanted in PARTS:
         raise damaged(f"holds a {wanted}, which is a part of a model and not one")

@@ -325,7 +325,9 @@ class StreamEstimator(
             return explained(learner, row, without_each_key(row, self._names()), labels)
         return explained(learner, row[0], without_each_entry(row[0], self._names()), labels)
 
-    def _most_important(self, n: Any) -> dict[Any, float]:
+    @alone
+    def important(self, n: int = 20) -> dict[Any, float]:
+        """The n columns that matter most, and how far each usually moves a log-odds, or a mean."""
         check_is_fitted(self, "learner_")
         sizes = importance(self.learner_, self._names())
         return dict(list(sizes.items())[: _validate.count(n, "n")])

@@ -162,11 +162,6 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
         check_is_fitted(self, "learner_")
         return self._explained(x, self.classes_.tolist())
 
-    @alone
-    def important(self, n: int = 20) -> dict[Any, float]:
-        """The n columns that matter most, and how far each usually moves a log-odds."""
-        return self._most_important(n)
-
     @property
     @alone
     def classes_(self) -> NDArray[Any]:

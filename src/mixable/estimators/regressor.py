@@ -125,11 +125,6 @@ class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):
         check_is_fitted(self, "learner_")
         return self._explained(x)
 
-    @alone
-    def important(self, n: int = 20) -> dict[Any, float]:
-        """The n columns that matter most, and how far each usually moves the mean."""
-        return self._most_important(n)
-
     @property
     @alone
     def coef_(self) -> Array:

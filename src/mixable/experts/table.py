@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -48,51 +49,29 @@ class Entry:
         return {name: parameter.default for name, parameter in taken.items()}
 
 
-BASELINES = "mixable.paper.baselines"
+_baseline = partial(Entry, home="mixable.paper.baselines")
+_without = partial(Entry, has_posterior=False)
 
 FORECASTERS = (
     Entry("AutoGAF", "auto-gaf", short="auto", streams=True),
     Entry("GAF", "gaf", short="gaf", searched=("lam", "beta"), streams=True),
-    Entry(
-        "Folklore",
-        "folklore",
-        home=BASELINES,
-        short="folklore",
-        searched=("lam", "beta"),
-        streams=True,
-    ),
-    Entry("ONS", "ons", home=BASELINES, short="ons", searched=("lam", "beta"), streams=True),
-    Entry("OGD", "ogd", home=BASELINES, has_posterior=False, short="ogd", searched=("step",)),
-    Entry("FTRL", "ftrl", home=BASELINES, has_posterior=False, short="ftrl", searched=("lam",)),
-    Entry(
-        "AIOLI", "aioli", home=BASELINES, forecasts="two labels", short="aioli", searched=("lam",)
-    ),
-    Entry("ScaleFree", "scale-free", home=BASELINES, has_posterior=False),
-    Entry("SMP", "smp", home=BASELINES, has_posterior=False),
-    Entry("Foster", "foster", home=BASELINES, has_posterior=False),
-    Entry("SparseGAF", "sparse-gaf", has_posterior=False, sparse=True),
-    Entry("VAW", "vaw", home=BASELINES, forecasts="numbers"),
+    _baseline("Folklore", "folklore", short="folklore", searched=("lam", "beta"), streams=True),
+    _baseline("ONS", "ons", short="ons", searched=("lam", "beta"), streams=True),
+    _baseline("OGD", "ogd", has_posterior=False, short="ogd", searched=("step",)),
+    _baseline("FTRL", "ftrl", has_posterior=False, short="ftrl", searched=("lam",)),
+    _baseline("AIOLI", "aioli", forecasts="two labels", short="aioli", searched=("lam",)),
+    _baseline("ScaleFree", "scale-free", has_posterior=False),
+    _baseline("SMP", "smp", has_posterior=False),
+    _baseline("Foster", "foster", has_posterior=False),
+    _without("SparseGAF", "sparse-gaf", sparse=True),
+    _baseline("VAW", "vaw", forecasts="numbers"),
     Entry("AutoRidge", "auto-ridge", forecasts="numbers"),
-    Entry("Trees", "trees", forecasts="any", has_posterior=False),
+    _without("Trees", "trees", forecasts="any"),
     Entry("GenericGAF", "generic-gaf", home="mixable.paper.reference", forecasts="any"),
-    Entry(
-        "KernelGAF",
-        "kernel-gaf",
-        home="mixable.paper.kernel_gaf",
-        forecasts="any",
-        has_posterior=False,
-    ),
-    Entry(
-        "Mixture", "mixture", home="mixable.experts.mixture", forecasts="any", has_posterior=False
-    ),
-    Entry(
-        "FreshStarts",
-        "fresh-starts",
-        home="mixable.paper.fresh_starts",
-        forecasts="any",
-        has_posterior=False,
-    ),
-    Entry("Pool", "pool", home="mixable.experts.pool", forecasts="any", has_posterior=False),
+    _without("KernelGAF", "kernel-gaf", home="mixable.paper.kernel_gaf", forecasts="any"),
+    _without("Mixture", "mixture", home="mixable.experts.mixture", forecasts="any"),
+    _without("FreshStarts", "fresh-starts", home="mixable.paper.fresh_starts", forecasts="any"),
+    _without("Pool", "pool", home="mixable.experts.pool", forecasts="any"),
 )
 
 BY_NAME = {entry.name: entry for entry in FORECASTERS}
