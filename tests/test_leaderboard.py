@@ -165,18 +165,21 @@ def test_results_are_read_as_they_were_saved(tmp_path):
     assert (tmp_path / "board.json").read_bytes() == results.COMMITTED.read_bytes()
 
 
-def test_rows_of_earlier_runs_stay_while_mixable_is_the_same():
-    """Those of peers without a run now, on streams where mixable's loss is within 1%."""
+def test_results_are_joined_where_mixable_is_the_same():
+    """Rows of peers that the first results lack, on streams where mixable's loss is within 1%."""
     name, other = BOARD.names(number=False)[:2]
     ours = {row.stream: row for row in BOARD.of([name, other], "mixable", True)}
     rows = [replace(ours[name], loss=1.005 * ours[name].loss),
             replace(ours[other], loss=1.02 * ours[other].loss),
             *(replace(row, loss=7.0) for row in BOARD.of([name], "VW", True))]  # fmt: skip
-    streams = {each: BOARD.streams[each] for each in (name, other)}
-    found = results.with_earlier(replace(BOARD, streams=streams, rows=rows), BOARD)
+    found = results.joined(
+        replace(BOARD, streams={each: BOARD.streams[each] for each in (name, other)}, rows=rows),
+        BOARD,
+    )
     assert found.of([name], "VW --ftrl", True) == BOARD.of([name], "VW --ftrl", True)
     assert [row.loss for row in found.of([name], "VW", True)] == [7.0]
     assert [row.peer for row in found.rows if row.stream == other] == ["mixable"]
+    assert results.joined(BOARD, replace(BOARD, rows=rows)) == BOARD
 
 
 def test_points_of_curves_are_means_between_marks(tmp_path):

@@ -6,6 +6,7 @@
     python -m benchmarks.leaderboard --only mixable --again   # after a change of mixable
     python -m benchmarks.leaderboard collect     # the tables of the results that are there
     python -m benchmarks.leaderboard docs --again             # and write the documents from them
+    python -m benchmarks.leaderboard docs --add               # only rows that were not there
     python -m benchmarks.leaderboard --rows 10000 --results long   # for the learning curves
     python -m benchmarks.leaderboard curves --rows 10000 --results long
 

@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--file", type=Path, help="a stream of your own: CSV or JSON lines")
     out.add_argument("--target", help="its column with the label")
     out.add_argument("--again", action="store_true", help="anew what is there")
+    out.add_argument("--add", action="store_true", help="to docs only what has no row yet")
     out.add_argument("--until", help="start no run after this time, such as 15:30")
     out.add_argument("--quick", action="store_true", help="a trial of ten minutes")
     return out
@@ -83,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
         run(given)
     from benchmarks.leaderboard import curves, page, results
 
-    if given.what == "docs" and not given.again:
+    if given.what == "docs" and not (given.again or given.add):
         page.write(results.load())
         return
     if given.what == "curves":
@@ -97,7 +98,8 @@ def main(arguments: list[str] | None = None) -> None:
     command = f"python -m benchmarks.leaderboard {words} --seconds {given.seconds:g}"
     found = results.collect(given.results, command)
     if given.what == "docs":
-        found = results.with_earlier(found, results.load())
+        earlier = results.load()
+        found = results.joined(earlier, found) if given.add else results.joined(found, earlier)
         results.save(found)
         page.write(found)
     else:

@@ -89,7 +89,7 @@ def draw(found: dict[str, Any], path: Path = PICTURE) -> None:
 
     curves = found["curves"]
     figure, panels = plt.subplots(
-        -(-len(curves) // 2), 2, figsize=(6, 1.75 * -(-len(curves) // 2) + 0.9), dpi=200,
+        -(-len(curves) // 2), 2, figsize=(6, 1.75 * -(-len(curves) // 2) + 0.9), dpi=150,
         sharex=True, squeeze=False, layout="constrained",
     )  # fmt: skip
     for axes, (name, peers) in zip(panels.flat, curves.items(), strict=False):

@@ -25,7 +25,7 @@ PACKAGES = ("mixable", "river", "scikit-learn", "vowpalwabbit", "lightgbm", "cap
 REFERENCE = "mixable"
 CLEAR = 2.0  # standard errors
 BLOCKS = 30
-SAME = 0.01  # how far mixable's loss may move before a row that was compared with it is dropped
+SAME = 0.01  # how far mixable's loss may differ between results that are joined
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,25 +217,22 @@ def collect(folder: Path, command: str = "python -m benchmarks.leaderboard") -> 
     return Results(machine=machine(command), streams=streams, rows=rows, failed=failed)
 
 
-def with_earlier(new: Results, earlier: Results) -> Results:
-    """Results, and beside them earlier rows of peers that have no file in the folder.
+def joined(first: Results, second: Results) -> Results:
+    """The first results, and the second's rows of peers on streams where the first has none.
 
-    Such a row was compared with an earlier mixable. It stays while mixable's loss on the stream is
-    within 1% of the one of then.
+    A row was compared with the mixable of its own results. So only streams count on which its loss
+    is the same in both, within 1%.
     """
-
-    def reference(results: Results) -> dict[str, float]:
-        return {row.stream: row.loss for row in results.of(results.streams, REFERENCE, True)}
-
-    now, then = reference(new), reference(earlier)
-    same = {name for name in now if name in then and abs(now[name] / then[name] - 1) <= SAME}
-    there = {(row.stream, row.peer) for row in new.rows}
-    kept = [row for row in earlier.rows
+    ours = [{row.stream: row.loss for row in each.of(each.streams, REFERENCE, True)}
+            for each in (first, second)]  # fmt: skip
+    same = {name for name in set(ours[0]) & set(ours[1])
+            if abs(ours[0][name] / ours[1][name] - 1) <= SAME}  # fmt: skip
+    there = {(row.stream, row.peer) for row in first.rows}
+    more = [row for row in second.rows
             if row.stream in same and (row.stream, row.peer) not in there]  # fmt: skip
-    order = {peer: place for place, peer in enumerate(PEERS)}
-    place = {name: number for number, name in enumerate(new.streams)}
-    rows = sorted([*new.rows, *kept], key=lambda row: (place[row.stream], order[row.peer]))
-    return replace(new, rows=rows)
+    place = {name: k for k, name in enumerate([*first.streams, *PEERS])}
+    rows = sorted([*first.rows, *more], key=lambda row: (place[row.stream], place[row.peer]))
+    return replace(first, rows=rows)
 
 
 def save(results: Results, path: Path = COMMITTED) -> None:

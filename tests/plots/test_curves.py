@@ -116,6 +116,7 @@ def test_a_window_alone_and_a_logarithmic_scale(stream):
     assert {name: line.tolist() for name, line in drawn(ax).items()} == {
         "GAF": both["forecasts, last 50"].tolist()
     }
+    assert len(ax.lines) == 1
     assert ax.get_ylabel() == "mean log loss of the last 50 (nats)"
     assert (ax.get_xscale(), ax.get_xlim()) == ("log", (6, 600))  # all but the first hundredth
 

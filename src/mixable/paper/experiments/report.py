@@ -233,7 +233,7 @@ def draw(standings: list[Standing], n_classes: dict[str, int], folder: Path) -> 
     if automatic:
         figure, panels = begin(len(automatic), 4.6, 3.4)
         groups = weight_groups()
-        look = {"colors": area_colours(len(groups)), "edgecolor": "white", "linewidth": 0.3}
+        look = {"colors": area_colours(len(groups)), "edgecolor": "0.4", "linewidth": 0.3}
         for axes, row in zip(panels, automatic, strict=True):
             shares = np.array(row.results[0]["weights"])
             axes.stackplot(shares[:, 0], shares[:, 1:].T, labels=groups, **look)
