@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mixable._types import Array
@@ -83,20 +82,22 @@ class Applier:
     def _some(self, events: Sequence[Event]) -> list[Applied]:
         """Apply the first events, at least one: up to one that needs another batch."""
         refused: RefusedError | None = None
-        rows, repeated = self._rows, [self._is_repeated(event) for event in events]
+        rows = self._rows
         rows.begin()
-        for event, is_repeated in zip(events, repeated, strict=True):
+        for event in events:
             if not event.changes:
                 break
             try:
                 if refused := self._refusal(event):
                     break
-                if not rows.add({} if is_repeated else event.features or {}, event.label):
+                if self._is_repeated(event):
+                    rows.add_again()
+                elif not rows.add(event.features or {}, event.label):
                     break
             except BAD as error:
                 refused = RefusedError(422, as_reason(error))
                 break
-        out = self._follow(events[: len(rows)], repeated) if rows else []
+        out = self._follow(events[: len(rows)]) if rows else []
         if refused is not None:
             out.append(Applied(refused, changed=rows.made and not out))
         return out
@@ -120,7 +121,7 @@ class Applier:
         is_labelled = event.label is not None and event.features is not None
         return is_labelled and event.id in self.model.done
 
-    def _follow(self, events: Sequence[Event], repeated: list[bool]) -> list[Applied]:
+    def _follow(self, events: Sequence[Event]) -> list[Applied]:
         batch = self._rows.batch(
             labels=[event.label for event in events],
             ids=[event.id for event in events],
@@ -128,9 +129,6 @@ class Applier:
             numbers=[event.number for event in events],
             given=[event.features for event in events],
         )
-        # What came again is not a late outcome because its values are not looked at.
-        pairs = zip(batch.empty, repeated, strict=False)
-        batch = replace(batch, empty=[is_empty and not again for is_empty, again in pairs])
         self._forecasts.clear()
         refused = dict(self._follower.follow(batch, len(events))[1])
         return [self._applied(event, row, refused) for row, event in enumerate(events)]

@@ -332,6 +332,10 @@ class Rows:
         self._every.append(self._row(values))
         return True
 
+    def add_again(self) -> None:
+        """Add a record that was learned before: nobody will look at its values."""
+        self._every.append((self._row({})[0], False, False))
+
     def batch(self, **more: Any) -> Batch:
         """All that were added."""
         model, rows = self._model, zip(*self._every, strict=True) if self._every else [()] * 3
