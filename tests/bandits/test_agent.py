@@ -226,6 +226,7 @@ def test_an_agent_learns_from_the_log_of_another():
         (lambda: Agent(["a"]).choose("text"), TypeError, "context must"),
         (lambda: Agent(["a"]).choose({}, allowed=["b"]), ValueError, "allowed has 'b'"),
         (lambda: Agent(["a"]).choose({}, id=2.5), TypeError, "id must"),
+        (lambda: Agent(["a"]).learn([1], 1), TypeError, "id must"),
         (lambda: Agent(["a"]).observe({}, "b", 1, ["a"]), ValueError, "action 'b'"),
         (lambda: Agent(["a"]).observe({}, "a", 0.5), ValueError, "0 or 1"),
         (lambda: Agent(["a"], reward="unit").observe({}, "a", 2), ValueError, "reward"),

@@ -200,7 +200,7 @@ class Agent(Alone):
     @alone
     def learn(self, id: Hashable, reward: float) -> None:
         """Learn the reward of a decision, once; in any order, at any time."""
-        value = self._checked_reward(reward)
+        value, id = self._checked_reward(reward), _checked_name(id, "id")
         if id not in self._waiting:
             raise ValueError(
                 f"id {id!r:.80} does not wait for a reward: it was never given, has been learned, "
