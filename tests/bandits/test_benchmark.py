@@ -71,7 +71,7 @@ def test_differences_are_those_of_the_same_rounds():
     row = Row(Job("s", "plain"), 2, 20, {"auto": runs(0.4, 0.6), "linucb": runs(0.3, 0.5)}, "")
     gap, error = row.difference("auto", "linucb")
     assert (round(gap, 9), round(error, 9)) == (0.1, 0)  # rounds that are easy cancel out
-    assert "| auto | linucb | 1 of 1 | +0.1000" in summary([row], "auto")[0]
+    assert "| auto | linucb | 1 of 1 | 0 | +0.1000" in summary([row], "auto")[0]
     assert row.microseconds("auto") == 2.0
 
 
