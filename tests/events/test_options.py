@@ -88,3 +88,23 @@ def test_options_come_back_from_json_and_have_a_schema():
     text = json.dumps(options.to_json())
     assert ModelOptions.from_json(json.loads(text)) == options
     assert set(ModelOptions.schema()) == {"kinds", *SENTENCES}
+
+
+def test_a_saved_model_keeps_its_level_and_can_have_more_classes(tmp_path):
+    (tmp_path / "in.csv").write_text("a,y\n" + "".join(f"{t},{t % 5}\n" for t in range(40)))
+
+    def run(model, *options):
+        source = ("stream", tmp_path / "in.csv", "--from-start", "--target", "y")
+        out = ("--out", tmp_path / f"{model}.csv", "--model", tmp_path / model)
+        return in_process(*source, *out, *options)
+
+    assert run("numbers", "--regression", "--level", "0.8").exit_code == 0
+    refused = run("numbers", "--level", "0.5")
+    assert refused.exit_code == 2
+    assert "was made with other --level: 0.8" in refused.stderr
+    few = run("labels", "--linear", "--most-classes", "3")
+    assert "'3' would be class number 4" in few.stderr
+    rejected = mx.load(tmp_path / "labels").counts["rejected"]
+    assert run("labels", "--most-classes", "5").exit_code == 0
+    more = mx.load(tmp_path / "labels")
+    assert (more.counts["rejected"], more.labels) == (rejected, [*"01234"])

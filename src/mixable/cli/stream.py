@@ -184,6 +184,7 @@ def _model(options: Options, asked: ModelOptions, given: list[str]) -> EventMode
         ("--regression", ["regression"]),
         ("--classes", ["classes"]),
         ("--features", ["features"]),
+        ("--level", ["level"]),
         ("kinds of columns", declared),
     ):
         ours, theirs = (
@@ -192,6 +193,9 @@ def _model(options: Options, asked: ModelOptions, given: list[str]) -> EventMode
         if any(name in given for name in names) and ours != theirs:
             found = spelled(made, names).removeprefix(f"{what} ")
             raise StreamError(f"{path} was made with other {what}: {found}")
+    room = {name: getattr(asked, name) for name in ("most_features", "most_classes")}
+    room = {name: value for name, value in room.items() if name in given}
+    model.options = dataclasses.replace(made, **room)
     return model
 
 

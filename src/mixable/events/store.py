@@ -107,30 +107,6 @@ class StoreError(ValueError):
     """A file that is no log of ours, or of another version."""
 
 
-class Row(NamedTuple):
-    """An event as it is written."""
-
-    number: int
-    model: int
-    time: float
-    id: str | None
-    features: str
-    forecast: str | None
-    outcome: str | float | None
-    error: str | None
-
-
-class Outcome(NamedTuple):
-    """A late outcome as it is written."""
-
-    number: int
-    event: int
-    model: int
-    time: float
-    id: str
-    outcome: str | float
-
-
 class Store:
     """A connection to the log; `is_new` says whether there was none."""
 
@@ -232,8 +208,8 @@ class Store:
             for table in ("models", "events", "outcomes", "checkpoints", "series", "windows"):
                 db.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
 
-    def write(self, events: list[Row], outcomes: list[Outcome]) -> None:
-        """Write what was learned."""
+    def write(self, events: list[tuple[Any, ...]], outcomes: list[tuple[Any, ...]]) -> None:
+        """Write what was learned: rows of the tables of these names."""
         with self.transaction() as db:
             db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", events)
             if outcomes:

@@ -144,3 +144,13 @@ def test_health_is_not_well_on_a_full_disk_and_well_again_when_there_is_room(tmp
             assert time.monotonic() < until
             time.sleep(0.05)
         assert call.learn(features={"a": 1}, label="x")[1]["step"] == 2
+
+
+def test_a_head_without_end_is_not_kept(tmp_path):
+    with in_thread(tmp_path / "models", TOKEN) as (_, call), contextlib.ExitStack() as stack:
+        port = call._connection.port
+        (sock,) = connected(stack, port, 1, b"GET /model HTTP/1.1\r\n" + HOST + b"X: ")
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            sock.sendall(b"x" * 20_000_000)
+        for size in (10, 60_000):
+            assert call("GET", "/healthz", headers={"X": "x" * size})[0] == 200

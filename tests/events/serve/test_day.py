@@ -1,11 +1,15 @@
 """A day in the life of a service, from a folder of version 0.2 to a backup."""
 
 import json
+import shutil
 
 import numpy as np
+import pytest
 from command_line import in_process
 from make_fixtures import FOLDER
 from serve_command import in_thread, saved
+
+SAID = {1: 0.002039244120541082, 5: 0.7412585127456834, 8: 0.9967008930672239}  # by version 0.2
 
 
 def visits(rng, n, first, *, flipped=False):
@@ -19,11 +23,20 @@ def visits(rng, n, first, *, flipped=False):
 
 def test_a_day(tmp_path):
     rng, folder = np.random.default_rng(0), tmp_path / "models"
-    folder.mkdir()
-    (folder / "old.model").write_bytes((FOLDER / "ServedModel.safetensors").read_bytes())
+    shutil.copytree(FOLDER / "served-0.2.0", folder)  # as `mixable serve` of that version left it
     with in_thread(folder, seconds=1000) as (_, call):
-        assert call("GET", "/models")[1] == {"models": ["old"]}
-        assert call("POST", "/models/old/learn", {"id": "late", "label": "no"})[0] == 200
+        assert call("GET", "/models")[1] == {"models": ["default", "old"]}
+        for pages, p in SAID.items():
+            body = {"features": {"pages": pages, "depth": 0.25}}
+            said = call("POST", "/models/old/predict", body)[1]["probabilities"]
+            assert said["yes"] == pytest.approx(p, rel=1e-12)
+        assert call("POST", "/models/old/learn", {"id": "late", "label": "no"})[1]["step"] == 62
+        known = {"id": "known", "features": {"pages": 7, "depth": 0.5}, "label": "yes"}
+        assert call("POST", "/models/old/learn", known)[1] == {
+            "id": "known",
+            "learned": False,
+            "step": 61,
+        }
         declared = {"classes": ["no", "yes"], "kinds": {"code": "category"}}
         assert call("PUT", "/models/shop", declared)[0] == 201
         waiting = []
@@ -66,6 +79,6 @@ def test_a_day(tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "log loss" in done.stdout
     with in_thread(tmp_path / "copy") as (_, call):
-        assert call("GET", "/models")[1] == {"models": ["old", "shop"]}
+        assert call("GET", "/models")[1] == {"models": ["default", "old", "shop"]}
         assert call("GET", "/models/shop")[1]["learned"] == 381
     assert saved(folder, "shop")[0].counts["learned"] == 381

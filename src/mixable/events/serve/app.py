@@ -59,6 +59,7 @@ def make_app(service: Service | Worker, token: str | None = None, log: Path | No
         lifespan=lifespan,
         docs_url=None,  # that page asks another host for its scripts; ours is at /docs
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.router.route_class = _Route
     metrics = Metrics(service)
@@ -73,6 +74,7 @@ def make_app(service: Service | Worker, token: str | None = None, log: Path | No
         try:
             await app.router(scope, receive, send)
         except HTTPException as error:  # no such route
+            scope["reason"] = error.detail
             answer = as_json({"error": error.detail}, error.status_code, error.headers)
             await answer(scope, receive, send)
         except RefusedError as refused:

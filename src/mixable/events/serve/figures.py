@@ -30,6 +30,14 @@ MOST_TRIED = 30  # columns of a record that are left out of it, to see what they
 RATE = 0.02  # of a new record in the mean of what a column matters, once there are many
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
+DISTANCE = "Mean distance between the forecasts of a class and how often it came"
+MOVED = "Population stability index of the last records of a column against a reference"
+UNKNOWN = "Share of words of a column that were not among the first records"
+COUNTS = {
+    "learned": "Outcomes learned",
+    "late": "Outcomes that came after their forecast",
+    "forgotten": "Forecasts whose outcome never came",
+}
 SCORES = {
     "log_loss": "Mean log loss, nats,",
     "crps": "Mean CRPS",
@@ -252,45 +260,30 @@ class Metrics(Collector):
         yield from self._of_models()
 
     def _of_models(self) -> Iterator[Metric]:
-        def family(kind: Any, name: str, about: str, *more: str) -> Any:
-            return kind(f"mixable_{name}", about, labels=["model", *more])
+        families: dict[str, Any] = {}
+        gauge = GaugeMetricFamily
 
-        counter, gauge = CounterMetricFamily, GaugeMetricFamily
-        counts = {
-            "learned": family(counter, "learned", "Outcomes learned"),
-            "late": family(counter, "late", "Outcomes that came after their forecast"),
-            "forgotten": family(counter, "forgotten", "Forecasts whose outcome never came"),
-        }
-        scores = {
-            name: family(gauge, name, f"{about} of the forecasts whose outcome has come")
-            for name, about in SCORES.items()
-        }
-        distance = "Mean distance between the forecasts of a class and how often it came"
-        error = family(gauge, "calibration_error", distance, "class")
-        waiting = family(gauge, "waiting", "Forecasts that wait for their outcome")
-        drift = family(gauge, "drifting_trust", "Weight of experts that forget")
-        about = "Population stability index of the last records of a column against a reference"
-        moved = family(gauge, "column_drift", about, "column", "reference")
-        about = "Share of words of a column that were not among the first records"
-        unknown = family(gauge, "unknown_share", about, "column")
+        def add(kind: Any, name: str, about: str, value: float | None, **labels: str) -> None:
+            if value is not None:
+                made = families.setdefault(name, kind(f"mixable_{name}", about, labels=[*labels]))
+                made.add_metric([*labels.values()], value)
+
         for name, held in self._service.loaded.items():
-            model = held.model
-            waiting.add_metric([name], len(model.waiting))
-            for count, each in counts.items():
-                each.add_metric([name], model.counts[count])
+            of, model = {"model": name}, held.model
+            found = model.score_figures()
+            for count, about in COUNTS.items():
+                add(CounterMetricFamily, count, about, model.counts[count], **of)
+            for score, about in SCORES.items():
+                about = f"{about} of the forecasts whose outcome has come"
+                add(gauge, score, about, found.get(score), **of)
+            add(gauge, "waiting", "Forecasts that wait for their outcome", len(model.waiting), **of)
             if isinstance(model, Decisions):
                 continue
-            found = model.score_figures()
-            for score, each in scores.items():
-                if found.get(score) is not None:
-                    each.add_metric([name], found[score])
+            add(gauge, "drifting_trust", "Weight of experts that forget", drifting(model), **of)
             for label, value in _calibration(model)["calibration_error"].items():
-                if value is not None:
-                    error.add_metric([name, label], value)
+                add(gauge, "calibration_error", DISTANCE, value, **of, **{"class": label})
             for column, each in held.window.moved().items():
-                moved.add_metric([name, column, held.window.name or "first"], each.drift)
-                unknown.add_metric([name, column], each.unknown)
-            share = drifting(model)
-            if share is not None:
-                drift.add_metric([name], share)
-        yield from (*counts.values(), *scores.values(), waiting, error, drift, moved, unknown)
+                reference = {"column": column, "reference": held.window.name or "first"}
+                add(gauge, "column_drift", MOVED, each.drift, **of, **reference)
+                add(gauge, "unknown_share", UNKNOWN, each.unknown, **of, column=column)
+        yield from families.values()

@@ -38,6 +38,7 @@ OPEN = {
 }  # without a token: they tell nothing of a model
 # A whole header, with or without a port: browsers cut what is not part of a name, and go there.
 LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.ASCII | re.IGNORECASE)
+LONGEST_HEAD = 2**16  # bytes of the head of a request, if it does not come in one piece
 STUCK = 300.0  # seconds in which a client has not taken any of an answer
 MORE = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
@@ -203,6 +204,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         """Begin."""
         super().connection_made(_Joined(transport, self.loop))
         self._since = self._stuck = self.loop.time()
+        self._head, self._in_head = 0, False  # bytes of a head that is not whole
         self._timer = self.loop.call_later(self._limits.seconds, self._look)
         self.strangers[self] = None
         if len(self.strangers) > max(self._limits.requests // 2, 1):
@@ -216,6 +218,23 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._timer.cancel()
         self.strangers.pop(self, None)
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take some; a head that does not come to its end is not kept."""
+        super().data_received(data)
+        self._head = self._head + len(data) if self._in_head else 0
+        if self._head > LONGEST_HEAD:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Its head is whole."""
+        self._in_head = False
+        super().on_headers_complete()
 
     def on_response_complete(self) -> None:
         """An answer was sent: the head of the next request has its time from now on."""

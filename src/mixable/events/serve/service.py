@@ -31,11 +31,15 @@ from mixable.events.serve.bodies import NAME
 from mixable.events.serve.drift import LEAST, WINDOW, Window
 from mixable.events.serve.series import KEPT, minute
 from mixable.events.serve.shown import DEFAULT, Answer, Held, Limits, Shown, busy, read_model
-from mixable.events.store import Keep, Outcome, Row, Store, adopt_old
+from mixable.events.store import Keep, Store, adopt_old
 
 PAUSE = 1.0  # seconds until the disk is tried again
 TURN = 0.005  # seconds after which learning lets others have their turn
 UNWRITTEN = "the log cannot be written"
+
+
+# Rows of the tables events and outcomes.
+Rows = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,12 +239,8 @@ class Service(Shown):
             model: Model = await self._in(self._files, persistence.loads, data)
             if name in self.loaded:
                 self.count_losses(self.loaded[name])
-            held = Held(name, key, model, self._number)
-            named, first = await self._in(self._files, self._reader.window, key, WINDOW)
-            last = await self._in(self._files, self._reader.last, key, WINDOW)
-            held.window = Window(first, last, named)
-            await self._save(held, None, back=str(version))
-            self.loaded[name] = held
+            await self._save(Held(name, key, model, self._number), None, back=str(version))
+            self.loaded.pop(name, None)
 
     async def refer(self, name: str, reference: str | None, begin: float, end: float) -> int:
         """Measure drift of columns against the events of a time; how many there were."""
@@ -305,17 +305,16 @@ class Service(Shown):
         by_model: dict[str, list[Entry]] = {}
         for entry in batch:
             by_model.setdefault(entry.name, []).append(entry)
-        written: list[Row] = []
-        late: list[Outcome] = []
+        written: Rows = [], []
         answers: dict[str, list[Answer] | RefusedError] = {}
         for name, entries in by_model.items():
             try:
                 held = await self.held(name)
                 self._in_use.add(name)
                 events = [event for entry in entries for event in entry.events]
-                answers[name], rows, outcomes = await self._learn(held, events)
-                written += rows
-                late += outcomes
+                answers[name], rows = await self._learn(held, events)
+                written[0].extend(rows[0])
+                written[1].extend(rows[1])
             except RefusedError as refused:
                 answers[name] = refused
             except Exception as error:  # no memory, say: the model is read again
@@ -323,8 +322,8 @@ class Service(Shown):
                 self.loaded.pop(name, None)
                 answers[name] = RefusedError(503, f"the model cannot learn this: {error!s:.200}")
         try:
-            if written or late:
-                await self._written(self.store.write, written, late)
+            if any(written):
+                await self._written(self.store.write, *written)
                 self.commits += 1
                 self._trouble, self._tried = None, time.monotonic()
         except RefusedError as refused:
@@ -336,13 +335,10 @@ class Service(Shown):
         for name, entries in by_model.items():
             self._finish(entries, answers[name])
 
-    async def _learn(
-        self, held: Held, events: list[Event]
-    ) -> tuple[list[Answer], list[Row], list[Outcome]]:
+    async def _learn(self, held: Held, events: list[Event]) -> tuple[list[Answer], Rows]:
         """Let a model learn events; the answers, and what is to be written."""
         answers: list[Answer] = []
-        written: list[Row] = []
-        late: list[Outcome] = []
+        rows: Rows = [], []
         turn, now = time.monotonic(), time.time()
         if minute(now) != held.minute:
             self.count_losses(held, now)
@@ -356,11 +352,11 @@ class Service(Shown):
                 answers.append(applied.answer)
                 if event.changes and applied.changed:
                     held.number = event.number
-                    _add(event, applied, held, now, written, late)
+                    _add(event, applied, held, now, rows)
             if time.monotonic() - turn > TURN:
                 await asyncio.sleep(0)
                 turn = time.monotonic()
-        return answers, written, late
+        return answers, rows
 
     def _finish(self, entries: list[Entry], answers: list[Answer] | RefusedError) -> None:
         """Answer the events of a model. Who asked may have gone by now."""
@@ -436,20 +432,16 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _add(
-    event: Event, applied: Applied, held: Held, now: float, written: list[Row], late: list[Outcome]
-) -> None:
+def _add(event: Event, applied: Applied, held: Held, now: float, rows: Rows) -> None:
     """Add an event, or an outcome that came late, to what is to be written."""
     refused = isinstance(applied.answer, RefusedError)
-    outcome: Any = event.label
+    number, key, outcome = event.number, held.key, event.label
     if outcome is not None and held.model.options.regression and not refused:
-        outcome = float(outcome)
+        outcome = float(outcome)  # type: ignore[assignment]
     if applied.late is not None:
-        assert event.id is not None
-        late.append(Outcome(event.number, applied.late, held.key, now, event.id, outcome))
+        rows[1].append((number, applied.late, key, now, event.id, outcome))
         return
     forecast = None if applied.forecast is None else _json(applied.forecast)
     error = str(applied.answer) if refused else None
     features = _json(event.features)
-    row = Row(event.number, held.key, now, event.id, features, forecast, outcome, error)
-    written.append(row)
+    rows[0].append((number, key, now, event.id, features, forecast, outcome, error))
