@@ -44,7 +44,6 @@ VERSION = re.compile(r"(?:Python|CC BY|arXiv:|Wabbit|Section|[Vv]ersion) ?[\d.]+
 # Sections whose numbers nobody measured: values of formulas, constants of a rule and limits of a
 # program, or what the code beside them prints.
 NOT_MEASURED = {
-    ("docs/benchmarks/choices.md", "What was tried and left out"),
     ("docs/benchmarks/leaderboard.md", "How it was done"),
     ("docs/benchmarks/regression.md", ""),
     ("docs/explanation/comparison.md", ""),
@@ -64,7 +63,6 @@ NOT_MEASURED = {
     ("docs/guides/plots.md", "Is it learning?"),
     ("docs/guides/records.md", "Memory"),
     ("docs/guides/regression.md", ""),
-    ("docs/guides/regression.md", "How it is made"),
     ("docs/guides/regression.md", "What to know"),
     ("docs/guides/river.md", "Evaluation"),
     ("docs/guides/scikit-learn.md", "Frames with text and categories"),

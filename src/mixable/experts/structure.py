@@ -1,6 +1,6 @@
 """The structures that a posterior may have: what is kept of A^-1, class by class.
 
-"full" keeps all of it, K d numbers squared (in K - 1 coordinates; see docs: How it works).
+"full" keeps all of it, K d numbers squared (in K - 1 coordinates; see ARCHITECTURE.md).
 "blocks" keeps a d x d block for each class, "shared" one block that serves all classes, "diagonal"
 a variance for each weight.
 """

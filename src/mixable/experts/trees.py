@@ -83,8 +83,8 @@ class Trees(Forecaster):
     >>> y = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.3)).astype(int)
     >>> f = Trees(3, 2)
     >>> p = f.run(X, y)
-    >>> float((p[1000:].argmax(axis=1) == y[1000:]).mean()) > 0.95
-    True
+    >>> round(float((p[1000:].argmax(axis=1) == y[1000:]).mean()), 1)  # accuracy
+    1.0
     >>> f.feature_importances[2] < 0.1
     np.True_
 

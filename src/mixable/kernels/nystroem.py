@@ -51,8 +51,8 @@ class Nystroem:
     >>> phi.shape, len(later.landmarks)
     ((500, 50), 50)
     >>> phi = later.transform(x)
-    >>> bool(abs(phi @ phi.T - rbf(x, x, 0.5)).mean() < 1e-3)
-    True
+    >>> round(float(abs(phi @ phi.T - rbf(x, x, 0.5)).mean()), 3)  # nearly the kernel
+    0.0
     """
 
     def __init__(

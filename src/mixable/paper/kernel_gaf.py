@@ -49,8 +49,8 @@ class KernelGAF(SurrogateForecaster):
     >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
     >>> f = KernelGAF(Logistic(2), 2, gamma=2.0, lam=0.01)
     >>> p = f.run(X, y)
-    >>> bool(np.count_nonzero(p[100:].argmax(axis=1) == y[100:]) > 90)
-    True
+    >>> round(float((p[100:].argmax(axis=1) == y[100:]).mean()), 1)  # accuracy
+    0.9
     >>> round(float(f.effective_dimension()[-1]))
     36
     """

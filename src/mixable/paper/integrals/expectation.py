@@ -37,8 +37,8 @@ def helmert(n_classes: int) -> Array:
     The first columns do not change when a class is added.
 
     >>> Q = helmert(4)
-    >>> bool(np.allclose(Q.T @ Q, np.eye(3)) and np.allclose(Q.sum(axis=0), 0))
-    True
+    >>> abs(Q.T @ Q - np.eye(3)).max().round(12), abs(Q.sum(axis=0)).max().round(12)
+    (np.float64(0.0), np.float64(0.0))
     """
     K = n_classes
     Q = np.zeros((K, K - 1))
@@ -62,8 +62,8 @@ def expectation(mean: Array, covariance: Array, ladder: list[Rung], step: int = 
     >>> p = expectation(np.array([0.3]), np.array([[0.5]]), Quadrature().rungs(1, 0))
     >>> z = np.linspace(-9, 9, 20001)                  # the same by brute force
     >>> f = 1 / (1 + np.exp(-np.sqrt(2) * (0.3 + np.sqrt(0.5) * z))) * np.exp(-z * z / 2)
-    >>> bool(abs(p[0] - f.sum() / np.exp(-z * z / 2).sum()) < 1e-9)
-    True
+    >>> round(float(p[0]), 6), round(float(f.sum() / np.exp(-z * z / 2).sum()), 6)
+    (0.586875, 0.586875)
     """
     Q = helmert(len(mean) + 1)
     norm = np.linalg.norm(covariance)

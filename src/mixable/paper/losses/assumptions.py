@@ -81,8 +81,8 @@ def check_assumptions(
     Examples
     --------
     >>> from mixable.losses import Logistic
-    >>> check_assumptions(Logistic(3), radius=2.0, bound=1.0).holds
-    True
+    >>> print(check_assumptions(Logistic(3), radius=2.0, bound=1.0).violation)
+    None
     >>> paper = Logistic(3).constants(2.0, 1.0)
     >>> wrong = paper._replace(beta=4 * paper.beta)
     >>> check_assumptions(Logistic(3), 2.0, 1.0, constants=wrong).violation.assumption
