@@ -77,6 +77,17 @@ def same_models(one, other):
     )
 
 
+async def end(service, *, crash=False):
+    """Stop a service, or leave it as a crash would."""
+    if not crash:
+        await service.stop()
+        return
+    service._task.cancel()
+    service.store.close()
+    service._reader.close()
+    service._lock.release()
+
+
 class Caller:
     """One connection to a service; answers are status and JSON."""
 

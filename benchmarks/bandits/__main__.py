@@ -12,11 +12,9 @@ from pathlib import Path
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # before NumPy is imported
 
-import numpy as np
-
 import benchmarks.bandits
 from benchmarks.bandits import coverage, table
-from benchmarks.bandits.contestants import BLOCKS, DEFAULT, SETTINGS, Played, made, play
+from benchmarks.bandits.contestants import DEFAULT, SETTINGS, Played, made, play
 from benchmarks.bandits.worlds import LONG, Job, World, jobs_of, stream_of, world
 
 HOME = Path.home() / ".cache" / "mixable-leaderboard"
@@ -82,18 +80,13 @@ class Player:
     def chosen(self) -> str:
         """The setting of Vowpal Wabbit that is best on the first shuffles."""
 
-        def first(setting: str, shuffle: int) -> float:
-            """The mean reward of the first quarter."""
-            who, rounds = f"vw {setting}", self.rounds // 4
-            if (whole := self.results.runs.get(self.run(who, shuffle, self.rounds))) is not None:
-                return float(np.mean(whole.blocks[: BLOCKS // 4]))
-            return self.played(who, shuffle, rounds).reward
+        def reward(setting: str, rounds: int) -> float:
+            runs = [self.played(f"vw {setting}", s, rounds) for s in range(CHOOSING)]
+            return sum(run.reward for run in runs)
 
-        def whole(setting: str) -> float:
-            return sum(self.played(f"vw {setting}", s).reward for s in range(CHOOSING))
-
-        order = sorted(SETTINGS, key=lambda each: -sum(first(each, s) for s in range(CHOOSING)))
-        return max(order[: len(SETTINGS) // 6], key=whole)
+        # All play a quarter, the best sixth all rounds.
+        order = sorted(SETTINGS, key=lambda each: -reward(each, self.rounds // 4))
+        return max(order[: len(SETTINGS) // 6], key=lambda each: reward(each, self.rounds))
 
     def row(self) -> table.Row:
         """Everybody on the shuffles that score."""

@@ -10,6 +10,8 @@ import numpy as np
 from benchmarks.bandits.contestants import Played
 from benchmarks.bandits.worlds import Job
 
+LEVEL = 1e-5  # what rounding of means could be
+
 
 class Row(NamedTuple):
     """Everybody's runs in one world: those of the shuffles that score."""
@@ -68,7 +70,8 @@ def summary(rows: list[Row], who: str) -> list[str]:
         worst = rows[int(gaps.argmin())].job.label
         times = [row.microseconds(who) / row.microseconds(other) for row in rows]
         out.append(
-            f"| {who} | {other} | {(gaps > 0).sum()} of {len(gaps)} | {gaps.mean():+.4f} "
+            f"| {who} | {other} | {(gaps > LEVEL).sum()} of {len(gaps)} | "
+            f"{(abs(gaps) <= LEVEL).sum()} | {gaps.mean():+.4f} "
             f"({gaps.mean() - half:+.4f} to {gaps.mean() + half:+.4f}) | {gaps.min():+.4f} "
             f"({worst}) | {(gaps > 1.96 * errors).sum()} | {(gaps < -1.96 * errors).sum()} | "
             f"{np.median(times):.1f} | {max(times):.1f} |"
@@ -92,8 +95,11 @@ def text(rows: list[Row], asked: list[str]) -> str:
     for part in (plain, [row for row in rows if row not in plain]):
         if part:
             out += ["", head(part[0]), *map(line, part), ""]
-            out += ["| | against | ahead | mean (95%) | worst | clearly ahead | clearly behind | "
-                    "time, median | time, most |", "|" + "---|" * 9]  # fmt: skip
+            out.append(
+                "| | against | ahead | level | mean (95%) | worst | clearly ahead | "
+                "clearly behind | time, median | time, most |"
+            )
+            out.append("|" + "---|" * 10)
             rules = [name for name in part[0].runs if not name.startswith(("vw", "lin"))]
             for who in rules:
                 out += summary(part, who)

@@ -22,11 +22,7 @@ class Parameters(griffe.Extension):
                 *(["ClassParameters"] if path.endswith("Classifier") else []),
             ]
             docstring = pkg[path].docstring
-            sections = [
-                inspect.cleandoc(pkg[f"model.parameters.{kind}"].docstring.value).partition(TITLE)[
-                    2
-                ]
-                for kind in kinds
-            ]
+            texts = [pkg[f"model.parameters.{kind}"].docstring.value for kind in kinds]
+            sections = [inspect.cleandoc(text).partition(TITLE)[2] for text in texts]
             story, found, rest = docstring.value.partition("\n\nAttributes\n---")
             docstring.value = f"{story}{TITLE}" + "\n".join(sections) + found + rest

@@ -156,6 +156,17 @@ def test_actions_come_and_go():
     assert agent.expected(None, ["c"])["c"] > agent.expected(None, ["b"])["b"]
 
 
+def test_actions_that_are_given_again_are_those_of_now():
+    agent, given = Agent(), ["a", "b"]
+    assert set(agent.choose(None, given).propensities) == {"a", "b"}
+    given[1] = "c"
+    assert set(agent.choose(None, given).propensities) == {"a", "c"}
+    agent.observe(None, "a", 1, {"a": {"p": 9.0}, "c": None})
+    assert agent.expected(None, ["a"]) != agent.expected(None, {"a": {"p": 9.0}})
+    with pytest.raises(ValueError, match="actions is empty"):
+        agent.choose(None, [])
+
+
 def test_features_tell_of_actions_that_are_new():
     agent = Agent(explore="greedy")
     rng = np.random.default_rng(0)
@@ -226,6 +237,7 @@ def test_an_agent_learns_from_the_log_of_another():
         (lambda: Agent(["a"]).choose("text"), TypeError, "context must"),
         (lambda: Agent(["a"]).choose({}, allowed=["b"]), ValueError, "allowed has 'b'"),
         (lambda: Agent(["a"]).choose({}, id=2.5), TypeError, "id must"),
+        (lambda: Agent(["a"]).learn([1], 1), TypeError, "id must"),
         (lambda: Agent(["a"]).observe({}, "b", 1, ["a"]), ValueError, "action 'b'"),
         (lambda: Agent(["a"]).observe({}, "a", 0.5), ValueError, "0 or 1"),
         (lambda: Agent(["a"], reward="unit").observe({}, "a", 2), ValueError, "reward"),

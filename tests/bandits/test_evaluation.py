@@ -113,6 +113,22 @@ def test_wrong_propensities_are_noticed():
     assert "never took" in str(evaluate(only, "b"))
 
 
+@pytest.mark.parametrize(
+    ("bad", "error", "named"),
+    [
+        (lambda: evaluate(3, "a"), TypeError, "log must"),
+        (lambda: evaluate(log(5), "a", model=3), TypeError, "model must"),
+        (lambda: evaluate(log(5), "a", reward_range=1), TypeError, "reward_range must"),
+        (lambda: evaluate(log(5), "z"), ValueError, "policy: no row"),
+        (lambda: evaluate([Logged({}, "a", 1, 1, ["a"], ["a"])], "a"), TypeError, "expected"),
+        (lambda: evaluate([Logged({}, "a", 1, 1, ["a"], {"a": "x"})], "a"), TypeError, "expected"),
+    ],
+)
+def test_bad_logs_are_refused_by_name(bad, error, named):
+    with pytest.raises(error, match=named):
+        bad()
+
+
 def test_an_agent_is_a_policy():
     agent = Agent(["a", "b", "c"], explore="greedy", floor=0.1)
     for each in log(50, seed=3):
@@ -140,7 +156,7 @@ def test_bad_logs_are_refused_by_row(change, error, named):
 def test_bad_policies_are_refused():
     some = log(5)
     with pytest.raises(ValueError, match="policy chose 'z'"):
-        evaluate(some, "z")
+        evaluate(some, lambda context, actions: "z")
     with pytest.raises(ValueError, match="probabilities sum to"):
         evaluate(some, lambda context, actions: {actions[0]: 0.5})
     with pytest.raises(ValueError, match="least is"):

@@ -35,6 +35,8 @@ def test_csv_of_open_bandit(tmp_path):
     assert second.context["user_feature_0"] == "81ce"
     assert second.context["user-item_affinity_1"] == 2.0
     assert evaluate([first, second], 0).mean_weight == pytest.approx(0.5 / 0.75)
+    with pytest.raises(ValueError, match="line 2 of the file"):
+        list(read_open_bandit(["item_id,click,propensity_score", "a,1,.5"]))
     with pytest.raises(ValueError, match="must have columns"):
         list(read_open_bandit(["a,b", "1,2"]))
 

@@ -18,7 +18,7 @@ from mixable._types import Array
 from mixable.bandits import exploration
 from mixable.bandits.contexts import FIRST_SIZE, VIEWS, Contexts, Input, Keys
 from mixable.bandits.values import EXPERTS, Offered, Values, late
-from mixable.records import Columns
+from mixable.records import Columns, Row
 
 REWARDS = ("binary", "unit", "number")
 EXPLORE = ("auto", "fastcb", "optimistic", "thompson", "greedy")
@@ -123,6 +123,7 @@ class Agent(Alone):
         self._numbers: dict[Hashable, int] = {}  # of actions, in the order they came
         self._waiting: dict[Hashable, _Waiting] = {}
         self._actions: Offered | None = None
+        self._listed: tuple[list[Any], Offered] | None = None  # the last actions that were given
         if actions is not None:
             self._actions = Offered.of(_checked_actions(actions, "actions"))
 
@@ -180,8 +181,7 @@ class Agent(Alone):
         names = list(offered.actions)
         for action in names:
             self._numbers.setdefault(action, len(self._numbers))
-        self._contexts.learn(row)
-        self._values.widen(self._contexts.size, self._contexts.in_use)
+        self._meet(row)
         self.decisions += 1
         self._waiting[name] = _Waiting(
             self._numbers[names[place]], x.x, keys[place].copy(), values[place].copy(), P[place]
@@ -200,7 +200,7 @@ class Agent(Alone):
     @alone
     def learn(self, id: Hashable, reward: float) -> None:
         """Learn the reward of a decision, once; in any order, at any time."""
-        value = self._checked_reward(reward)
+        value, id = self._checked_reward(reward), _checked_name(id, "id")
         if id not in self._waiting:
             raise ValueError(
                 f"id {id!r:.80} does not wait for a reward: it was never given, has been learned, "
@@ -222,8 +222,7 @@ class Agent(Alone):
         number = self._numbers.setdefault(action, len(self._numbers))
         keys, values = offered.crossed(x)
         P = self._values.predict(x, [number], keys, values)
-        self._contexts.learn(row)
-        self._values.widen(self._contexts.size, self._contexts.in_use)
+        self._meet(row)
         self._learn(_Waiting(number, x.x, keys[0], values[0], P[0]), value)
 
     def expected(
@@ -251,9 +250,21 @@ class Agent(Alone):
         both = self._as_rewards(P @ self._values.weights), q.tolist()
         return tuple(dict(zip(offered.actions, each, strict=True)) for each in both)
 
+    def _meet(self, row: Row) -> None:
+        """Learn a context; posteriors get the columns that are new."""
+        size = self._contexts.size
+        self._contexts.learn(row)
+        self._values.columns = self._contexts.in_use
+        if self._contexts.size > size:
+            self._values.widen(self._contexts.size)
+
     def _offered(self, actions: Actions | None, allowed: Iterable[Hashable] | None) -> Offered:
-        if actions is not None:
+        if isinstance(actions, list) and self._listed and actions == self._listed[0]:
+            offered = self._listed[1]
+        elif actions is not None:
             offered = Offered.of(_checked_actions(actions, "actions"))
+            if isinstance(actions, list):
+                self._listed = list(actions), offered
         elif self._actions is not None:
             offered = self._actions
         else:
@@ -379,7 +390,7 @@ class Agent(Alone):
         if is_sound:
             size = self._contexts.size
             is_sound = set(lengths[:, 0].tolist()) <= {VIEWS * FIRST_SIZE, VIEWS * size} and all(
-                arm.n_features <= size for arm in self._values.arms.values()
+                arm.n_features == size for arm in self._values.arms.values()
             )
         if not is_sound:
             raise ValueError("the saved agent does not go together")

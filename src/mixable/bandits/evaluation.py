@@ -9,7 +9,7 @@ Anytime-valid off-policy inference for contextual bandits. ACM/IMS JDS 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -137,6 +137,8 @@ def evaluate(
     >>> round(found.dr, 1), found.interval[0] < 0.6 < found.interval[1]
     (0.6, True)
     """
+    if not isinstance(log, Iterable):
+        raise TypeError(f"log must be a list of decisions, got {type(log).__name__}")
     entries = [_checked(each, row) for row, each in enumerate(log)]
     if not entries:
         raise ValueError("log is empty")
@@ -145,6 +147,10 @@ def evaluate(
         entries = [e for e in entries if policy in (every if e.actions is None else e.actions)]
         if not entries:
             raise ValueError(f"policy: no row of the log could have {policy!r:.80}")
+    if model is not None and not isinstance(model, Agent):
+        raise TypeError(f"model must be an Agent or None, got {type(model).__name__}")
+    if not isinstance(reward_range, Sequence) or len(reward_range) != 2:
+        raise TypeError(f"reward_range must be two numbers, got {reward_range!r:.80}")
     low, high = (_validate.real(each, "reward_range") for each in reward_range)
     if not low < high:
         raise ValueError(f"reward_range must be increasing, got ({low:g}, {high:g})")
@@ -225,6 +231,10 @@ def _checked(entry: Any, row: int) -> Logged:
         raise TypeError(f"row {row} of the log must be Logged, got {type(entry).__name__}")
     _validate.real(entry.propensity, f"row {row} of the log: propensity", above=0, most=1)
     _validate.real(entry.reward, f"row {row} of the log: reward")
+    if entry.expected is not None and not isinstance(entry.expected, Mapping):
+        raise TypeError(f"row {row} of the log: expected must be a dictionary")
+    for value in (entry.expected or {}).values():
+        _validate.real(value, f"row {row} of the log: expected")
     if entry.actions is not None and entry.action not in entry.actions:
         raise ValueError(f"row {row} of the log: {entry.action!r:.80} is not one of its actions")
     return entry

@@ -12,14 +12,14 @@ import numpy as np
 
 from mixable._types import Array
 
-GAMMA = 16.0
+GAMMA = 64.0  # FastCB proves its bound for 16; on the streams that chose, 64 earned more
 LEAST = 1e-3  # so that no reward is so sure that nothing is tried
 
 
 def fastcb(p: Array, steps: int) -> Array:
     """FastCB for expected rewards p in [0, 1]: the larger the gap to the best, the rarer.
 
-    q_a = l / (K l + gamma (p_b - p_a)) with gamma = 16 sqrt(K t); the best action b gets the rest.
+    q_a = l / (K l + gamma (p_b - p_a)) with gamma = 64 sqrt(K t); the best action b gets the rest.
     FastCB has l = 1 - p_b, which explores less where losses are small. Log loss bounds errors of
     small rewards as well as of small losses, so l is the smaller of p_b and 1 - p_b.
     """

@@ -117,11 +117,10 @@ def read_open_bandit(source: Source) -> Iterator[Logged]:
             for name in names
             if name.startswith("user_feature_") or name == "position"
         }
-        context.update({name: float(row[name] or 0) for name in affinities})
-        yield Logged(
-            context,
-            int(row["item_id"]),
-            float(row["propensity_score"]),
-            float(row["click"]),
-            actions,
-        )
+        try:
+            context.update({name: float(row[name] or 0) for name in affinities})
+            chance, click = float(row["propensity_score"]), float(row["click"])
+            logged = Logged(context, int(row["item_id"]), chance, click, actions)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"line {rows.line_num} of the file: {error}") from None
+        yield logged

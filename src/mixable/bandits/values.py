@@ -129,9 +129,8 @@ class Values:
             return larger
         return V
 
-    def widen(self, size: int, columns: int) -> None:
-        """Let inputs have so many columns, and so many of them are in use."""
-        self.columns = columns
+    def widen(self, size: int) -> None:
+        """Let inputs have so many columns."""
         for arm in self.arms.values():
             if arm.n_features < size:
                 arm.add_features(size - arm.n_features)

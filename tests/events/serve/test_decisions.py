@@ -6,7 +6,7 @@ import json
 import pytest
 from browser import CHROMIUM, opened
 from command_line import in_process
-from serve_command import same_models, saved
+from serve_command import end, same_models, saved
 
 import mixable as mx
 from mixable.bandits import evaluate, read_log
@@ -47,13 +47,7 @@ def submitted(folder, events, *, crash=False):
         service.start()
         await service.make("shop", SHOP)
         answers = await service.submit("shop", events)
-        if not crash:
-            await service.stop()
-            return answers
-        service._task.cancel()
-        service.store.close()
-        service._reader.close()
-        service._lock.release()
+        await end(service, crash=crash)
         return answers
 
     return asyncio.run(main())

@@ -5,7 +5,7 @@ import json
 import sqlite3
 
 import pytest
-from serve_command import apply, read, same_models, saved, served_model
+from serve_command import apply, end, read, same_models, saved, served_model
 
 import mixable as mx
 from mixable.events import ModelOptions
@@ -28,13 +28,7 @@ def submitted(folder, events, *, crash=False, **options):
         service = Service(folder, ModelOptions(linear=True), say=lambda _: None, **options)
         service.start()
         answers = await service.submit("default", events)
-        if not crash:
-            await service.stop()
-            return answers
-        service._task.cancel()
-        service.store.close()
-        service._reader.close()
-        service._lock.release()
+        await end(service, crash=crash)
         return answers
 
     return asyncio.run(main())

@@ -270,15 +270,15 @@ class Metrics(Collector):
 
         for name, held in self._service.loaded.items():
             of, model = {"model": name}, held.model
+            found = model.score_figures()
             for count, about in COUNTS.items():
                 add(CounterMetricFamily, count, about, model.counts[count], **of)
-            add(gauge, "waiting", "Forecasts that wait for their outcome", len(model.waiting), **of)
-            if isinstance(model, Decisions):
-                continue
-            found = model.score_figures()
             for score, about in SCORES.items():
                 about = f"{about} of the forecasts whose outcome has come"
                 add(gauge, score, about, found.get(score), **of)
+            add(gauge, "waiting", "Forecasts that wait for their outcome", len(model.waiting), **of)
+            if isinstance(model, Decisions):
+                continue
             add(gauge, "drifting_trust", "Weight of experts that forget", drifting(model), **of)
             for label, value in _calibration(model)["calibration_error"].items():
                 add(gauge, "calibration_error", DISTANCE, value, **of, **{"class": label})
