@@ -61,6 +61,26 @@ def test_a_regressor_has_mean_and_deviation(con):
     assert np.array_equal(next(iter(asked.values())), model.predict(X))
 
 
+def test_a_table_function_makes_prequential_forecasts_of_a_query(con):
+    register(con)
+    said = con.sql(f"FROM prequential('{QUERY}', 'bought')")
+    assert said.columns == ["x", "colour", "bought", "forecast"]
+    wanted = prequential(con, QUERY, "bought").fetchall()
+    found = [(*row[:3], *row[3].values()) for row in said.fetchall()]
+    assert found == wanted
+    assert list(said.limit(1).fetchall()[0][3]) == ["p_no", "p_yes"]
+    query = "SELECT x, spent FROM visits ORDER BY i DESC"
+    numbers = con.sql(
+        f"SELECT spent, forecast['mean'] FROM prequential('{query}', 'spent', regression := true)"
+    )
+    wanted = prequential(con, query, "spent", mx.GAFRegressor()).fetchnumpy()
+    assert np.array_equal(numbers.fetchnumpy()["spent"], wanted["spent"])
+    assert np.array_equal([mean for _, mean in numbers.fetchall()], wanted["mean"])
+    with pytest.raises(duckdb.Error, match="target must be a column of the query, got 'y'"):
+        con.sql(f"FROM prequential('{QUERY}', 'y')").fetchall()
+    assert con.sql(f"FROM prequential('{QUERY} LIMIT 0', 'bought')").fetchall() == []
+
+
 def test_a_relation_is_a_table_by_arrow(con):
     X, y = con.sql("SELECT x, colour FROM visits ORDER BY i"), con.sql(QUERY).to_arrow_table()
     model = mx.GAFClassifier(random_state=0).fit(X, y["bought"])
