@@ -65,7 +65,6 @@ class GridColumn {
     bool is_feature() const { return std::strchr("nct", role_); }
     const nb::list& list() const { return list_; }
     nb::object result() const {
-        const auto n = npy_intp(role_ == 'n' ? values_.size() : codes_.size());
         if (role_ == 'n') return nb::make_tuple(array_of(values_), array_of(cells_), words_);
         if (role_ == 'c') return nb::make_tuple(array_of(codes_), distinct_.texts);
         return role_ == 't' ? nb::object(list_) : nb::none();

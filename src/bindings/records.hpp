@@ -215,7 +215,6 @@ Tuple<Array<>, Array<std::int8_t>, Array<std::int8_t>> read_numbers(
         kinds[i] = read_cell(nb::handle(cells[i]).ptr(), known, values[i], vote);
         votes[i] = std::int8_t(vote);
     }
-    const auto n = npy_intp(values.size());
     return nb::make_tuple(array_of(values), array_of(kinds), array_of(votes));
 }
 

@@ -38,7 +38,7 @@ def test_grids_that_are_refused(grid, error, message):
         ({"views": [-1]}, ValueError, "views must be at least 0"),
     ],
 )
-@pytest.mark.parametrize("make", [lambda **given: AutoGAF(2, 3, **given), partial(AutoRidge, 2)])
+@pytest.mark.parametrize("make", [partial(AutoGAF, 2, 3), partial(AutoRidge, 2)])
 def test_options_that_are_refused(make, option, error, message):
     with pytest.raises(error, match=message):
         make(**option)
