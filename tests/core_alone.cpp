@@ -68,7 +68,10 @@ int main() {
             for (const double drift : {0.0, 1e-4})
                 members.push_back({lam, 1.0, drift, 0, false, true, structure, lam == 1.0});
     members.push_back({1.0, 1.0, 0.0, 0, false, true, Structure::diagonal, false});
-    const GafReading reading{{1.0, 4.0}, 1e-6, nullptr};
+    const auto closed_form = std::make_shared<std::vector<Rung>>(1);
+    closed_form->front().kind = Rung::pairwise;
+    closed_form->front().reach = HUGE_VAL;
+    const GafReading reading{{1.0, 4.0}, 1e-6, closed_form};
     const OfLabels mixture = make_auto_gaf(scaler.width, K, blas, members, reading, std::nullopt, 0,
                                            0.01, std::nullopt, 1, 1, true);
     const auto trees = std::make_unique<trees::Growing>(d, 0, K);

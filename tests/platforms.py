@@ -39,7 +39,7 @@ PLATFORMS: dict[str, tuple[list[str], list[str] | None, str]] = {
     "macOS": ([*ZIG, "aarch64-macos.11.0"], None, "ziglang"),
 }
 MOST = 1e-6  # difference of forecasts: sums are in another order, and of hundreds of steps
-OPTIONS = ["-std=c++17", "-O1", "-DMIXABLE_ISA=core", f"-I{HERE.parent / 'src'}"]
+OPTIONS = ["-std=c++17", "-O1", "-w", "-DMIXABLE_ISA=core", f"-I{HERE.parent / 'src'}"]
 
 
 def found(compiler: list[str], needs: str) -> bool:

@@ -96,7 +96,7 @@ def _register_model(con: Any, model: Any, name: str) -> None:
         for column in wanted:
             if column not in table.column_names:
                 raise ValueError(f"{name}: the row has no column {column!r:.80}")
-        said = pa.table(named.forecasts(model, table.select(wanted)))
+        said = pa.table(model.forecasts(table.select(wanted)))
         return said.to_struct_array().combine_chunks()
 
     fields = duckdb.struct_type(dict.fromkeys(named.names(model), "DOUBLE"))

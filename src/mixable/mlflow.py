@@ -65,7 +65,7 @@ class Forecasts:
         """A frame of forecasts, one for each row."""
         import pandas as pd
 
-        return pd.DataFrame(named.forecasts(self.model, frame))
+        return pd.DataFrame(self.model.forecasts(frame))
 
     def get_raw_model(self) -> Any:
         """The model itself."""

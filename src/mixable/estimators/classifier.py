@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mixable._alone import alone
 from mixable._types import Array, Untyped
 from mixable.estimators.base import StreamEstimator
+from mixable.estimators.rows import Table
 from mixable.metrics import LEAST
 from mixable.model import Learner, class_weights, sampling
 from mixable.model.coefficients import deviations
@@ -151,6 +152,15 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
         """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    def forecasts(self, X: Any) -> Table:
+        """The probabilities of rows as columns with names: `p_LABEL` for each class.
+
+        Any frame library takes them, by Arrow's PyCapsule interface: `polars.DataFrame(...)`,
+        `pyarrow.table(...)`, DuckDB's `FROM`; or as a dictionary, as pandas does.
+        """
+        said = self.predict_proba(X).T
+        return Table(zip([f"p_{c}" for c in self.classes_.tolist()], said, strict=True))
 
     @alone
     def explain(self, x: Any) -> list[Contribution]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mixable._types import Array
 from mixable.estimators.classifier import GAFClassifier
 from mixable.estimators.regressor import GAFRegressor
+from mixable.estimators.rows import Table
 
 
 def checked(model: Any) -> Any:
@@ -27,17 +27,10 @@ def names(model: Any) -> list[str]:
     return [f"p_{label}" for label in model.classes_.tolist()]
 
 
-def forecasts(model: Any, X: Any) -> dict[str, Array]:
-    """What the model forecasts of rows, by name."""
-    if isinstance(model, GAFRegressor):
-        return dict(zip(names(model), model.predict(X, return_std=True), strict=True))
-    return dict(zip(names(model), model.predict_proba(X).T, strict=True))
-
-
-def prequential(model: Any, X: Any, y: Any) -> dict[str, Array]:
-    """The same, each before its outcome is learned."""
+def prequential(model: Any, X: Any, y: Any) -> Table:
+    """The forecasts of rows by name, each before its outcome is learned."""
     if isinstance(model, GAFRegressor):
         numbers = np.array(model.prequential(X, y, return_std=True))
     else:
         numbers = model.prequential(X, y).T
-    return dict(zip(names(model), numbers, strict=True))
+    return Table(zip(names(model), numbers, strict=True))

@@ -13,6 +13,7 @@ from mixable import _validate
 from mixable._alone import alone
 from mixable._types import Array, Untyped
 from mixable.estimators.base import StreamEstimator
+from mixable.estimators.rows import Table
 from mixable.model import Learner, sampling
 from mixable.model.coefficients import deviations
 from mixable.model.explaining import NumberContribution
@@ -114,6 +115,14 @@ class GAFRegressor(RegressorMixin, NumberParameters, StreamEstimator):
         """The ends (n, 2) of the interval that holds each target with probability `level`."""
         check_is_fitted(self, "learner_")
         return np.column_stack(self.learner_.interval(self._checked_rows(X), level))
+
+    def forecasts(self, X: Any) -> Table:
+        """Means and standard deviations of rows as columns with names: `mean` and `std`.
+
+        Any frame library takes them, by Arrow's PyCapsule interface: `polars.DataFrame(...)`,
+        `pyarrow.table(...)`, DuckDB's `FROM`; or as a dictionary, as pandas does.
+        """
+        return Table(zip(("mean", "std"), self.predict(X, return_std=True), strict=True))
 
     @alone
     def explain(self, x: Any) -> list[NumberContribution]:

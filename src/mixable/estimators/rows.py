@@ -17,6 +17,28 @@ from mixable.records import Rows
 from mixable.records.tables import refuse_twice
 
 
+class Table(dict[str, Array]):
+    """Columns by name, which any frame library takes, as a dictionary or by Arrow's interface.
+
+    >>> import numpy as np
+    >>> import pyarrow
+    >>> pyarrow.table(Table(mean=np.zeros(2), std=np.ones(2))).shape
+    (2, 2)
+    """
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Arrow's PyCapsule interface, by the library that is here."""
+        try:
+            import pyarrow
+
+            table = pyarrow.table(dict(self))
+        except ModuleNotFoundError:
+            import polars  # type: ignore[import-not-found, unused-ignore]
+
+            table = polars.DataFrame(dict(self))
+        return table.__arrow_c_stream__(requested_schema)
+
+
 def of_known_library(X: Any) -> Any:
     """A table of any library by Arrow's PyCapsule interface, as one of Arrow or else Polars."""
     kind = type(X)
