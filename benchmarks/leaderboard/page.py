@@ -209,13 +209,13 @@ def each(results: Results) -> str:
         score = ours.coverage if about["K"] == 0 else ours.calibration
         kinds = f"{about['numbers']}+{about['others']}"
         rows.append([
-            name, "held out" if about["held_out"] else "chosen", about["tags"],
-            f"{about['whole']:,}", f"{about['rows']:,}", kinds, f"{about['K'] or 'number'}",
+            name, "held out" if about["held_out"] else "chosen", about["package"],
+            about["tags"], f"{about['whole']:,}", f"{about['rows']:,}", kinds, f"{about['K'] or 'number'}",
             f"{ours.loss:.3f}",
             f"{ours.accuracy:.3f}" if ours.accuracy is not None else f"{ours.crps:.3f}",
             f"{score:.3f}", *cells,
         ])  # fmt: skip
-    head = ["stream", "", "kind", "rows", "used", "numbers + others", "classes", "loss",
+    head = ["stream", "", "package", "kind", "rows", "used", "numbers + others", "classes", "loss",
             "accuracy or CRPS", "calibration or coverage", "best online",
             "best refitted"]  # fmt: skip
     return _table(head, rows)
