@@ -260,4 +260,4 @@ def test_the_command_runs_a_file_of_ones_own(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "== losses" in done.stdout
-    assert "| own.csv | held out |" in done.stdout
+    assert "| own.csv | held out | a file |" in done.stdout

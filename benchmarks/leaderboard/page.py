@@ -206,17 +206,17 @@ def each(results: Results) -> str:
         cells = []
         for who in (online, refits):
             row = results.rival(name, who)
-            cells.append(f"{row.ratio:.2f} ({row.errors:+.1f}) {row.peer}" if row else "")
+            cells.append(f"{row.ratio:.2f} ({row.errors:+.1f}) {_who(row)}" if row else "")
         score = ours.coverage if about["K"] == 0 else ours.calibration
         kinds = f"{about['numbers']}+{about['others']}"
         rows.append([
-            name, "held out" if about["held_out"] else "chosen", about["tags"],
-            f"{about['whole']:,}", f"{about['rows']:,}", kinds, f"{about['K'] or 'number'}",
-            f"{ours.loss:.3f}",
+            name, "held out" if about["held_out"] else "chosen", about["package"],
+            about["tags"], f"{about['whole']:,}", f"{about['rows']:,}",
+            kinds, f"{about['K'] or 'number'}", f"{ours.loss:.3f}",
             f"{ours.accuracy:.3f}" if ours.accuracy is not None else f"{ours.crps:.3f}",
             f"{score:.3f}", *cells,
         ])  # fmt: skip
-    head = ["stream", "", "kind", "rows", "used", "numbers + others", "classes", "loss",
+    head = ["stream", "", "package", "kind", "rows", "used", "numbers + others", "classes", "loss",
             "accuracy or CRPS", "calibration or coverage", "best online",
             "best refitted"]  # fmt: skip
     return _table(head, rows)
