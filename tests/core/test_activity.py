@@ -10,7 +10,6 @@ from mixable.experts.pool import judge_state
 from mixable.model import RecordPool, design_of_classes
 
 EARLY = 256  # steps after which experts are ranked, as in core/pool/judge.hpp
-SOON = 768  # and reviewed for the first time, as in core/pool/activity.hpp
 
 
 def judge(core, n=3, least_gain=0.005):
@@ -180,8 +179,7 @@ def test_judges_of_version_0_2_go_on(core):
 
 def test_where_a_plane_is_right_the_nonlinear_experts_are_inactive(tmp_path):
     """And forecasts, steps, saved models and any batches are what they were."""
-    n = 4 * PERIOD - 1  # then they are tried again
-    X, y = logistic_stream(n, 4, 3)
+    X, y = logistic_stream(3 * PERIOD, 4, 3)
     whole, parts = (
         mx.GAFClassifier(kernel=mx.kernels.Auto(20)),
         mx.GAFClassifier(kernel=mx.kernels.Auto(20)),
@@ -194,11 +192,11 @@ def test_where_a_plane_is_right_the_nonlinear_experts_are_inactive(tmp_path):
     pool = RecordPool(design, 4, 3)
     pool._fallback = None  # which stands beside whoever is active
     first = RecordPool(design.parts[0], 4, 3).run(X, y)
-    np.testing.assert_allclose(pool.run(X, y)[3 * PERIOD :], first[3 * PERIOD :], atol=1e-12)
+    np.testing.assert_allclose(pool.run(X, y)[2 * PERIOD :], first[2 * PERIOD :], atol=1e-12)
     pieces = np.split(np.arange(len(y)), [5, PERIOD - 1, PERIOD, 2 * PERIOD + 1])
     again = [parts.prequential(X[rows], y[rows], classes=range(3)) for rows in pieces]
     np.testing.assert_allclose(np.concatenate(again), p, rtol=0, atol=1e-9)
-    assert parts.forecaster_.steps == whole.forecaster_.steps == n
+    assert parts.forecaster_.steps == whole.forecaster_.steps == 3 * PERIOD
     mx.save(whole, tmp_path / "model")
     loaded = mx.load(tmp_path / "model")
     for model in (whole, loaded):
@@ -219,16 +217,16 @@ def some_inactive(model, left):
 @pytest.mark.parametrize("least", [1, 50])
 def test_a_table_is_the_loop_while_some_are_inactive(tmp_path, least):
     """Also where they become active within it; and saved models go on with the same bits."""
-    X, y = mx.datasets.make_shapes(SOON + 200, "circles")
+    X, y = mx.datasets.make_shapes(PERIOD + 200, "circles")
     models = [mx.GAFClassifier(kernel=mx.kernels.Auto(5)) for _ in range(2)]
     for model in models:
-        model.prequential(X[: SOON - 60], y[: SOON - 60])
+        model.prequential(X[: PERIOD - 60], y[: PERIOD - 60])
         some_inactive(model.forecaster_, {1: least, 4: least})
     steps = [expert.steps for expert in models[0].forecaster_.experts]
     table, loop = models
     mx.save(table, tmp_path / "model")
     saved = mx.load(tmp_path / "model")
-    rest = slice(SOON - 60, SOON + 200)
+    rest = slice(PERIOD - 60, PERIOD + 200)
     p = table.prequential(X[rest], y[rest])
     np.testing.assert_array_equal(saved.prequential(X[rest], y[rest]), p)
     single = []
@@ -241,18 +239,6 @@ def test_a_table_is_the_loop_while_some_are_inactive(tmp_path, least):
     assert learned[[1, 4]].tolist() == [260 - missed] * 2
     # Others may become inactive at the review.
     assert set(np.delete(learned, [1, 4])) <= {60, 260}
-
-
-def test_experts_that_gain_nothing_are_inactive_after_the_first_review():
-    X, y = logistic_stream(SOON, 4, 3)
-    model = mx.GAFClassifier(kernel=mx.kernels.Auto(20))
-    model.prequential(X[:-1], y[:-1], classes=range(3))
-    forecaster = model.forecaster_
-    before = set(forecaster.active)
-    model.partial_fit(X[-1:], y[-1:])
-    after = set(forecaster.active)
-    assert 0 in after
-    assert len(before - after) >= 3
 
 
 def test_columns_may_come_while_they_are_inactive():

@@ -18,9 +18,8 @@ class Activity {
    public:
     static constexpr long period = 1024;  // steps between two reviews
 
-    /// Experts become inactive without which the pool loses less than this share of the loss. If
-    /// they are ranked after `early` steps, before the first period is over, there is a first
-    /// review soon: it knows what they are worth.
+    /// Experts become inactive without which the pool loses less than this share of the loss. They
+    /// are ranked after `early` steps, so that the first review knows what they are worth.
     Activity(long experts, long first, double least_gain, long early = period)
         : N(experts),
           first(first),
@@ -36,12 +35,9 @@ class Activity {
     const long N, first, early;
 
     /// Whether `review` is to be called after so many steps, and how many there are until then.
-    bool is_due(long steps) const {
-        return steps % period == 0 || steps == early || (steps == soon && early < soon);
-    }
+    bool is_due(long steps) const { return steps % period == 0 || steps == early; }
     long until_due(long steps) const {
-        if (steps < early) return early - steps;
-        return steps < soon && early < soon ? soon - steps : period - steps % period;
+        return steps < early ? early - steps : period - steps % period;
     }
 
     /// The experts that are active.
@@ -179,7 +175,6 @@ class Activity {
     }
 
    private:
-    static constexpr long soon = 768;       // steps before the first review, of those ranked early
     static constexpr double keep = 0.75;    // what counts of earlier periods, at each review
     static constexpr double jump = 2;       // a loss so many times as large lets them be tried
     static constexpr double longest = 256;  // reviews without an expert
