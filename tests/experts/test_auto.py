@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 from streams import drifting_stream, logistic_stream, mean_loss, shuffled, with_intercept
 
-from mixable import GAF, OGD, AutoGAF, Folklore, Mixture, bounds
+from mixable import GAF, OGD, AutoGAF, Folklore, Mixture, bounds, load, save
 from mixable.datasets import load_segment, load_shuttle, load_vehicle
 from mixable.experts.structure import in_mixture
 from mixable.losses import log_loss
@@ -375,3 +375,27 @@ def test_class_rates_are_counted_by_weight_and_in_tables_alike():
     np.testing.assert_allclose(counts[0], [weight[y == c].sum() for c in range(3)])
     f.add_class()
     assert f._core.state()[f"{len(f.grid)}.counts"].tolist() == [[*counts[0], 0.0]]
+
+
+def test_large_posteriors_fold_in_their_updates_at_different_steps(tmp_path):
+    """So that no step waits for all of them. Tables and saved mixtures go on the same."""
+    X, y = logistic_stream(100, 300, 3)
+    grid = [(0.1, 1.0, 0.0), (1.0, 1.0, 0.0), (0.1, 1.0, 1e-3)]
+    one, table = (AutoGAF(300, 3, grid=grid, structure="shared", scale=1.0) for _ in range(2))
+    p, most = np.empty((100, 3)), 0
+    before = np.zeros(3)
+    for t in range(100):
+        p[t] = one.predict(X[t])
+        one.learn(X[t], int(y[t]))
+        state = one._core.state()
+        pending = np.array([state[f"{i}.pending"] for i in range(3)])
+        most = max(most, int((pending <= before).sum()))
+        before = pending
+        if t == 40:
+            save(one, tmp_path / "model")
+    assert most == 1
+    np.testing.assert_allclose(table.run(X, y), p, rtol=0, atol=1e-9)
+    loaded = load(tmp_path / "model")
+    for t in range(41, 100):
+        np.testing.assert_array_equal(loaded.predict(X[t]), p[t])
+        loaded.learn(X[t], int(y[t]))

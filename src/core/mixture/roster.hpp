@@ -27,6 +27,7 @@ class Roster {
         : blas_(blas), experts_rest_(experts_rest) {
         long experts = 0;
         for (Plan<Outcome>& plan : plans) {
+            plan.shape.phase = phases * long(members.size());
             members.emplace_back(std::move(plan), experts);
             experts += members.back().count;
         }
@@ -258,6 +259,7 @@ class Roster {
    private:
     static constexpr long probation = 512;  // steps that a member stays active, once woken
     static constexpr long longest_probation = 2048;
+    static constexpr long phases = 3;  // blocks of members end so many steps apart: no long pauses
     static constexpr long patience = 256;  // the same for a leader that has lost the lead
     // In the first `early` steps `most_early` members may be active besides those that always are,
     // then `most_late`.

@@ -20,6 +20,7 @@ class Blocks final : public Delayed {
           blas_(blas),
           s(shape.matrices()),
           by_blas_(shape.d >= least_for_blas),
+          phase_(by_blas_ ? shape.phase % r : 0),
           S(s * d * dp),
           A(keeps_precision() ? s * d * dp : 0),
           P(r * s * dp),
@@ -27,6 +28,10 @@ class Blocks final : public Delayed {
           along_(pad_to(r, 8)),
           scaled_(keeps_precision() ? r * dp : 0) {
         for (long c = 0; c < s; ++c) start(c);
+    }
+
+    long room() const override {
+        return phase_ ? std::min(r - n_, r - (steps_ + phase_) % r) : r - n_;
     }
 
     void prepare(const Rows& rows, bool in_turn = true) override {
@@ -77,7 +82,7 @@ class Blocks final : public Delayed {
         read_ = -1;
         const bool half_lost = gain > 1e8;  // of the digits of S: refresh at once
         if (half_lost) since_refresh_ = period_;
-        if (n_ == r || (half_lost && keeps_precision())) flush();
+        if (n_ == r || is_end_of_phase() || (half_lost && keeps_precision())) flush();
     }
 
     std::pair<long, long> covariance_size() const override { return {s * d, d}; }
@@ -214,6 +219,7 @@ class Blocks final : public Delayed {
         if (shape.block > 0) return shape.block;
         return shape.d >= least_for_blas ? 32 : 8;
     }
+    bool is_end_of_phase() const { return phase_ && (steps_ + phase_) % r == 0; }
     /// Whether only the lower triangles of S are kept up to date: less memory to go through.
     bool has_triangles() const { return d <= 48; }
     double added_drift() const { return double(n_) * shape_.drift; }
@@ -343,6 +349,7 @@ class Blocks final : public Delayed {
     Blas blas_;
     const long s;  // matrices
     const bool by_blas_;
+    const long phase_;
     long read_ = -1;
     Buffer S, A;
     // For each input S_c x (row t s + c), less what is pending; once it is learned,

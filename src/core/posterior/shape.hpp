@@ -52,6 +52,7 @@ struct PosteriorShape {
     long period = 0;    // steps between refreshes of A^-1; 0 means 4 D
     Structure structure = Structure::full;
     double radius = 0;  // of the ball that gradient descent stays in
+    long phase = 0;     // steps by which blocks end earlier: not all of a mixture end at once
 
     long D() const { return k * d; }
     long ld() const { return pad_to(D(), 8); }
