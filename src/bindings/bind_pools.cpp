@@ -81,6 +81,15 @@ void bind_judge(nb::module_& m) {
             },
             "Decides which experts are active; to be called every PERIOD steps.")
         .def(
+            "set_growing",
+            [](JudgeModel& self, long e) {
+                const JudgeModel::Use use(self);
+                if (e < 0 || e >= self.core().N) throw std::out_of_range("no such expert");
+                self.core().activity().set_growing(e);
+            },
+            nb::arg("expert"),
+            "Say that an expert is made anew as rows come: it stays unless it gains nothing.")
+        .def(
             "set_active",
             [](JudgeModel& self, long e, bool active) {
                 const JudgeModel::Use use(self);
