@@ -33,7 +33,7 @@ for start in range(0, 1500, 300):
 # Output:
 # rows seen   log loss and accuracy of the next 300: GAFClassifier, SGDClassifier
 #       300   0.22 0.92    4.77 0.74
-#       600   0.08 0.98    6.35 0.68
+#       600   0.08 0.97    6.35 0.68
 #       900   0.14 0.96    2.41 0.85
 #      1200   0.09 0.98    4.78 0.79
 #      1500   0.08 0.97    2.61 0.87

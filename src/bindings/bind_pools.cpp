@@ -61,6 +61,15 @@ void bind_judge(nb::module_& m) {
                          nb::arg("least_gain") = 0.005, nb::arg("tie") = 0.0)
                      .def("expert_weights", &JudgeModel::expert_weights,
                           "The weight of two readings of each pool, then in the experts.");
+    judge.def(
+        "set_growing",
+        [](JudgeModel& self, long e) {
+            const JudgeModel::Use use(self);
+            if (e < 0 || e >= self.core().N) throw std::out_of_range("no such expert");
+            self.core().activity().set_growing(e);
+        },
+        nb::arg("expert"),
+        "Say that an expert is made anew as rows come: it stays unless it gains nothing.");
     bind_activity(judge);
     m.attr("PERIOD") = Activity::period;
 }

@@ -120,6 +120,27 @@ def test_they_are_tried_again_less_and_less_often(core):
     assert waits == [4, 14, 44]
 
 
+def test_an_expert_that_grows_stays_for_little_and_is_tried_sooner_and_for_longer(core):
+    """As trees, which know little of the last rows just before they are made anew."""
+    n = 40 * PERIOD
+    y, said = experts(n)
+    little = said[:, [0, 1]].copy()  # the second helps where it speaks, and hardly ever does
+    little[np.arange(n) % 128 > 0, 1] = 0.5
+    usual, growing = judge(core, 2, 0.05), judge(core, 2, 0.05)
+    growing.set_growing(1)
+    followed(usual, little[: 3 * PERIOD], y[: 3 * PERIOD])
+    followed(growing, little[: 3 * PERIOD], y[: 3 * PERIOD])
+    assert (usual.active, growing.active) == ([0], [0, 1])
+    made, active = judge(core, 2), []
+    made.set_growing(1)
+    for at in range(0, n, PERIOD):  # it guesses
+        followed(made, said[at : at + PERIOD, [0, 3]], y[at : at + PERIOD])
+        active.append(len(made.active) == 2)
+    begins = [t for t in range(1, len(active)) if active[t] and not active[t - 1]]
+    assert begins[-1] > 20
+    assert all(active[begins[-1] : begins[-1] + 3])
+
+
 def test_a_loss_that_jumps_lets_them_be_tried(core):
     y, said = experts(4 * PERIOD)
     made = followed(judge(core, 2), said[: 2 * PERIOD, [0, 3]], y[: 2 * PERIOD])
@@ -152,6 +173,7 @@ FORGED = [
     {"order": np.full((1, 3), -1.0)},
     {"reviews": -1},
     {"alone": -1},
+    {"trial": -1},
     {"recent": np.inf},
 ]
 

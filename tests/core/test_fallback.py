@@ -78,7 +78,7 @@ def test_sparse_features_have_weights_of_their_own():
 
 def test_the_default_has_a_bound_where_scaled_inputs_have_none():
     """Version 0.2.0 has a regret of 306 at n = 400,000, and this one of 34."""
-    X, y = epochs(26_000)
+    X, y = epochs(40_000)
     blend = small_blend(1, 2)
     pool = alone(blend)
     comparator = np.array([[-0.5], [0.5]])

@@ -334,11 +334,12 @@ def test_more_rows_than_the_ring_has_follow_a_change():
     assert f.memory < 64e6
 
 
-def test_memory_is_bounded():
-    f = Trees(100, 3)
-    x = np.random.default_rng(8).normal(size=(1, 100))
+@pytest.mark.parametrize(("d", "most"), [(100, 40_609), (10, 65_536)])
+def test_memory_is_bounded(d, most):
+    f = Trees(d, 3)
+    x = np.random.default_rng(8).normal(size=(1, d))
     rows = f._core.rows()
-    n = 60_000
+    n = 100_000
     rows = {
         "x": np.repeat(x, n, axis=0).ravel(),
         "keys": rows["keys"],
@@ -347,7 +348,7 @@ def test_memory_is_bounded():
     }
     f._core.set_rows(rows, n)
     kept = f._core.rows()
-    assert len(kept["y"]) == 32768
+    assert len(kept["y"]) == most
     assert kept["y"][-1] == (n - 1) % 3
     assert f.memory < 64e6
 

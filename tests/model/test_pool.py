@@ -15,7 +15,7 @@ from mixable.experts.pool import DRIFT, SMOOTHING
 from mixable.model import RecordPool, ShapeDesign, design_of_classes, design_of_records, grids
 from mixable.model.inputs import ScaledInputs
 from mixable.model.kernel_inputs import KernelInputs
-from mixable.model.pool import TIE
+from mixable.model.pool import LAM, TIE
 from mixable.model.pooled import PooledDesign
 from mixable.model.trees import RawInputs
 from mixable.records import Rows
@@ -94,7 +94,7 @@ def test_it_is_its_experts_under_the_judge():
     X[::7, 1] = np.nan
     blend = pool_alone(design(), 3)
     said = said_by_parts(X, y, 3)
-    judge = _core.Judge(len(said), 3, 1.0, DRIFT, SMOOTHING, 1e-3, tie=TIE)
+    judge = _core.Judge(len(said), 3, LAM, DRIFT, SMOOTHING, 1e-3, tie=TIE)
     judge.set_active(blend.selection.place, False)  # until columns are selected
     blend.selection.hold()
     expected = judge.run(np.ascontiguousarray(np.stack(said, 1).reshape(300, -1)), y, None)

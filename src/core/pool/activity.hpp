@@ -28,11 +28,17 @@ class Activity {
           cost_(N),
           level_(N),
           left_(N),
-          saved_order_(N) {
+          saved_order_(N),
+          grows_(std::size_t(N)) {
         start_over();
     }
 
     const long N, first, early;
+
+    /// Says that an expert is made anew as rows come, so that what it gained with fewer rows says
+    /// little. It becomes inactive if it gains nothing at all, for a shorter time; and then it has
+    /// time to be made anew before anyone is judged.
+    void set_growing(long e) { grows_[std::size_t(e)] = true; }
 
     /// Whether `review` is to be called after so many steps, and how many there are until then.
     bool is_due(long steps) const { return steps % period == 0 || steps == early; }
@@ -80,18 +86,25 @@ class Activity {
                 continue;
             }
             left_[e] = recent_ > jump * level_[e] ? 0 : left_[e] - 1;
-            if (is_active(e)) woken.push_back(e);
+            if (!is_active(e)) continue;
+            woken.push_back(e);
+            if (grows_[std::size_t(e)]) trial_ = std::clamp(reviews_ / 8, 1L, 16L) + 1;
         }
         // At first little is known, and some learn slowly: the most useful one goes on, and so does
         // whoever gains anything.
         const bool is_first = reviews_ == 1 && early < period;
         const double least = is_first ? 0 : least_gain_ * loss_;
+        trial_ = std::max(trial_ - 1, 0L);
+        bool grows = false;
         long drop = 0;
-        for (long j = 0; j < long(order_.size()) - (is_first ? 1 : 0); ++j)
-            if (cost_[j] < least) drop = j + 1;
+        for (long j = 0; j < long(order_.size()) - (is_first ? 1 : 0) && trial_ == 0; ++j) {
+            grows = grows || grows_[std::size_t(order_[std::size_t(j)])];
+            if (cost_[j] < (grows ? 0 : least)) drop = j + 1;
+        }
         for (long j = 0; j < drop; ++j) {
             const long e = order_[std::size_t(j)];
-            left_[e] = std::clamp(2 * double(reviews_), 4.0, longest);
+            const double times = grows_[std::size_t(e)] ? 0.5 : 2;
+            left_[e] = std::clamp(std::floor(times * double(reviews_)), 4.0, longest);
             level_[e] = recent_;
             changed(e);
         }
@@ -128,7 +141,7 @@ class Activity {
     void start_over() {
         for (Buffer* each : {&cost_, &level_, &left_}) each->clear();
         loss_ = recent_ = 0;
-        reviews_ = alone_ = 0;
+        reviews_ = alone_ = trial_ = 0;
         order_.clear();
         list();
     }
@@ -137,7 +150,7 @@ class Activity {
         copy(other.level_, N, level_);
         copy(other.left_, N, left_);
         loss_ = other.loss_, recent_ = other.recent_;
-        reviews_ = other.reviews_, alone_ = other.alone_;
+        reviews_ = other.reviews_, alone_ = other.alone_, trial_ = other.trial_;
         order_ = other.order_;
         list();
     }
@@ -149,6 +162,7 @@ class Activity {
         visitor("recent", recent_);
         visitor("reviews", reviews_);
         visitor("alone", alone_);
+        visitor("trial", trial_);
         visitor("cost", cost_, 1, N, N);
         visitor("level", level_, 1, N, N);
         visitor("left", left_, 1, N, N);
@@ -170,8 +184,8 @@ class Activity {
                 (e < first && left_[e] > 0) || !(std::fabs(cost_[e]) <= 1e12))
                 return false;
         return (ranked == those || (ranked.empty() && reviews_ == 0)) && std::fabs(loss_) <= 1e12 &&
-               std::isfinite(recent_) && reviews_ >= 0 && reviews_ <= most_steps && alone_ >= 0 &&
-               alone_ <= most_steps;
+               std::isfinite(recent_) && reviews_ >= 0 && reviews_ <= most_steps && trial_ >= 0 &&
+               trial_ <= most_steps && alone_ >= 0 && alone_ <= most_steps;
     }
 
    private:
@@ -193,6 +207,8 @@ class Activity {
     double loss_ = 0;     // decayed
     double recent_ = 0;   // the level since the last review
     long reviews_ = 0, alone_ = 0;
+    long trial_ = 0;           // reviews to come before the next that drops anyone
+    std::vector<char> grows_;  // experts that are made anew as rows come
     std::vector<long> active_, order_;
 };
 

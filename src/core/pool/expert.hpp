@@ -57,6 +57,8 @@ class Expert {
     virtual void predict(double* p) = 0;
     /// Learns the record that was read, and so do its inputs if the weight is above 0.
     virtual void learn(const Record& record, Outcome y, double weight) = 0;
+    /// Whether it is made anew as rows come; see `Activity::set_growing`.
+    virtual bool grows() const { return false; }
     /// What it does with a record that it does not learn, since it is not active.
     virtual void miss(const Record&, Outcome, double) {}
     /// Predicts up to `block` records, for less than one after the other; p (n x outputs).

@@ -80,6 +80,8 @@ class Pool {
             fit = fit && each->outputs() == K_;
             if (each->kept()) remembering_ = each.get();
         }
+        for (long e = 0; fit && judge && e < N_; ++e)
+            if (experts_[std::size_t(e)]->grows()) judge->activity().set_growing(e);
         if (remembering_) history_ = Buffer(remembering_->kept());
         if (fallback) fit = fit && fallback->K == K_ && fallback->d == d;
         if (categories) fit = fit && categories->K == (of_labels ? K_ : 0);

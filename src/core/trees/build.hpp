@@ -8,7 +8,7 @@ namespace MIXABLE_ISA {
 namespace trees {
 
 constexpr double most_bytes = 40e6;                  // of the ring and what is kept of its rows
-constexpr long most_rows = 32768, most_seen = 2048;  // in the ring; numbers and categories of each
+constexpr long most_rows = 65536, most_seen = 2048;  // in the ring; numbers and categories of each
 
 /// The live ensemble, the next one, and what is known of the rows while that is built; or while
 /// the live one gets one more tree.

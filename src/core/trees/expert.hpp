@@ -16,6 +16,7 @@ class TreeExpert final : public Expert<Outcome> {
     long steps() const override { return trees_->steps(); }
     double cost() const override { return trees_->cost(); }
     long numbers() const override { return trees_->d; }
+    bool grows() const override { return true; }
 
     void read(const Record& record) override { trees_->read(record.x, keys_of(record)); }
     void predict(double* p) override { trees_->predict(p); }

@@ -71,7 +71,7 @@ class Growing final : public Trees, private Builder {
         ring_.add(x, keys, y, weight);
         if (live_.trees() == 0) live_.set_base(ring_);
         const double c = credit_of_step();
-        credit_ = std::min(credit_ + c, 8 * c);
+        credit_ = std::min({credit_ + c, 8 * c, 16 * usual_credit()});  // or a step would pause
         while (credit_ > 0) {
             const double spent = unit();
             if (spent == 0) break;
@@ -158,12 +158,14 @@ class Growing final : public Trees, private Builder {
     bool complete() override { return is_valid() && complete_build(); }
 
    private:
-    /// Nanoseconds of work, roughly. On long streams twice as much: a build has so many rows then
-    /// that it would lag behind, and many other experts are inactive.
+    /// Nanoseconds of work, roughly. On long streams four times as much: a build has so many rows
+    /// then that it would lag behind, and many other experts are inactive.
     double credit_of_step() const {
-        const double usual =
-            30e3 + 200 * double(std::min(D, 100L)) + 500 * double(std::min(M, 20L));
-        return usual * std::clamp(double(ring_.n()) / 4096, 1.0, 2.0);
+        return usual_credit() * std::clamp(double(ring_.n()) / 4096, 1.0, 4.0);
+    }
+
+    double usual_credit() const {
+        return 30e3 + 200 * double(std::min(D, 100L)) + 500 * double(std::min(M, 20L));
     }
 
     /// Sums after a quarter, half and all of the trees of the row that was read.

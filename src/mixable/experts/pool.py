@@ -293,6 +293,7 @@ def combined_activity(start: State, terms: Sequence[State], base: State) -> Stat
     # What the pool can do without is found out anew.
     none = np.zeros_like(start["activity.cost"])
     out |= {"activity.loss": 0.0, "activity.recent": 0.0, "activity.reviews": 0}
+    out["activity.trial"] = 0
     return {**out, "activity.cost": none, "activity.order": none - 1}
 
 
@@ -308,6 +309,7 @@ def _set_apart(w: Array, A: Array, apart: Truths, lam: float) -> tuple[Array, Ar
 
 def judge_state(state: State, n_experts: int) -> State:
     """The state of a judge, where all but the first expert were active together up to 0.2."""
+    state = {"activity.trial": 0, **state}
     if "rest.left" not in state:
         return state
     left = _validate.count(state["rest.left"], "rest.left", least=0)

@@ -62,7 +62,7 @@ class Trees(Forecaster):
     """Boosted trees that learn one example at a time, for labels or for numbers.
 
     An ensemble of up to 100 trees predicts, and each of its leaves takes a small step with every
-    example. Meanwhile the next ensemble is built on the last examples (up to 32,768, as many as
+    example. Meanwhile the next ensemble is built on the last examples (up to 65,536, as many as
     fit into 40 MB): a bounded piece of work with each example, so that no step pauses for long.
     Inputs need no scaling. NaN is a missing value, which is a value by itself.
 

@@ -32,7 +32,7 @@ from mixable.model.trees import RawInputs
 from mixable.paper.bounds.parameter_free import fallback_plan
 from mixable.records.rows import Rows
 
-LAM, SHARE = 1.0, 1e-3  # of the judge of labels
+LAM, SHARE = 3.0, 1e-3  # of the judge of labels
 TIE = 50.0
 """How firmly the weights sum to 1 at first, in units of LAM: that sum is learned last."""
 
