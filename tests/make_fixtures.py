@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 import mixable as mx
 from mixable.events.applying import Applier
+from mixable.events.decisions import AgentOptions, Decisions
 from mixable.events.events import Event
 from mixable.events.model import EventModel
 from mixable.events.saving import Waiting
@@ -202,10 +203,21 @@ MODELS = {
     "river.GAFRegressor-records": lambda: records(
         mx.river.GAFRegressor(kernel=mx.kernels.Auto(2)), X[:, 0].tolist()
     ),
+    "Decisions": lambda: decided(Decisions(AgentOptions(["a", "b"], floor=0.1))),
     "Agent": lambda: waiting(
         mx.bandits.Agent({"a": {"price": 2.0}, "b": None}, reward="unit", floor=0.1)
     ),
 }
+
+
+def decided(model):
+    """An agent of a service, some of whose decisions have their reward."""
+    for t in range(6):
+        event = {"context": {"one": t / 3, "who": "ab"[t % 2]}}
+        model.one(Event(id=str(t), features=event, label=None, number=t + 1))
+        if t < 3:
+            model.one(Event(id=str(t), features=None, label="1", number=t + 10))
+    return model
 
 
 def waiting(agent):
@@ -217,10 +229,11 @@ def waiting(agent):
 
 def forecast(model):
     """Numbers that tell whether a model is the one it was."""
+    model = model.agent if isinstance(model, Decisions) else model
     if isinstance(model, mx.bandits.Agent):
         rewards = mx.loads(mx.dumps(model))
         for id in rewards.waiting[:3]:
-            rewards.learn(id, 0.3)
+            rewards.learn(id, 0.3 if rewards.reward == "unit" else 1)
         context = {"one": 0.3, "two": -0.2, "who": "b"}
         found = rewards.expected(context), rewards.propensities(context)
         return [value for each in found for value in each.values()]

@@ -47,7 +47,7 @@ def line(row: Row) -> str:
     cells.append(f"{row.microseconds(who):.0f}")
     if "vw chosen" in row.runs:
         cells.append(f"{row.microseconds(who) / row.microseconds('vw chosen'):.1f}")
-        cells.append(row.setting)
+        cells.append(row.setting.strip())
     return "| " + " | ".join(cells) + " |"
 
 
