@@ -14,6 +14,7 @@ from streams import share
 
 import mixable as mx
 from mixable import _description, persistence
+from mixable.events.decisions import Decisions
 from mixable.experts.table import BY_NAME
 
 
@@ -43,6 +44,9 @@ def test_saved_and_loaded_it_goes_on_with_the_same_bits(name, tmp_path):
         elif isinstance(f, mx.bandits.Agent):
             f.learn(f.waiting[-1], 0.5)
             f.choose({"one": 0.7, "who": "c"})
+        elif isinstance(f, Decisions):
+            f.agent.learn(f.agent.waiting[-1], 1.0)
+            f.agent.choose({"one": 0.7, "who": "c"})
         elif hasattr(f, "learn"):
             entry = BY_NAME[name.partition("-")[0]]
             row = dict(enumerate(X[0])) if entry.sparse else X[0]

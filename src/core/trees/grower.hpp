@@ -1,5 +1,4 @@
-// One tree as it grows: histograms of the gradient, the best split of each leaf, the best leaf
-// next.
+// One tree as it grows: histograms, the best split of each leaf, the best leaf next.
 #pragma once
 
 #include "ensemble.hpp"
@@ -167,7 +166,6 @@ class Grower {
 
     using Lanes = std::int32_t __attribute__((vector_size(16), aligned(4)));
     using Pair = double __attribute__((vector_size(16)));
-
     /// A histogram has the bins of each column that codes can be in.
     void set_places(const Bins& bins) {
         place_.assign(1, 0);
