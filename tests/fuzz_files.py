@@ -30,13 +30,15 @@ from fuzz_models import KINDS
 
 import mixable as mx
 from mixable import persistence
+from mixable.events.decisions import Decisions
+from mixable.events.events import Event, RefusedError
 
 
 def refused(error: BaseException) -> bool:
     """Whether an error is one that a user may see."""
     if isinstance(error, MemoryError):
         return bool(str(error))
-    return isinstance(error, (ValueError, TypeError))
+    return isinstance(error, (ValueError, TypeError, RefusedError))
 
 
 def attempt(what: Callable[[], Any], name: str) -> Any:
@@ -73,6 +75,8 @@ def use(model: Any, *, briefly: bool = False) -> None:
         attempt(lambda: len(model.reliability()), "reliability")
     elif isinstance(model, mx.bandits.Agent):
         use_agent(model)
+    elif isinstance(model, Decisions):
+        use_decisions(model)
     elif isinstance(model, mx.metrics.NumberScores):
         attempt(lambda: model.update(0.5, 1.0, 0.0, (0.0, 1.0)), "update")
         attempt(lambda: [model.rmse, model.mae, model.crps, model.coverage], "scores")
@@ -100,6 +104,17 @@ def use_agent(model: Any) -> None:
     for _ in range(3):
         attempt(lambda: model.learn(model.choose(context, actions).id, 0), "choose")
     attempt(lambda: model.expected(context, actions), "expected")
+
+
+def use_decisions(model: Any) -> None:
+    asked = {"context": {"one": 0.5, "who": "new"}, "actions": model.agent.actions or ["a", "b"]}
+    events = [Event(id=name, features=None, label="1") for name in model.waiting[:3]]
+    for step in range(3):
+        events.append(Event(id=f"new-{step}", features=asked, label=None, number=step))
+        events.append(Event(id=f"new-{step}", features=None, label="0"))
+    for event in events:
+        attempt(lambda event=event: model.one(event) and None, "a decision or reward")
+    use_agent(model.agent)
 
 
 def use_dictionaries(model: Any, *, briefly: bool) -> None:
