@@ -242,6 +242,10 @@ def test_an_agent_learns_from_the_log_of_another():
         (lambda: Agent(["a"]).observe({}, "a", 0.5), ValueError, "0 or 1"),
         (lambda: Agent(["a"], reward="unit").observe({}, "a", 2), ValueError, "reward"),
         (lambda: Agent({"a": {"p": float("nan")}}), ValueError, "actions: p"),
+        (lambda: Agent(["1", 1]), ValueError, "1 twice"),
+        (lambda: Agent(["a"]).choose({"x": 1e155}), ValueError, "context has a number beyond"),
+        (lambda: Agent(["a"]).observe([-1e200], "a", 1), ValueError, "context has a number"),
+        (lambda: Agent(["a"]).choose([1.0] * 6000), ValueError, "too large together"),
     ],
 )
 def test_bad_arguments_are_refused_by_name(bad, error, named):

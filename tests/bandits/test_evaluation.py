@@ -113,6 +113,16 @@ def test_wrong_propensities_are_noticed():
     assert "never took" in str(evaluate(only, "b"))
 
 
+def test_a_log_that_is_refused_teaches_an_agent_nothing():
+    entries, agent = log(5), Agent(["a", "b", "c"])
+    entries.append(Logged(entries[0].context, "a", 0.5, 0.5))
+    with pytest.raises(ValueError, match="row 5 of the log: reward must be 0 or 1"):
+        evaluate(entries, agent)
+    with pytest.raises(ValueError, match="model must be another agent"):
+        evaluate(log(5), agent, model=agent)
+    assert agent.rewards == 0
+
+
 @pytest.mark.parametrize(
     ("bad", "error", "named"),
     [

@@ -16,7 +16,7 @@ from mixable import _validate
 from mixable._alone import Alone, alone
 from mixable._types import Array
 from mixable.bandits import exploration
-from mixable.bandits.contexts import FIRST_SIZE, VIEWS, Contexts, Input, Keys
+from mixable.bandits.contexts import FIRST_SIZE, MOST_NUMBER, VIEWS, Contexts, Input, Keys
 from mixable.bandits.values import EXPERTS, Offered, Values, late
 from mixable.records import Columns, Row
 
@@ -200,13 +200,14 @@ class Agent(Alone):
     @alone
     def learn(self, id: Hashable, reward: float) -> None:
         """Learn the reward of a decision, once; in any order, at any time."""
-        value, id = self._checked_reward(reward), _checked_name(id, "id")
+        value, id = self.check_reward(reward), _checked_name(id, "id")
         if id not in self._waiting:
             raise ValueError(
                 f"id {id!r:.80} does not wait for a reward: it was never given, has been learned, "
                 f"or is forgotten ({self.forgotten} of more than max_waiting were)"
             )
-        self._learn(self._waiting.pop(id), value)
+        self._learn(self._waiting[id], value)
+        del self._waiting[id]
 
     @alone
     def observe(
@@ -217,7 +218,7 @@ class Agent(Alone):
         if action not in offered.actions:
             raise ValueError(f"action {action!r:.80} is not one of actions")
         offered = Offered.of({action: offered.actions[action]})
-        value = self._checked_reward(reward)
+        value = self.check_reward(reward)
         x, row = self._contexts.encode(context)
         number = self._numbers.setdefault(action, len(self._numbers))
         keys, values = offered.crossed(x)
@@ -314,13 +315,14 @@ class Agent(Alone):
         low, high = (0.0, 1.0) if self.reward != "number" else self._range
         return [low + (high - low) * each if low <= high else 0.0 for each in p.tolist()]
 
-    def _checked_reward(self, reward: Any) -> float:
+    def check_reward(self, reward: Any, where: str = "") -> float:
+        """A reward as a number, if it is one that this agent can learn."""
         if self.reward == "number":
-            return _validate.real(reward, "reward", least=-1e100, most=1e100)
+            return _validate.real(reward, f"{where}reward", least=-1e100, most=1e100)
         value = float(reward) if isinstance(reward, (bool, np.bool_)) else reward
-        value = _validate.real(value, "reward", least=0, most=1)
+        value = _validate.real(value, f"{where}reward", least=0, most=1)
         if self.reward == "binary" and value not in (0, 1):
-            raise ValueError(f'reward must be 0 or 1 with reward="binary", got {value:g}')
+            raise ValueError(f'{where}reward must be 0 or 1 with reward="binary", got {value:g}')
         return value
 
     def __repr__(self) -> str:
@@ -382,10 +384,12 @@ class Agent(Alone):
             )
             and lengths[:, 0].sum() == len(state["x"])
             and lengths[:, 1].sum() == len(state["keys"]) == len(state["key_values"])
+            and [state[name].ndim for name in ("x", "keys", "key_values")] == [1, 1, 1]
             and state["keys"].dtype == np.uint64
+            and state["x"].dtype == state["key_values"].dtype == np.float64
             and P.shape == (n, EXPERTS)
             and bool(((P > 0) & (P < 1)).all())
-            and bool(np.isfinite(state["x"]).all() and np.isfinite(state["key_values"]).all())
+            and all(bool((np.abs(state[n]) <= MOST_NUMBER).all()) for n in ("x", "key_values"))
         )
         if is_sound:
             size = self._contexts.size
@@ -425,12 +429,14 @@ def _checked_actions(actions: Any, what: str) -> dict[Hashable, Features | None]
         raise TypeError(f"{what} must be a list or a dictionary, got {actions!r:.80}")
     given = actions.items() if isinstance(actions, Mapping) else ((each, None) for each in actions)
     out: dict[Hashable, Features | None] = {}
+    texts: set[str] = set()
     for name, features in given:
         if features is not None and not isinstance(features, Mapping):
             raise TypeError(f"{what}: the features of {name!r:.80} must be a dictionary")
         key = _checked_name(name, what)
-        if key in out:
+        if str(key) in texts:  # logs have names as text
             raise ValueError(f"{what} has {name!r:.80} twice")
+        texts.add(str(key))
         out[key] = None if features is None else {k: _plain(v) for k, v in features.items()}
     if not out:
         raise ValueError(f"{what} is empty")

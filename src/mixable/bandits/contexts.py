@@ -17,6 +17,7 @@ Keys = NDArray[np.uint64]
 
 FIRST_SIZE, MOST_COLUMNS = 64, 128
 VIEWS = 2  # columns as they are, and waves of them
+MOST_NUMBER = 1e100  # what has no square cannot be standardised
 MOST_DEVIATIONS = 5.0  # beyond, a number counts as that many
 
 
@@ -67,6 +68,9 @@ class Contexts:
     def encode(self, context: Any) -> tuple[Input, Row]:
         """The input of a context by what was learned before, and what `learn` needs of it."""
         row = self.encoder.encode(as_record(context))
+        for numbers in (row.dense, row.values):
+            if (np.abs(numbers, dtype=np.float64) > MOST_NUMBER).any():
+                raise ValueError(f"context has a number beyond {MOST_NUMBER:g}")
         return self._input(row), row
 
     def _input(self, row: Row) -> Input:

@@ -170,6 +170,11 @@ def evaluate(
     agent = model
     if model is None and not all(map(_is_expected, entries, offered)):
         agent = Agent(reward="unit")
+    if isinstance(policy, Agent):
+        if policy is model:
+            raise ValueError("model must be another agent than policy: both learn the log")
+        for t, each in enumerate(entries):
+            policy.check_reward(each.reward, f"row {t} of the log: ")
     learners = [each for each in (agent, policy) if isinstance(each, Agent)]
     w, direct, own = np.empty((3, len(entries)))
     for t, (each, reward) in enumerate(zip(entries, rewards.tolist(), strict=True)):

@@ -27,6 +27,7 @@ LEAST = 1e-6  # every forecast is at least so far from 0 and from 1
 MOST_ARMS = 256  # actions with posteriors of their own; those not chosen for longest lose theirs
 PRIOR = 2.0  # rewards of the mean of all actions that the mean of one begins with
 SPARSE_FEATURES = 2**18
+MOST_CROSSED = 10_000  # keys of one action in a context, crosses and all
 
 
 def new_arm(size: int) -> AutoGAF:
@@ -204,6 +205,9 @@ class Offered(NamedTuple):
         """The keys and values of each action in a context: both, and their crosses; a row each."""
         rows, m = self.keys.shape
         n = len(x.keys)
+        if n + m + n * m > MOST_CROSSED or rows * (n + m + n * m) > 100 * MOST_CROSSED:
+            what = f"{rows} actions, up to {m - 1} features of each and {n} of the context"
+            raise ValueError(f"context and actions are too large together: {what}")
         keys, values = np.empty((rows, n + m + n * m), np.uint64), np.empty((rows, n + m + n * m))
         keys[:, :n], values[:, :n] = x.keys, x.values
         keys[:, n : n + m], values[:, n : n + m] = self.keys, self.values

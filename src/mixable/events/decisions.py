@@ -99,8 +99,10 @@ class Decisions(Applier):
         given, number = told({**(event.features or {}), "id": key}), agent.decisions
         answer = as_json(agent.choose(**given))
         self.numbers[key] = event.number
-        if len(self.numbers) > 2 * agent.max_waiting:  # of those that are learned or forgotten
-            self.numbers = {key: self.numbers[key] for key in agent.waiting}
+        if len(self.numbers) > 3 * agent.max_waiting:
+            done = [key for key in self.numbers if not agent.waits(key)]
+            for old in done[: -agent.max_waiting]:
+                del self.numbers[old]
         return Applied(answer, {**answer, "seed": agent.seed, "decision": number}, changed=True)
 
     def _reward(self, event: Event) -> Applied:
@@ -140,7 +142,9 @@ class Decisions(Applier):
             isinstance(options, AgentOptions)
             and isinstance(agent, Agent)
             and isinstance(numbers, dict)
-            and all(type(key) is str and type(n) is int for key, n in numbers.items())
+            and all(type(k) is str and type(n) is int for k, n in numbers.items())
+            and all(0 <= n < 2**63 for n in numbers.values())
+            and _is_told(agent, options)
             and all(key in numbers for key in agent.waiting)
         ):
             raise ValueError("the saved decisions do not go together")
@@ -159,3 +163,10 @@ def made(options: Options) -> Model:
 def applier_of(model: Model) -> Applier:
     """Who applies events to a model."""
     return model if isinstance(model, Decisions) else Applier(model)
+
+
+def _is_told(agent: Agent, options: AgentOptions) -> bool:
+    """Whether an agent is one that was made by these options."""
+    new, names = options.agent(), ("reward", "explore", "floor", "seed", "max_waiting")
+    same = all(getattr(agent, name) == getattr(new, name) for name in names)
+    return same and (options.actions is None or agent.actions == new.actions)

@@ -53,7 +53,8 @@ def records(store: Store, name: str, begin: float = 0.0) -> Iterator[dict[str, A
                 row[key] = datetime.fromtimestamp(row[key], timezone.utc).isoformat()
         given, said = json.loads(features), json.loads(forecast or "{}")
         if is_agent:  # as `mixable decide` writes it
-            yield {**row, **told(given), **said, "reward": row.pop("outcome")}
+            reward = row.pop("outcome")
+            yield {**row, **told(given), **said, "reward": reward}
             continue
         row |= {f"features.{key}": value for key, value in given.items()}
         yield row | {f"forecast.{key}": value for key, value in _flat(said)}

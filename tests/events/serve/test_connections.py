@@ -146,6 +146,30 @@ def test_health_is_not_well_on_a_full_disk_and_well_again_when_there_is_room(tmp
         assert call.learn(features={"a": 1}, label="x")[1]["step"] == 2
 
 
+def test_what_follows_a_body_has_an_end_like_a_head(tmp_path):
+    with in_thread(tmp_path / "models", TOKEN) as (_, call), contextlib.ExitStack() as stack:
+        port = call._connection.port
+        chunked = b"POST /predict HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+        (sock,) = connected(stack, port, 1, chunked + b"2\r\n{}\r\n0\r\n")
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            sock.sendall(b"a: bbb\r\n" * 3_000_000)
+        assert call("GET", "/healthz")[0] == 200
+
+
+def test_a_large_body_and_the_next_head_may_come_together(tmp_path):
+    with in_thread(tmp_path / "models", TOKEN) as (_, call), contextlib.ExitStack() as stack:
+        body = json.dumps({"features": {"a": "x" * 100_000}}).encode()
+        both = head("/predict", len(body)) + body + b"GET /healthz HTTP/1.1\r\n"
+        (sock,) = connected(stack, call._connection.port, 1, both)
+        sock.sendall(HOST + b"\r\n")
+        sock.settimeout(10)
+        answer = b""
+        while answer.count(b"HTTP/1.1 ") < 2:
+            piece = sock.recv(65536)
+            assert piece, answer
+            answer += piece
+
+
 def test_a_head_without_end_is_not_kept(tmp_path):
     with in_thread(tmp_path / "models", TOKEN) as (_, call), contextlib.ExitStack() as stack:
         port = call._connection.port

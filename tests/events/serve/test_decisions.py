@@ -110,6 +110,16 @@ def test_a_request_that_is_repeated_has_the_same_answer(start):
         ("/models/shop/decide", {"actions": []}, 422, "actions is empty"),
         ("/models/shop/decide", {"actions": {"a": {"p": 1e300}}}, 422, "actions: p"),
         ("/models/shop/decide", {"what": 1}, 422, "what"),
+        ("/models/shop/decide", {"context": {"x": 1e155}}, 422, "context has a number beyond"),
+        ("/models/shop/decide", {"context": [1.0] * 10_001}, 422, "more than 10,000 features"),
+        ("/models/shop/decide", {"context": {"x" * 1001: 1}}, 422, "more than 1,000 characters"),
+        (
+            "/models/shop/decide",
+            {"context": [1.0] * 200, "actions": {"a": {str(i): 1 for i in range(200)}}},
+            422,
+            "too large together",
+        ),
+        ("/models/shop/reward", {"id": "w", "reward": 10**400}, 422, "reward"),
         ("/models/shop/reward", {"id": "x", "reward": 0.5}, 409, "does not wait"),
         ("/models/shop/reward", {"id": "w", "reward": 0.5}, 422, "reward must be 0 or 1"),
         ("/models/shop/reward", {"id": "w"}, 422, "reward"),
@@ -145,23 +155,28 @@ def test_bad_options_are_refused_by_name(options, reason):
 
 def test_ids_of_decisions_that_are_learned_are_known_for_a_while():
     decider = Decisions(AgentOptions(["a", "b"], max_waiting=3))
-    for t in range(12):
-        event = Event(id=str(t), features={"context": None}, label=None, number=t + 1)
+    events = [
+        Event(id=str(t), features={"context": None}, label=None, number=t + 1) for t in range(40)
+    ]
+    for t, event in enumerate(events):
         (applied,) = decider.apply([event])
         assert applied.changed
-        (again,) = decider.apply([event])
-        assert again.answer.status == 409
         if t % 2:
-            reward = Event(id=str(t), features=None, label="1.0")
-            assert decider.one(reward)["learned"]
-    assert len(decider.numbers) <= 6
+            assert decider.one(Event(id=str(t), features=None, label="1.0"))["learned"]
+        for earlier in events[max(t - 3, 0) : t + 1]:
+            (again,) = decider.apply([earlier])
+            assert again.answer.status == 409
+    assert len(decider.numbers) <= 9
     assert set(decider.agent.waiting) <= set(decider.numbers)
 
 
 def test_a_forged_state_is_refused():
     model = Decisions(AgentOptions(["a"]))
     model.one(Event(id="1", features={"context": {}}, label=None, number=4))
-    for change in ({"numbers": {}}, {"numbers": {"1": "x"}}, {"agent": 3}, {"options": {}}):
+    others = AgentOptions(["b"]).to_json(), AgentOptions(["a"], max_waiting=1).to_json()
+    changes = [{"options": other} for other in others]
+    changes += [{"numbers": {"1": n}} for n in ("x", 2**70, -1)]
+    for change in (*changes, {"numbers": {}}, {"agent": 3}, {"options": {}}):
         with pytest.raises(ValueError, match="do not go together"):
             Decisions.__new__(Decisions).__setstate__({**model.__getstate__(), **change})
     assert same_models(mx.loads(mx.dumps(model)), model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -108,7 +108,7 @@ def read(text: bytes, decoder: msgspec.json.Decoder[Any]) -> Event:
     body = decoded(text, decoder)
     features, label = body.features, text_of(body.label, "label")
     if len(text) > LONGEST and features is not None:
-        _check_names(features)
+        check_names(features)
     event = Event(id=text_of(body.id, "id"), features=features, label=label)
     if features is None and (event.id is None or label is None):
         raise RefusedError(422, "features are missing; without, there must be id and label")
@@ -127,7 +127,8 @@ def text_of(value: Plain, what: str) -> str | None:
     return text
 
 
-def _check_names(features: dict[str, Any]) -> None:
+def check_names(features: Collection[str]) -> None:
+    """Refuse too many features, and names that are too long."""
     if len(features) > MOST_FEATURES:
         raise RefusedError(422, f"more than {MOST_FEATURES:,} features")
     if any(len(name) > LONGEST for name in features):

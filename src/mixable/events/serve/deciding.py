@@ -15,7 +15,7 @@ from mixable.bandits import Logged, evaluate, read_log
 from mixable.bandits.deciding import told
 from mixable.events.decisions import AgentOptions
 from mixable.events.events import Event, RefusedError
-from mixable.events.serve.bodies import Identifier, Plain, Record, decoded, text_of
+from mixable.events.serve.bodies import Identifier, Plain, Record, check_names, decoded, text_of
 from mixable.events.store import Store
 
 MOST, BINS, SHOWN = 1000, 25, 8  # decisions that are evaluated, parts of them, actions
@@ -36,7 +36,7 @@ class Reward(msgspec.Struct, forbid_unknown_fields=True):
     """The body of /reward."""
 
     id: Annotated[int | float | str, Meta(description="That of the decision.")]
-    reward: bool | int | float
+    reward: bool | float
 
 
 class Decided(msgspec.Struct):
@@ -55,6 +55,9 @@ DECIDE, REWARD = map(msgspec.json.Decoder, (Decide, Reward))
 def decision_of(body: bytes) -> Event:
     """The event of a context; without an id, it gets one."""
     given = decoded(body, DECIDE)
+    named = given.actions if isinstance(given.actions, dict) else {}
+    for each in (given.context, named, *named.values()):
+        check_names([""] * len(each) if isinstance(each, list) else each or {})
     features = {"context": given.context, "actions": given.actions, "allowed": given.allowed}
     features = {name: value for name, value in features.items() if value is not None}
     return Event(

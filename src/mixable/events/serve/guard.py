@@ -204,7 +204,8 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         """Begin."""
         super().connection_made(_Joined(transport, self.loop))
         self._since = self._stuck = self.loop.time()
-        self._head, self._in_head = 0, False  # bytes of a head that is not whole
+        # Bytes since a head, a body or a part of one was whole, if a request has begun.
+        self._head, self._in_message, self._goes_on = 0, False, False
         self._timer = self.loop.call_later(self._limits.seconds, self._look)
         self.strangers[self] = None
         if len(self.strangers) > max(self._limits.requests // 2, 1):
@@ -220,21 +221,33 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take some; a head that does not come to its end is not kept."""
+        """Take some; a head that does not come to its end is not kept, before a body or after."""
+        self._goes_on = False
         super().data_received(data)
-        self._head = self._head + len(data) if self._in_head else 0
+        is_head = self._in_message and not self._goes_on
+        self._head = self._head + len(data) if is_head else 0
         if self._head > LONGEST_HEAD:
             self.transport.abort()
 
     def on_message_begin(self) -> None:
         """A request begins."""
-        self._in_head = True
+        self._in_message = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
-        self._in_head = False
+        self._goes_on = True
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of its body has come."""
+        self._goes_on = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """It is whole."""
+        self._in_message, self._goes_on = False, True
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """An answer was sent: the head of the next request has its time from now on."""

@@ -188,7 +188,7 @@ class Service(Shown):
         """Write; a disk that cannot be written is said."""
         try:
             return await self._in(self._disk, lambda: call(*arguments, **options))
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, OverflowError) as error:  # a number SQLite has no room for
             self._fail(UNWRITTEN, error)
             raise busy("the disk cannot be written") from None
 
