@@ -86,7 +86,7 @@ def stream_of(job: Job, folder: Path | None, cache: Path) -> tuple[list[Record],
 
 def generated(kind: str, n: int, rng: np.random.Generator) -> World:
     """Rewards whose logits are linear in ten numbers."""
-    K, centre = GENERATED[kind], -1.5 if kind == "hundred" else -5.0
+    K, centre = GENERATED[kind], -1.5 if kind == "hundred" else -7.5  # a percent of all
     Z = rng.normal(size=(n, 10))
     logits = 0.7 * Z @ rng.normal(size=(10, K)) + rng.normal(size=K) + centre
     rewards = (rng.uniform(size=(n, K)) < 1 / (1 + np.exp(-logits))).astype(float)
