@@ -30,3 +30,27 @@ def test_numbers_of_the_page_are_those_of_the_log(start, tmp_path):
             "[0, 0.00123, 0.5, 1, 10, 99.96, 100, 250, 1000, -250, 123456].map(short)"
         )
         assert said == ["0", "0.00123", "0.5", "1", "10", "100", "100", "250", "1K", "-250", "123K"]
+
+
+# The axis of rewards from above, and where the only point is.
+AXIS = """(() => [
+  [...document.querySelectorAll("#reward text")].slice(0, 3).map(e => +e.textContent).reverse(),
+  +document.querySelector("#reward circle").getAttribute("cy"),
+])()"""
+
+
+def test_the_axis_goes_up_and_has_the_curve_within(start, tmp_path):
+    _, call = start()
+    earned = {"loss": [-1, -1], "losses": [-3, -2], "nothing": [0, 0], "gain": [1, 1]}
+    for name, rewards in earned.items():
+        earn(call, name, rewards)
+    address = f"http://127.0.0.1:{call._connection.port}/agent#"
+    with opened(f"{address}loss", tmp_path / "browser") as page:
+        for name, rewards in earned.items():
+            page.value(f"location.hash = '{name}'")
+            page.until(f"document.getElementById('title').textContent.endsWith(' {name}')")
+            page.until("document.querySelectorAll('#reward circle').length == 1")
+            (high, middle, low), y = page.value(AXIS)
+            assert low < middle < high, (name, low, middle, high)
+            assert low <= sum(rewards) / 2 <= high
+            assert 8 <= y <= 170, (name, y)
