@@ -54,3 +54,34 @@ def test_the_axis_goes_up_and_has_the_curve_within(start, tmp_path):
             assert low < middle < high, (name, low, middle, high)
             assert low <= sum(rewards) / 2 <= high
             assert 8 <= y <= 170, (name, y)
+
+
+def test_without_an_agent_the_page_lists_those_that_there_are(start, tmp_path):
+    service, call = start()
+    earn(call, "shop", [1, 0], "binary")
+    earn(call, "mail", [], "binary")
+    assert call("GET", "/models")[1] == {"models": ["default", "mail", "shop"]}
+    assert call("GET", "/models?kind=agent")[1] == {"models": ["mail", "shop"]}
+    assert call("GET", "/models?kind=model")[1] == {"models": ["default"]}
+    assert call("GET", "/models?kind=pool")[0] == 422
+    refused = len(service.rejected)
+    address = f"http://127.0.0.1:{call._connection.port}/"
+    links = "[...document.querySelectorAll('li a')].map(e => e.textContent)"
+    with opened(f"{address}agent", tmp_path / "browser") as page:
+        page.until("document.querySelectorAll('li a').length == 2")
+        assert page.value(links) == ["mail", "shop"]
+        assert "Mean reward" not in page.value(TEXT)
+        page.size(400)
+        assert page.value("document.documentElement.scrollWidth") <= 400
+        page.value("document.querySelectorAll('li a')[1].click()")
+        page.until("document.querySelectorAll('#shares rect').length > 0")
+        assert page.value("document.title") == "Decisions of shop"
+        assert page.value(links) == []
+        page.value("location.hash = 'default'")
+        page.until(f"{TEXT}.includes('default is no agent')")
+        page.until("document.querySelectorAll('li a').length == 2")
+        page.value("refresh()")
+        page.value("document.querySelector('a[href=\"/\"]').click()")
+        page.until("location.pathname == '/' && document.getElementById('models').options.length")
+        assert len(service.rejected) == refused
+        assert not page.complaints
