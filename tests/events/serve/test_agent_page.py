@@ -85,3 +85,16 @@ def test_without_an_agent_the_page_lists_those_that_there_are(start, tmp_path):
         page.until("location.pathname == '/' && document.getElementById('models').options.length")
         assert len(service.rejected) == refused
         assert not page.complaints
+
+
+def test_models_are_compared_with_models_only(start, tmp_path):
+    _, call = start()
+    earn(call, "shop", [], "binary")
+    assert call("PUT", "/models/other", {})[0] == 201
+    offered = "[...document.getElementById('%s').options].map(e => e.value)"
+    with opened(f"http://127.0.0.1:{call._connection.port}/", tmp_path / "browser") as page:
+        page.until("document.getElementById('models').options.length == 3")
+        page.until("document.getElementById('other').options.length > 1")
+        assert page.value(offered % "models") == ["default", "other", "shop"]
+        assert page.value(offered % "other") == ["", "other"]
+        assert not page.complaints
