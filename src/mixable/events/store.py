@@ -187,6 +187,11 @@ class Store:
         """The models by name."""
         return dict(self.rows("SELECT name, model FROM models"))
 
+    def agents(self) -> set[str]:
+        """The names of those that are agents."""
+        found = self.rows("SELECT name, options FROM models")
+        return {name for name, text in found if json.loads(text).get("kind") == "agent"}
+
     def options(self, name: str) -> Options:
         """What a model was told."""
         text = self.one("SELECT options FROM models WHERE name = ?", name)

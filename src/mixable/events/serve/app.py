@@ -28,6 +28,7 @@ from mixable.events.serve.schema import EVENTS, LINES, METRICS, ROUTES, describe
 from mixable.events.serve.service import Service
 from mixable.events.serve.shown import DEFAULT, Answer, Held, Limits, busy
 from mixable.events.serve.worker import Worker
+from mixable.events.store import Store
 
 MOST = 256  # events that are learned with one fsync
 REFRESH = 1.0  # seconds between two pictures of a model, for those who watch
@@ -225,8 +226,12 @@ class _Routes:
         return _Streamed(self._room("live"), begun, EVENTS)
 
     async def names(self, request: Request) -> Response:
-        """The names of all models."""
-        return as_json({"models": sorted(self._service.known())})
+        """The names of all models and agents, or of one kind."""
+        kind, names = _query(request, bodies.Which).kind, set(self._service.known())
+        if kind is not None:
+            agents = await self._service.read(Store.agents)
+            names = names & agents if kind == "agent" else names - agents
+        return as_json({"models": sorted(names)})
 
     async def make(self, request: Request) -> Response:
         """Make a model, if there is none of that name. The body may have options."""

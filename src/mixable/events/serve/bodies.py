@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Collection
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -87,6 +87,12 @@ class Hours(msgspec.Struct):
     """What may stand behind /series?"""
 
     hours: Annotated[int, Meta(ge=1, le=MOST_HOURS)] = 24
+
+
+class Which(msgspec.Struct):
+    """What may stand behind /models?"""
+
+    kind: Literal["agent", "model"] | None = None
 
 
 FORECAST, OUTCOME, EVENT = map(msgspec.json.Decoder, (Forecast, Outcome, Line))

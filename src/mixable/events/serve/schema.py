@@ -96,7 +96,7 @@ ROUTES = (
     Route("roll_back", "POST", f"{OF_A_MODEL}/rollback", NAMED, bodies.Rollback),
     Route("refer", "POST", f"{OF_A_MODEL}/reference", REFERENCE, bodies.Reference),
     Route("model", "GET", "/model", MODEL),
-    Route("names", "GET", "/models", _answer(models=list[str])),
+    Route("names", "GET", "/models", _answer(models=list[str]), query=bodies.Which),
     Route("model", "GET", OF_A_MODEL, MODEL),
     Route("make", "PUT", OF_A_MODEL, _answer(name=str, made=bool), ModelOptions, status=201),
     Route("delete", "DELETE", OF_A_MODEL, _answer(name=str, deleted=bool)),
