@@ -263,6 +263,12 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def instance(value: Any, kind: type, name: str) -> None:
+    """Refuse what is of another type."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {kind.__name__}, got {type(value).__name__}")
+
+
 def scale(value: Any, name: str) -> float:
     """A radius or a bound: positive, and its square is finite and above 0."""
     return real(value, name, least=1 / LARGEST_SCALE, most=LARGEST_SCALE)

@@ -32,6 +32,19 @@ def test_contexts_are_answered_and_the_log_is_evaluated(tmp_path):
     assert "12 decisions, mean reward 0.5 in the log" in found.stdout
 
 
+def test_bad_lines_have_numbers_and_blank_ones_are_none(tmp_path):
+    source, log = tmp_path / "in", tmp_path / "log"
+    source.write_text('\n{"id": 1, "context": {}}\n \nno JSON\n')
+    done = in_process("decide", source, "--log", log, "--actions", "a,b")
+    assert (done.exit_code, len(log.read_text().splitlines())) == (0, 3)
+    assert json.loads(done.stdout.splitlines()[1])["line"] == 4
+    assert "1 lines rejected (the first at line 4: " in " ".join(done.stderr.split())
+    source.write_text(source.read_text() + "\n[]\n")
+    again = in_process("decide", source, "--log", log)
+    assert [json.loads(line)["line"] for line in again.stdout.splitlines()] == [6]
+    assert again.exit_code == 1  # all of them were rejected
+
+
 def test_logs_of_others_are_evaluated(tmp_path):
     source = tmp_path / "vw.txt"
     source.write_text("1:1:0.5 | a\n2:0:0.5 | b\n")

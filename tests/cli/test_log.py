@@ -93,4 +93,4 @@ def test_a_replay_compares_another_model(folder):
     rows = {line.split("│")[1].strip(): line for line in done.stdout.splitlines() if "│" in line}
     assert {"rmse", "crps", "coverage", "baseline", "recent"} <= set(rows)
     refused = in_process("replay", folder, "price", "--classes", "a,b")
-    assert (refused.exit_code, "not for --regression" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "not for regression" in refused.stderr) == (2, True)

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from command_line import in_process, mixable
 
+from mixable.cli.race import _rate
 from mixable.paper.experiments import growth, race
 
 
@@ -97,3 +98,12 @@ def test_table1_measures_exponents():
     assert 0 < got.regret_in_n < 0.8
     assert np.isfinite([got.time_in_d, got.time_in_k, got.regret_in_b]).all()
     assert mixable("table1", "--only", "nothing").returncode == 2
+
+
+def test_the_rate_that_is_shown_is_the_mean_of_all_runs():
+    quick, slow = {"n": 3000, "microseconds": 1.0}, {"n": 1000, "microseconds": 5.0}
+    assert [_rate(runs) for runs in ([], [quick], [quick, slow])] == [
+        "",
+        "1.00 M examples/s",
+        "0.50 M examples/s",
+    ]

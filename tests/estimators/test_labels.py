@@ -22,6 +22,8 @@ def test_columns_of_one_kind_are_kept(y):
         ([0.5, 1.5, 2.5], "Unknown label type"),
         ([0.0, 1.0, np.nan], "NaN or infinity"),
         (np.array(["a", None, "b"], dtype=object), "NaN or None"),
+        ([float("nan"), "a", "b"], "NaN or None"),
+        (("a", np.float32("nan"), "b"), "NaN or None"),
         (np.array(["a", 1, "b"], dtype=object), "1 is a number, and 'a' is text; convert them"),
         (np.eye(3), "y should be a 1d array"),
     ],

@@ -29,6 +29,33 @@ def test_the_model_file_predicts_from_dictionaries_and_agrees_with_river(tmp_pat
     assert set(model.predict_proba_one({})) == {"up", "down", "sideways"}
 
 
+@pytest.mark.parametrize(
+    ("call", "kind", "reason"),
+    [
+        (lambda: EventModel(["a", "b"]), TypeError, "^options must be ModelOptions, got list"),
+        (lambda: EventModel(clases=["a"]), TypeError, "'clases'; did you mean 'classes'"),
+        (lambda: EventModel(classes="ab"), ValueError, "^classes must be two or more"),
+        (lambda: EventModel(design=3), TypeError, "^design must be Design, got int"),
+        (lambda: EventModel(columns=3), TypeError, "^columns must be Columns, got int"),
+    ],
+)
+def test_an_argument_that_is_wrong_is_named(call, kind, reason):
+    with pytest.raises(kind, match=reason):
+        call()
+
+
+@pytest.mark.parametrize("x", [[1, 2], "x", None])
+@pytest.mark.parametrize("learned", [0, 2])
+def test_what_is_no_dictionary_is_refused_by_its_name(x, learned):
+    model = EventModel()
+    for t in range(learned):
+        model.learn_one({"a": float(t)}, t)
+    verbs = model.predict_proba_one, model.forecast, model.explain, lambda x: model.learn_one(x, 1)
+    for verb in verbs:
+        with pytest.raises(TypeError, match="x must be a dictionary"):
+            verb(x)
+
+
 def halves(tmp_path, *options):
     """Models of two streams, which meet features and labels in another order."""
     head, *rows = small()

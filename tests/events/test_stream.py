@@ -248,3 +248,11 @@ def test_killed_before_its_first_checkpoint_a_continued_model_knows_which_answer
     run(tmp_path, *arguments, "--out", out, source="second.csv", model="killed")
     assert out.read_bytes() == (tmp_path / "alone2.csv").read_bytes()
     assert (tmp_path / "killed").read_bytes() == (tmp_path / "alone").read_bytes()
+
+
+def test_a_misspelt_target_of_json_is_said(tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"a":1,"label":"u"}\n{"a":2,"label":"v"}\n')
+    done = run(tmp_path, "--target", "lable", source="in.jsonl")
+    assert b"no event had a label under 'lable'; did you mean 'label'?" in done.stderr
+    done = run(tmp_path, "--target", "label", source="in.jsonl", model="other")
+    assert b"no event had" not in done.stderr

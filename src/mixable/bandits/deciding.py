@@ -1,8 +1,9 @@
 """A stream of contexts and rewards, with a log from which a run goes on after a crash.
 
-Each line of the input becomes one line of the log: a decision, a reward, or what is wrong with it.
-The first line of the log has the options of the agent. What the log has was answered, and nothing
-else was: after a crash, its lines are learned again, and give the same decisions.
+Each line of the input that is not blank becomes one line of the log: a decision, a reward, or what
+is wrong with it. The first line of the log has the options of the agent. What the log has was
+answered, and nothing else was: after a crash, its lines are learned again, and give the same
+decisions.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -120,18 +122,22 @@ class Decider:
             return None
         return self.agent.choose(**told(event))
 
-    def run(self, lines: Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
-        """Answer lines of JSON: what each has added to the log.
+    def run(
+        self, lines: Iterable[str | bytes], *, is_whole: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """Answer lines of JSON: what each has added to the log. Blank lines are skipped.
 
         `{"id": 7, "reward": 1}` is a reward. All else is a context, or has one as "context" beside
-        "actions", "allowed" and "id".
+        "actions", "allowed" and "id". If the input `is_whole`, it begins with what the log has.
         """
-        for line in lines:
-            yield self._answer(line)
+        known, begin = (self.lines, 1) if is_whole else (0, self.lines + 1)
+        sound = ((number, line) for number, line in enumerate(lines, begin) if line.strip())
+        for number, line in islice(sound, known, None):
+            yield self._answer(number, line)
             if self.model is not None and self.lines % self.every == 0:
                 self.save()
 
-    def _answer(self, line: str | bytes) -> dict[str, Any]:
+    def _answer(self, number: int, line: str | bytes) -> dict[str, Any]:
         try:
             event = json.loads(line)
             if not isinstance(event, dict):
@@ -139,7 +145,7 @@ class Decider:
             made = self._apply(event)
         except (ValueError, TypeError, RecursionError) as error:
             self.rejected += 1
-            out: dict[str, Any] = {"error": f"{error!s:.500}", "line": self.lines + 1}
+            out: dict[str, Any] = {"error": f"{error!s:.500}", "line": number}
         else:
             out = {"id": event.get("id"), "reward": event.get("reward")}
             if made is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from enum import Enum
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,9 +87,10 @@ def run_decide(
         lock = Lock(log)
         try:
             known = {k: v for k, v in options.items() if v is not None}
-            _decide(source, log, model, every, known, messages)
+            in_vain = _decide(source, log, model, every, known, messages)
         finally:
             lock.release()
+    raise typer.Exit(1 if in_vain else 0)
 
 
 def _actions(text: str | None) -> Any:
@@ -107,25 +108,35 @@ def _decide(
     every: int,
     options: dict[str, Any],
     messages: Messages,
-) -> None:
+) -> bool:
+    """Answer the lines; whether all were rejected."""
     with Decider(log, options, model=model, every=every) as decider:
         if source is None or source == Path("-"):
-            _answer(decider, sys.stdin.buffer)
+            n, refused, first = _answer(decider.run(sys.stdin.buffer))
         else:
-            with source.open("rb") as lines:  # what the log has of a file is not read again
-                _answer(decider, islice(lines, decider.lines, None))
+            with source.open("rb") as lines:  # what the log has of a file is not learned again
+                n, refused, first = _answer(decider.run(lines, is_whole=True))
         agent = decider.agent
         messages.say(
             f"{agent.decisions:,} decisions, {agent.rewards:,} rewards, {len(agent.waiting):,} "
-            f"wait, {decider.rejected:,} lines rejected"
+            f"wait, {decider.rejected:,} lines rejected{first}"
         )
+    return 0 < n == refused
 
 
-def _answer(decider: Decider, lines: Any) -> None:
-    for out in decider.run(lines):
-        shown = {name: out[name] for name in ("id", "action", "propensity", "error") if name in out}
-        if len(shown) > 1 or "error" in shown:
+def _answer(answers: Iterable[dict[str, Any]]) -> tuple[int, int, str]:
+    """Print the answers; how many lines there were, how many were bad, and the first of these."""
+    names = ("id", "action", "propensity", "line", "error")
+    n, refused, first = 0, 0, ""
+    for out in answers:
+        n += 1
+        shown = {name: out[name] for name in names if name in out}
+        if len(shown) > 1:
             print(json.dumps(shown), flush=True)
+        if "error" in out:
+            refused += 1
+            first = first or f" (the first at line {out['line']}: {out['error']:.300})"
+    return n, refused, first
 
 
 def _evaluate(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mixable.events.files import StreamError
-from mixable.events.options import ModelOptions, told
+from mixable.events.options import SENTENCES, ModelOptions, told
 
 KINDS: dict[str, Any] = {"flag": bool, "names": str, "word": str, "real": float, "count": int}
 
@@ -51,7 +51,9 @@ def model_options(given: dict[str, Any]) -> ModelOptions:
     try:
         return ModelOptions(**given)
     except ValueError as error:
-        raise StreamError(str(error)) from None
+        name, _, why = str(error).partition(" ")
+        option = f"--{name.replace('_', '-')}" if name in SENTENCES else name
+        raise StreamError(f"{option} {why}") from None
 
 
 def spelled(options: ModelOptions, names: list[str]) -> str:

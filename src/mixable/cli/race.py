@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -155,6 +155,7 @@ def run_race(
     waiting.sort(key=lambda task: -task.layout.rows)  # the longest first
     if done:
         messages.say(f"{len(done)} of {len(tasks)} runs were finished before")
+    ran: list[dict[str, Any]] = []
     finished = race.local(waiting, jobs if jobs > 0 else os.cpu_count() or 1)
     if engine is Engine.dask:
         finished = race.on_dask(waiting, scheduler or "")
@@ -163,8 +164,8 @@ def run_race(
             for task, result in finished:
                 store.put(task.key, result)
                 done[task.key] = result
-                each = result["microseconds"]
-                tick(len(done), f"{1 / each:.2f} M examples/s" if each else "")
+                ran.append(result)
+                tick(len(done), _rate(ran))
     except sources.BadDataError as error:
         fail(str(error))
         raise typer.Exit(2) from None
@@ -224,6 +225,12 @@ def _progress(messages: Messages, before: int, total: int) -> Iterator[Callable[
     if not before:  # or it has been said
         messages.say(f"{before} of {total} runs")
     yield tick
+
+
+def _rate(results: list[dict[str, Any]]) -> str:
+    """The mean rate of some runs."""
+    took = sum(each["n"] * each["microseconds"] for each in results)
+    return f"{sum(each['n'] for each in results) / took:.2f} M examples/s" if took else ""
 
 
 def _grid(grid: str | None) -> str | dict[str, list[dict[str, float]]] | None:

@@ -218,6 +218,9 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
                 "This GAFClassifier estimator requires y to be passed, but the target y is None."
             )
         values: NDArray[Any] = np.asarray(y)
+        may_hide = isinstance(y, list | tuple) and values.dtype.kind == "U"  # NaN became "nan"
+        if may_hide and any(isinstance(each, float | np.floating) and each != each for each in y):
+            raise ValueError("Input y contains NaN or None.")
         if values.ndim != 1 or values.dtype.kind not in "iubU":
             values = column_or_1d(y, warn=True)
             if values.dtype.kind == "f" and not np.isfinite(values).all():

@@ -20,7 +20,7 @@ from mixable.events.progress import Frequencies, Progress, RunningMean
 from mixable.events.saving import Learned, Waiting
 from mixable.metrics import LEAST, NumberScores, Scores, crps
 from mixable.model import Design, Learner, NamedLearner, label
-from mixable.model.columns import Columns, has_words
+from mixable.model.columns import Columns, check_dictionary, has_words
 from mixable.model.explaining import Contribution
 from mixable.model.late import Kept
 from mixable.model.pooled import takes_records
@@ -93,11 +93,15 @@ class EventModel(NamedLearner):
         columns: records.Columns | None = None,
         **given: Any,
     ) -> None:
-        given |= {} if columns is None else declared_options(columns)
+        if columns is not None:
+            _validate.instance(columns, records.Columns, "columns")
+            given |= declared_options(columns)
         if options is not None and given:
             raise TypeError("options are given as one object, or by their names")
-        self.options = options or ModelOptions(**given)
-        self.design = design or self.options.design()
+        self.options = ModelOptions.named(given) if options is None else options
+        _validate.instance(self.options, ModelOptions, "options")
+        self.design = self.options.design() if design is None else design
+        _validate.instance(self.design, Design, "design")
         self.start_counting()
         self._begin()
         self._add_features(self.features or ())
@@ -217,7 +221,8 @@ class EventModel(NamedLearner):
 
     def restricted(self, x: Features) -> Features:
         """What is used of a record."""
-        if self.features is None or not isinstance(x, dict):
+        check_dictionary(x)
+        if self.features is None:
             return x
         return {name: value for name, value in x.items() if name in self.features}
 

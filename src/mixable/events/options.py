@@ -117,10 +117,8 @@ class ModelOptions:
             if value is not None or default is not None:
                 object.__setattr__(self, name, _CHECKS[kind](value, name))
         if self.classes is not None and (self.regression or len(self.classes) < 2):
-            why = (
-                "are for labels, not for --regression" if self.regression else "must be two or more"
-            )
-            raise ValueError(f"--classes {why}")
+            why = "are for labels, not for regression" if self.regression else "must be two or more"
+            raise ValueError(f"classes {why}, got {self.classes!r:.80}")
         if not 0 < self.level < 1:
             raise ValueError(f"level must be between 0 and 1, got {self.level:g}")
         for name, known in (("effort", EFFORTS), ("forecaster", tuple(forecasters()))):
@@ -131,9 +129,9 @@ class ModelOptions:
             name for name in ("forecaster", "beta", "alpha") if getattr(self, name) is not None
         ]
         if self.regression and self.no_memory:
-            raise ValueError("--no-memory is for labels, not for --regression")
+            raise ValueError("no_memory is for labels, not for regression")
         if self.regression and given:
-            raise ValueError(f"--{given[0]} is for labels, not for --regression")
+            raise ValueError(f"{given[0]} is for labels, not for regression")
         self.columns  # noqa: B018  # refuses columns that are of two kinds
         self.design()
 
@@ -170,7 +168,7 @@ class ModelOptions:
                 design = design_of_classes(kind, self._fixed, **options)
             RecordPool(design, 1, None if self.regression else 2)
         except TypeError as error:
-            name = "" if self.forecaster is None else f"--forecaster {self.forecaster}: "
+            name = "" if self.forecaster is None else f"forecaster {self.forecaster}: "
             raise ValueError(f"{name}{error}") from None
         return design
 
@@ -188,7 +186,7 @@ class ModelOptions:
         """The options of an object of JSON; `kinds`, {NAME: KIND}, may stand for lists of names."""
         if not isinstance(values, dict):
             raise ValueError(f"options must be an object of names and values, got {values!r:.80}")
-        values, known = dict(values), [*SENTENCES]
+        values = dict(values)
         named = values.pop("kinds", {}) if kinds else {}
         if not isinstance(named, dict):
             raise ValueError(f"kinds must be an object of names and kinds, got {named!r:.80}")
@@ -196,10 +194,18 @@ class ModelOptions:
             if kind not in KINDS:
                 raise ValueError(f"{name!r:.80} cannot be {kind!r:.80}: {', '.join(KINDS)} can be")
             values[kind] = [*_names(values.get(kind) or (), kind), name]
+        try:
+            return cls.named(values)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+    @classmethod
+    def named(cls, values: dict[str, Any]) -> ModelOptions:
+        """The options of their names and values; TypeError if there is no such name."""
         for name in values:
-            if name not in known:
-                others = f"{did_you_mean(name, known)} (there are {', '.join(known)})"
-                raise ValueError(f"there is no option {name!r:.80}{others}")
+            if name not in SENTENCES:
+                others = f"{did_you_mean(name, SENTENCES)} (there are {', '.join(SENTENCES)})"
+                raise TypeError(f"there is no option {name!r:.80}{others}")
         return cls(**values)
 
     @classmethod
@@ -234,8 +240,7 @@ def _names(value: Any, name: str) -> tuple[str, ...]:
         names.append("*".join(each) if name == "cross" and is_pair else each)
     is_sound = all(isinstance(each, str) and each for each in names)
     if not is_sound or len(set(names)) < len(names):
-        option = f"--{name.replace('_', '-')}"
-        raise ValueError(f"{option} must be different names with commas between, got {value!r:.80}")
+        raise ValueError(f"{name} must be different names with commas between, got {value!r:.80}")
     return tuple(names)
 
 

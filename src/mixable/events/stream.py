@@ -11,6 +11,7 @@ import numpy as np
 
 from mixable import persistence
 from mixable._config import one_blas_thread
+from mixable._spelling import did_you_mean
 from mixable._types import Array
 from mixable.events.events import SEPARATORS, Batch, CsvEvents, Integers, JsonEvents, begin_records
 from mixable.events.files import Options, Outputs, StreamError
@@ -96,6 +97,17 @@ class Stream:
             raise
         self.checkpoint()
         self._outputs.finish()
+        self._warn_of_no_label()
+
+    def _warn_of_no_label(self) -> None:
+        """Events of JSON have no header that would tell a target that is misspelt."""
+        target = self.options.target
+        if target is None or not isinstance(self._events, JsonEvents):
+            return
+        has_labels = self._since("learned") or self._since("late") or self.model.scores.n
+        if self._since("predicted") and not has_labels:
+            names = map(str, self.model.feature_names)
+            self._say(f"no event had a label under {target!r:.80}{did_you_mean(target, names)}")
 
     def _seconds_left(self) -> float | None:
         """Until the next checkpoint; None if there is nothing to save."""

@@ -130,6 +130,7 @@ class NamedLearner(Alone, Mergeable):
         """The probability of each class observed so far."""
         learner = self._learner
         if learner is None or not learner.labels:
+            check_dictionary(x)
             return {}
         p = learner.predict(self._row(x))
         return dict(zip(learner.labels, p.tolist() if p.ndim == 1 else p[0].tolist(), strict=True))
