@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mixable._types import Untyped
 from mixable.model.parts import Advance
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
         _init_callback_context: Any
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]: ...
+    def with_callbacks(method: Method) -> Method: ...
 else:
     try:
         from sklearn.callback import CallbackSupportMixin, with_callbacks
