@@ -17,7 +17,7 @@ from mixable._description import encode
 from mixable._mergeable import refuse_if_unmergeable
 from mixable._natural import SAME, Change
 from mixable.estimators.base import StreamEstimator
-from mixable.metrics import Scores
+from mixable.metrics import NumberScores, Scores
 from mixable.model import combining
 from mixable.model.learner import Learner
 from mixable.model.named import NamedLearner
@@ -128,7 +128,7 @@ def tempered(model: Any, weight: float) -> Any:
     """
     if not steps_of(model):
         return copy.deepcopy(model)
-    if isinstance(model, Scores):
+    if isinstance(model, Scores | NumberScores):
         raise TypeError("scores cannot be tempered")
     return model._fresh()._combine([model], None, [Change(weight=weight)])
 
@@ -173,7 +173,7 @@ def steps_of(model: Any) -> int:
     if isinstance(model, StreamEstimator | NamedLearner):
         learner = _learner(model)
         return 0 if learner is None else int(learner.forecaster.steps)
-    return int(model.n if isinstance(model, Scores) else model.steps)
+    return int(model.n if isinstance(model, Scores | NumberScores) else model.steps)
 
 
 def _check(models: list[Any], base: Any) -> None:

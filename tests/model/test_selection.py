@@ -120,6 +120,20 @@ def test_saved_while_the_next_expert_learns_it_goes_on_with_the_same_bits(tmp_pa
     assert _selected(loaded) == _selected(model) == {*USEFUL}
 
 
+@pytest.mark.parametrize("kind", [mx.GAFClassifier, mx.GAFRegressor])
+def test_saved_among_rows_of_weight_0_it_goes_on_with_the_same_bits(kind):
+    """Those do not count for reviews, but blocks of rows end where one was expected."""
+    X, y = _ring(900)
+    weight = np.random.default_rng(1).integers(0, 2, len(y)).astype(float)
+    model = kind()
+    model.partial_fit(X[:300], y[:300], sample_weight=weight[:300])
+    loaded = mx.loads(mx.dumps(model))
+    for each in (model, loaded):
+        each.partial_fit(X[300:], y[300:], sample_weight=weight[300:])
+    forecast = getattr(kind, "predict_proba", kind.predict)
+    np.testing.assert_array_equal(forecast(model, X), forecast(loaded, X))
+
+
 def test_a_new_class_or_feature_lets_the_next_expert_begin_anew():
     X, y = _ring(420)
     model, at = _learning(X, y)

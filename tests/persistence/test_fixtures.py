@@ -7,7 +7,7 @@ import pytest
 from make_fixtures import FOLDER, MODELS, X, forecast
 
 import mixable as mx
-from mixable import persistence
+from mixable import merging, persistence
 from mixable._description import OLD_NAMES
 
 FORECASTS = json.loads((FOLDER / "forecasts.json").read_text())
@@ -29,6 +29,24 @@ def test_files_written_long_ago_load_and_forecast_the_same(name):
     # An agent learns here, and what it learns differs so much between instruction sets.
     off = {"GenericGAF": 1e-10, "Agent": 1e-7, "Decisions": 1e-7}.get(name, 1e-12)
     np.testing.assert_allclose(forecast(model), FORECASTS[name], rtol=off, atol=off)
+
+
+UNMERGEABLE = {
+    *("Agent", "Decisions", "Encoder", "Encoder-formats", "EventModel-numbers", "FTRL", "Foster"),
+    *("FreshStarts", "GAFRegressor-sparse", "KernelGAF", "Mixture", "SMP", "ScaleFree"),
+    "river.GAFRegressor-records",
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_files_written_long_ago_merge_or_say_why_not(name):
+    one, two = (mx.load(FOLDER / f"{name}.safetensors") for _ in range(2))
+    if name in UNMERGEABLE:
+        with pytest.raises((TypeError, ValueError), match="cannot be merged"):
+            mx.merge([one, two])
+        return
+    merged = mx.merge([one, two])
+    assert merging.steps_of(merged) == 2 * merging.steps_of(one) > 0
 
 
 def test_what_a_file_does_not_say_is_not_proved():

@@ -180,7 +180,7 @@ class Ensemble(CompiledForecaster):
             member["led"] = min(member["led"], out["steps"])
             member["until"] = min(member["until"], out["steps"] + LONGEST_PROBATION)
             out.update({f"{i}.{name}": value for name, value in member.items()})
-        out["leader"] = self._members(out).leader(lambda i: True)
+        out["leader"] = others[0]._members(out).leader(lambda i: True)
         return others[0]._restored(out)
 
     @property

@@ -255,7 +255,7 @@ def _blend(
         beside = fallback.combine(states[0], states[2:], states[1], changes, most)
     inputs, experts = zip(*merged, strict=True)
     known = {"inputs": inputs, "experts": experts, "state": judge, "fallback": beside}
-    known["selection"] = None
+    known |= {"selection": None, "stop": None}
     if united is not None:
         known["made"] = united.state(where[0].change.weight)
     made: RecordPool = _made(terms[0], **known)

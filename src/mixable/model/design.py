@@ -206,6 +206,8 @@ class Design:
         if isinstance(parameters, dict) and "guard" in parameters:  # up to version 0.2
             parameters = {**parameters, "fallback": parameters["guard"]}
             del parameters["guard"]
+        if isinstance(parameters, dict) and kind is AutoRidge:  # version 0.1.0 had none
+            parameters = {"robust": [], **parameters}
         if not (isinstance(parameters, dict) and parameters.keys() <= _taken(kind)):
             raise TypeError(f"{kind.__name__} does not have the parameters {parameters!r:.80}")
         if not (kernel is None or isinstance(kernel, KernelPlan)):

@@ -60,6 +60,7 @@ class RecordPool(Experts):
         self.inputs: list[Inputs] = self._new_inputs()
         self.stage = None if design.stage is None else Stage(design.stage, n_features)
         self.selection = Selection.of(design.parts)
+        self._stop: int | None = None  # steps until weights of columns may be due for review
         self._core = self._new_core()
         self._fallback = self._new_fallback()
         if self.selection is not None:  # until something is known of columns
@@ -277,16 +278,22 @@ class RecordPool(Experts):
         finally:
             if self.made is not None and self.made.is_to_grow:
                 self._see_indicators(self.made)
-            if self.selection is not None and self.steps >= self._stop:
+            if self.selection is not None and self.steps >= (self._stop or 0):
                 if self.selection.wait(self) == 0 and self.selection.go_on(self):
                     self._pool = None
                 self._set_stop()
 
     def _set_stop(self) -> None:
-        """Let the pool stop where weights of columns are to be reviewed."""
+        """Let the pool stop where weights of columns are to be reviewed.
+
+        Examples of weight 0 do not count there, so it may be too early, and is saved: blocks of
+        rows end there.
+        """
         if self.selection is None:
             return
-        self._stop = self.steps + self.selection.wait(self)
+        due = self.steps + self.selection.wait(self)
+        if self._stop is None or self._stop <= self.steps:
+            self._stop = due
         if self._pool is not None:
             self._pool.stop_at(self._stop)
 
@@ -438,6 +445,7 @@ class RecordPool(Experts):
             "stage": None if self.stage is None else self.stage.state(),
             "made": None if self.made is None else self.made.state(),
             "selection": None if self.selection is None else self.selection.state(),
+            "stop": self._stop,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -471,6 +479,8 @@ class RecordPool(Experts):
             self._fallback = self._new_fallback()
             assert self._fallback is not None
             self._fallback.restore(arrays(known))
+        stop = state.get("stop")
+        self._stop = None if stop is None else _validate.count(stop, "stop", least=0)
         self.selection = Selection.of(design.parts)
         if self.selection is not None:
             i = self.selection.place
