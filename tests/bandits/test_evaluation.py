@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import mixable as mx
 from mixable.bandits import Agent, Logged, evaluate
 from mixable.bandits.evaluation import _sequence
 
@@ -121,6 +122,20 @@ def test_a_log_that_is_refused_teaches_an_agent_nothing():
     with pytest.raises(ValueError, match="model must be another agent"):
         evaluate(log(5), agent, model=agent)
     assert agent.rewards == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"clip": -1.0}])
+def test_an_agent_is_as_before_if_the_log_is_refused_half_way(options):
+    agent = Agent()
+    evaluate(log(30), agent)
+    bad = log(30, seed=1)
+    if not options:
+        bad[20] = Logged({"day": object()}, "a", 0.6, 1.0)
+    twin = Agent()
+    evaluate(log(30), twin)
+    with pytest.raises((TypeError, ValueError)):
+        evaluate(bad, agent, **options)
+    assert mx.dumps(agent) == mx.dumps(twin)
 
 
 @pytest.mark.parametrize(

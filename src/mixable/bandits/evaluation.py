@@ -8,8 +8,10 @@ Anytime-valid off-policy inference for contextual bandits. ACM/IMS JDS 1.
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -175,23 +177,26 @@ def evaluate(
             raise ValueError("model must be another agent than policy: both learn the log")
         for t, each in enumerate(entries):
             policy.check_reward(each.reward, f"row {t} of the log: ")
+    if clip is not None:
+        clip = _validate.real(clip, "clip", above=0)
     learners = [each for each in (agent, policy) if isinstance(each, Agent)]
     w, direct, own = np.empty((3, len(entries)))
-    for t, (each, reward) in enumerate(zip(entries, rewards.tolist(), strict=True)):
-        actions: Any = offered[t] if each.actions is None else each.actions
-        chances = _chances(policy, each.context, actions, t)
-        w[t] = chances.get(each.action, 0.0) / each.propensity
-        if agent is not None:
-            expected: Any = agent.expected(each.context, actions)
-        else:  # bets need forecasts in the range of rewards
-            expected = {a: (v - low) / (high - low) for a, v in (each.expected or {}).items()}
-            expected = {a: min(max(v, 0.0), 1.0) for a, v in expected.items()}
-        direct[t] = sum(chance * expected[a] for a, chance in chances.items())
-        own[t] = expected[each.action]
-        for learner in learners:
-            given = reward if learner is agent else each.reward
-            learner.observe(each.context, each.action, given, actions)
-    cut = w if clip is None else np.minimum(w, _validate.real(clip, "clip", above=0))
+    with _all_or_nothing(learners):
+        for t, (each, reward) in enumerate(zip(entries, rewards.tolist(), strict=True)):
+            actions: Any = offered[t] if each.actions is None else each.actions
+            chances = _chances(policy, each.context, actions, t)
+            w[t] = chances.get(each.action, 0.0) / each.propensity
+            if agent is not None:
+                expected: Any = agent.expected(each.context, actions)
+            else:  # bets need forecasts in the range of rewards
+                expected = {a: (v - low) / (high - low) for a, v in (each.expected or {}).items()}
+                expected = {a: min(max(v, 0.0), 1.0) for a, v in expected.items()}
+            direct[t] = sum(chance * expected[a] for a, chance in chances.items())
+            own[t] = expected[each.action]
+            for learner in learners:
+                given = reward if learner is agent else each.reward
+                learner.observe(each.context, each.action, given, actions)
+    cut = w if clip is None else np.minimum(w, clip)
     robust = direct + w * (rewards - own)
     alpha = 1 - level
     of_ips = _sequence(cut * rewards, cut * (1 - rewards), 0.0, alpha)
@@ -243,6 +248,18 @@ def _checked(entry: Any, row: int) -> Logged:
     if entry.actions is not None and entry.action not in entry.actions:
         raise ValueError(f"row {row} of the log: {entry.action!r:.80} is not one of its actions")
     return entry
+
+
+@contextmanager
+def _all_or_nothing(agents: Sequence[Agent]) -> Iterator[None]:
+    """After an error, agents are what they were."""
+    before = copy.deepcopy(agents)
+    try:
+        yield
+    except BaseException:
+        for agent, was in zip(agents, before, strict=True):
+            vars(agent).update(vars(was))
+        raise
 
 
 def _is_expected(entry: Logged, actions: list[Any]) -> bool:
