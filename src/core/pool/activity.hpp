@@ -36,8 +36,8 @@ class Activity {
     const long N, first, early;
 
     /// Says that an expert is made anew as rows come, so that what it gained with fewer rows says
-    /// little. It becomes inactive if it gains nothing at all, for a shorter time; and then it has
-    /// time to be made anew before anyone is judged.
+    /// little. It becomes inactive if it gains nothing at all, not in the first reviews, and for a
+    /// shorter time; and then it has time to be made anew before anyone is judged.
     void set_growing(long e) { grows_[std::size_t(e)] = true; }
 
     /// Whether `review` is to be called after so many steps, and how many there are until then.
@@ -79,7 +79,7 @@ class Activity {
             return;
         }
         ++reviews_;
-        std::vector<long> next, woken;
+        std::vector<long> woken, unripe;
         for (long e = first; e < N; ++e) {
             if (is_active(e)) {
                 if (reviews_ == 1 && early == period) order_.push_back(e);
@@ -98,11 +98,15 @@ class Activity {
         bool grows = false;
         long drop = 0;
         for (long j = 0; j < long(order_.size()) - (is_first ? 1 : 0) && trial_ == 0; ++j) {
-            grows = grows || grows_[std::size_t(order_[std::size_t(j)])];
+            grows = grows || (reviews_ >= ripe && grows_[std::size_t(order_[std::size_t(j)])]);
             if (cost_[j] < (grows ? 0 : least)) drop = j + 1;
         }
         for (long j = 0; j < drop; ++j) {
             const long e = order_[std::size_t(j)];
+            if (reviews_ < ripe && grows_[std::size_t(e)]) {
+                unripe.push_back(e);
+                continue;
+            }
             const double times = grows_[std::size_t(e)] ? 0.5 : 2;
             left_[e] = std::clamp(std::floor(times * double(reviews_)), 4.0, longest);
             level_[e] = recent_;
@@ -115,6 +119,7 @@ class Activity {
         order_.erase(order_.begin(), order_.begin() + drop);
         order_ = rank(order_);
         for (const long e : woken) changed(e);
+        woken.insert(woken.end(), unripe.begin(), unripe.end());
         if (!woken.empty()) {  // a trial: all is measured anew
             order_.insert(order_.begin(), woken.begin(), woken.end());
             cost_.clear();
@@ -192,6 +197,7 @@ class Activity {
     static constexpr double keep = 0.75;    // what counts of earlier periods, at each review
     static constexpr double jump = 2;       // a loss so many times as large lets them be tried
     static constexpr double longest = 256;  // reviews without an expert
+    static constexpr long ripe = 3;         // the first review at which one that grows is judged
 
     void list() {
         active_.clear();
