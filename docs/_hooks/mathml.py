@@ -16,7 +16,7 @@ FORMULA = re.compile(
 FUNCTION = re.compile(r"(<mi>(?:ln|log|exp)</mi>)(<mo)?")
 # Nor does it say that bars and strokes are no operators: "|x|/2" would be "| x | / 2".
 TIGHT = re.compile(r"<mo( stretchy=\"false\")?>(?=&#x0007C;|&#x0002F;)")
-LONG = 70  # characters of LaTeX: an inline formula of more can be wider than a phone
+LONG = 60  # characters of LaTeX: an inline formula of more can be wider than a phone
 
 
 def on_page_content(content: str, **_: Any) -> str:
