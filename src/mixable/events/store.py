@@ -1,7 +1,7 @@
 """The log of a service, in SQLite: events, forecasts, outcomes, checkpoints and options.
 
-One file, `mixable.db`. The tables are documented in docs/guides/serve.md and may be read with any
-program while the service runs. What is committed is on the disk (synchronous=FULL).
+One file, `mixable.db`. Its schema explains the tables, which any program may read while the service
+runs (docs/guides/serve.md). What is committed is on the disk (synchronous=FULL).
 """
 
 from __future__ import annotations
