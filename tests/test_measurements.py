@@ -4,7 +4,8 @@ results is what that command printed.
 `benchmarks/results/NAME.md` is what a command printed; its first line is the command. A page quotes
 lines of it between `<!-- results: NAME -->` and `<!-- /results -->`, each mark on its own line. A
 sentence may stand there as well: each of its numbers must have been printed. Constants that nobody
-measured are written as code (`0.01`) and are not counted. To write such a file:
+measured are written as code (`0.01`) and are not counted. A page may also only name the file, with
+its path, for those who want all of it. To write such a file:
 
     command='python benchmarks/points.py'
     (echo "\$ $command"; $command) > benchmarks/results/points.md
