@@ -1,12 +1,11 @@
-"""How time and memory grow with the size: structures one by one, the mixture, and a sweep.
+"""How time and memory grow with the size: structures one by one, and a sweep.
 
-    python benchmarks/growth.py [structures] [ratios] [sweep]
+    python benchmarks/growth.py [structures] [sweep]
 
 `structures`: one posterior of each structure in tables; the multiply-adds that it needs, as a share
 of what DGEMM does on this machine, or the bytes that it goes through, as a share of what a copy
-does. `ratios`: AutoGAF beside the same mixture of full posteriors.
-`sweep`: the estimators at 24 sizes; which take more than 10 ms an example without saying so. Times
-are processor times. Each takes a few minutes at most: sizes are measured for about a second.
+does. `sweep`: the estimators at 24 sizes; which take more than 10 ms an example without saying so.
+Times are processor times. Each takes a few minutes at most: sizes are measured for about a second.
 """
 
 import os
@@ -14,7 +13,6 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import subprocess
 import sys
 import time
 import warnings
@@ -107,50 +105,6 @@ def structures():
             print(f"| {structure} | {row} |", flush=True)
 
 
-def fresh(code):
-    """The numbers that a program prints, in a process of its own."""
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
-    )
-    return [float(number) for number in out.stdout.split()]
-
-
-def memory(d, K):
-    """MB that a process has more with an AutoGAF that has learned 64 examples."""
-    code = f"""
-import numpy as np, mixable as mx
-def used():
-    with open("/proc/self/statm") as numbers:
-        return int(numbers.read().split()[1]) * 4096 / 2**20
-X, y = np.random.default_rng(0).normal(size=(64, {d})), np.arange(64) % {K}
-mx.AutoGAF(2, 2).run(X[:, :2].copy(), y % 2)
-before = used()
-f = mx.AutoGAF({d}, {K})
-f.run(X, y)
-print(used() - before)
-"""
-    return fresh(code)[0]
-
-
-def ratios():
-    """AutoGAF beside the mixture of full posteriors; one of them times nine where nine are too
-    many.
-    """
-    print("| d | K | us | full over ours | MB |\n|---|---|---|---|---|")
-    for d, K, n in ((18, 4, 3000), (64, 10, 1024), (16, 26, 1024), (784, 10, 256)):
-        X, y = made(n, d, K)
-        first = 64 if d < 500 else 32
-        own = timed(mx.AutoGAF(d, K).run, X, y, first, 2.0)
-        one = d > 500
-        if one:
-            f = mx.GAF(d, K, integrator=mx.integrals.Pairwise())
-            full = 9 * timed(f.run, X[:64], y[:64], 32)
-        else:
-            full = timed(mx.AutoGAF(d, K, structure="full").run, X, y, first, 2.0)
-        row = " | ".join(short(x) for x in (1e6 * own, full / own, memory(d, K)))
-        print(f"| {d} | {K} | {row} |", flush=True)
-
-
 def sweep():
     """The estimators by size, after a few examples."""
     silent = []
@@ -176,6 +130,6 @@ def sweep():
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ("structures", "ratios", "sweep"):
+    for name in sys.argv[1:] or ("structures", "sweep"):
         print(f"== {name}", flush=True)
         globals()[name]()

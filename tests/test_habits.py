@@ -1,4 +1,4 @@
-"""Files are short enough to be read."""
+"""Files, and the pages of the site together, are short enough to be read."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 MOST = 500  # lines
+MOST_WORDS = 30_000  # of all pages: `cat docs/*.md docs/*/*.md | wc -w`
 
 
 @pytest.mark.parametrize(("folder", "kind"), [("src/mixable", "*.py"), ("src", "*.[ch]pp")])
@@ -16,3 +17,14 @@ def test_files_are_short_enough_to_be_read(folder, kind):
     }
     assert sizes
     assert not {path: lines for path, lines in sizes.items() if lines > MOST}
+
+
+def test_the_site_is_short_enough_to_be_read():
+    """Code, tables and formulas count. To say more on one page, say less on another."""
+    pages = (ROOT / "docs").glob("**/*.md")
+    words = {
+        page.relative_to(ROOT).as_posix(): len(page.read_text(encoding="utf-8").split())
+        for page in pages
+    }
+    assert words
+    assert sum(words.values()) <= MOST_WORDS

@@ -71,6 +71,22 @@ def make_hazan(n: int, chi: int, seed: int = 0, eps: float = 0.01, *, n_classes:
     With more classes, each example is one of K - 1 such problems, drawn at random: class j against
     class 0, on feature j - 1 alone. (This is the library's own; no lower bound is proved for it.)
 
+    Parameters
+    ----------
+    n
+        Number of examples, at least 2. B depends on it, so a shorter stream is no part of a longer.
+    chi
+        Which of two truths holds, -1 or +1: whether label 1 is a little rarer or more frequent. One
+        of them is hard for a proper forecaster.
+    seed
+        Another seed, another stream; the same one, the same numbers.
+    eps
+        How far apart the two truths are, above 0 and at most 1/4.
+    n_classes
+        Number of classes K, at least 2.
+
+    Examples
+    --------
     >>> X, y = make_hazan(10_000, chi=1, seed=0)
     >>> X.shape, int(y.sum()), float(X.max()) < 1
     ((10000, 1), 56, True)
@@ -100,6 +116,21 @@ def make_drift(
     (`kind` "jump"), wander so that half of them is new after some 1,400 ("slow"), do so from the
     middle of the stream on ("late"), or stay ("none").
 
+    Parameters
+    ----------
+    n
+        Number of examples.
+    n_features
+        Number of features, each with mean 0 and variance 1.
+    n_classes
+        Number of classes, at least 2. All are equally frequent on average.
+    kind
+        How the truth changes: "slow" (default), "jump", "late" or "none".
+    seed
+        Another seed, another stream; the same one, the same numbers.
+
+    Examples
+    --------
     >>> X, y = make_drift(5000, kind="jump")
     >>> X.shape, int(y.max())
     ((5000, 10), 3)
@@ -124,9 +155,18 @@ def make_drift(
 def make_shapes(n: int, kind: str = "spirals", *, seed: int = 0) -> Stream:
     """Two classes in the plane that no linear model separates: X (n, 2) and labels y (n,).
 
-    `kind` is "spirals" (two, of one and a half turns each), "circles" (one around the other) or
-    "checkerboard" (4 x 4 cells).
+    Parameters
+    ----------
+    n
+        Number of examples.
+    kind
+        "spirals" (default: two, of one and a half turns each), "circles" (one around the other) or
+        "checkerboard" (4 x 4 cells).
+    seed
+        Another seed, another stream; the same one, the same numbers.
 
+    Examples
+    --------
     >>> X, y = make_shapes(1000, "checkerboard")
     >>> X.shape, int(y.max()), bool(0.45 < y.mean() < 0.55)
     ((1000, 2), 1, True)
@@ -151,6 +191,22 @@ def make_separable(
 ) -> Stream:
     """A stream that a linear model can classify: the best class leads by at least `margin`.
 
+    Parameters
+    ----------
+    n
+        Number of examples.
+    n_features
+        Number of features, each normal.
+    n_classes
+        Number of classes, at least 2.
+    margin
+        By how much the linear score of the best class is above that of the next one, from 0 to 1
+        (the scores themselves have a variance of about 1). A larger one is easier.
+    seed
+        Another seed, another stream; the same one, the same numbers.
+
+    Examples
+    --------
     >>> X, y = make_separable(1000, margin=0.5)
     >>> X.shape, sorted(set(y.tolist()))
     ((1000, 10), [0, 1, 2])

@@ -50,6 +50,16 @@ def register(con: Any, model: Any = None, name: str = "forecast") -> None:
     With a model, there is `forecast(t)`, too, of a row of table t, or of its columns in their
     order: a struct of the same fields. Queries after the model has learned more have other
     forecasts; for new classes it must be registered again.
+
+    Parameters
+    ----------
+    con
+        A connection of DuckDB. The functions are part of it until it is closed.
+    model
+        A GAFClassifier or GAFRegressor that has learned a table with names of columns. None: only
+        `prequential` is registered.
+    name
+        What `forecast` shall be called in SQL, say where several models are registered.
     """
     if model is not None:
         _register_model(con, model, name)
@@ -108,6 +118,17 @@ def prequential(con: Any, query: str, target: str, model: Any = None) -> Any:
 
     The model (a new GAFClassifier if none is given) learns them in the order of the query. Returns
     a relation: more SQL can be asked of it. Columns of forecasts are as in `register`.
+
+    Parameters
+    ----------
+    con
+        A connection of DuckDB.
+    query
+        The query, in SQL. Give it an ORDER BY, since rows are learned in its order.
+    target
+        The column of the query that is forecast. All others are inputs.
+    model
+        A GAFClassifier or GAFRegressor, which has learned the rows afterwards.
     """
     model = GAFClassifier() if model is None else named.checked(model)
     table = con.sql(query).to_arrow_table()

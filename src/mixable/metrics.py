@@ -336,7 +336,29 @@ def _added(total: float, values: Array) -> float:
 def scores(
     p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
 ) -> Scores:
-    """All scores of probabilities (n, K) and labels (n,), as in `Scores.update_many`."""
+    """All scores of a table of forecasts. The other functions here return one of them.
+
+    Parameters
+    ----------
+    p
+        Probabilities (n, K): a row for each forecast, a column for each class. A row of zeros is a
+        forecast of a model that knew no class yet.
+    y
+        The labels (n,) that came: 0 to K - 1, or those of `classes`. A label without a column has
+        the probability 0.
+    weight
+        How much each forecast counts (n,). None: 1 each.
+    classes
+        The labels of the columns. None: 0 to K - 1.
+    bins
+        How many bins of equal width from 0 to 1 calibration is measured in.
+
+    Examples
+    --------
+    >>> found = scores([[0.8, 0.2], [0.4, 0.6]], ["no", "yes"], classes=["no", "yes"])
+    >>> round(found.log_loss, 2), found.accuracy
+    (0.37, 1.0)
+    """
     out = Scores(bins)
     out.update_many(p, y, weight, classes=classes)
     return out
@@ -345,40 +367,50 @@ def scores(
 def log_loss(
     p: ArrayLike, y: ArrayLike, weight: Weights = None, *, classes: Classes = None
 ) -> float:
-    """Mean log loss in nats. See also `losses.log_loss`, which has one for each row."""
+    """Mean of -ln(the probability of what came), in nats; parameters as in `scores`.
+
+    `losses.log_loss` has one for each row.
+    """
     return scores(p, y, weight=weight, classes=classes).log_loss
 
 
 def brier(p: ArrayLike, y: ArrayLike, weight: Weights = None, *, classes: Classes = None) -> float:
-    """Mean Brier score."""
+    """Mean squared distance of probabilities from the outcome, 0 to 2; see `scores`."""
     return scores(p, y, weight=weight, classes=classes).brier
 
 
 def accuracy(
     p: ArrayLike, y: ArrayLike, weight: Weights = None, *, classes: Classes = None
 ) -> float:
-    """How often the most probable label was right."""
+    """How often the most probable label was right; parameters as in `scores`."""
     return scores(p, y, weight=weight, classes=classes).accuracy
 
 
 def calibration_error(
     p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
 ) -> float:
-    """Expected calibration error."""
+    """Expected calibration error; parameters as in `scores`.
+
+    Forecasts are put into bins by the probability of their most probable label. It is the mean
+    distance between how sure those of a bin were and how often they were right.
+    """
     return scores(p, y, weight=weight, classes=classes, bins=bins).calibration_error
 
 
 def classwise_error(
     p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
 ) -> float:
-    """Class-wise expected calibration error."""
+    """The calibration error of each class, averaged over the classes; see `scores`.
+
+    Every class counts the same, and not only the most probable one of each forecast.
+    """
     return scores(p, y, weight=weight, classes=classes, bins=bins).classwise_error
 
 
 def reliability(
     p: ArrayLike, y: ArrayLike, *, weight: Weights = None, classes: Classes = None, bins: int = 10
 ) -> list[Bin]:
-    """Reliability table."""
+    """The table behind `calibration_error`: a row for each bin that is not empty."""
     return scores(p, y, weight=weight, classes=classes, bins=bins).reliability()
 
 

@@ -78,8 +78,50 @@ def told() -> list[Told]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """Options of a model of events; `SENTENCES` says what each means.
+    """Options of a model of events, as on the command line: each has a default that works.
 
+    Options that name columns take one name, or several in a tuple or list. None leaves the kinds
+    of columns to be guessed from their values.
+
+    Parameters
+    ----------
+    regression
+        Whether outcomes are numbers; labels otherwise.
+    classes
+        All labels, two or more. None: labels are added as they come.
+    features
+        The columns to use. None: all.
+    number, category, text, tags, time, ignore
+        Columns of each kind, and columns to leave out, as in `mixable.records.Columns`.
+    decimal_comma
+        Columns of numbers such as 1.234,50.
+    day_first, month_first
+        Columns of times such as 31/12/2024, or 12/31/2024.
+    cross
+        Pairs of columns whose values count together, such as "country*device".
+    linear
+        Whether the model is linear in numbers, which is faster.
+    effort
+        How much time a forecast may take: "low", "auto" or "high".
+    no_memory
+        True: no expert sees the labels before. For labels that do not depend on those just before,
+        or that are known only much later.
+    forecaster
+        One linear forecaster of labels, by its short name, such as "gaf"; "auto" mixes over
+        settings. None is the default model.
+    lam, beta, alpha, drift
+        How strongly the linear part is regularised, how much it learns from a label, how far it
+        hedges and how fast it forgets, as in `mixable.GAF`. None mixes over several.
+    level
+        Of regression: the probability of intervals, between 0 and 1.
+    remember
+        How many forecasts may wait for their outcome; beyond, the oldest is forgotten.
+    most_features, most_classes
+        How many columns of numbers, and labels, may come that `features` and `classes` do not name.
+        Events with more are rejected.
+
+    Examples
+    --------
     >>> ModelOptions(classes=["no", "yes"], category="user").to_json()
     {'classes': ['no', 'yes'], 'category': ['user']}
     """

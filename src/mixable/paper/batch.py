@@ -39,13 +39,22 @@ class BatchPredictor:
 def online_to_batch(
     forecaster: Online, X: ArrayLike, y: ArrayLike, snapshots: int = 16
 ) -> BatchPredictor:
-    """Run `forecaster` over (X, y); return the average of it at evenly spaced moments.
+    """Turn one pass over a table into a predictor that does not change any more.
 
-    There are `snapshots` of them, first and last included. By convexity of the loss in the
-    prediction, on i.i.d. data the expected excess risk of the average over *all* n + 1 moments is
-    at most the expected regret divided by n + 1; `snapshots=n + 1` is that. Fewer cost less memory
-    and time and lose little, since neighbours predict much the same. The forecaster has learned
-    everything afterwards.
+    It averages what the forecaster would have predicted at evenly spaced moments of the pass, first
+    and last included. By convexity of the loss in the prediction, on i.i.d. data the expected
+    excess risk of the average over *all* n + 1 moments is at most the expected regret divided by
+    n + 1. Fewer lose little, since neighbours predict much the same.
+
+    Parameters
+    ----------
+    forecaster
+        What learns: any forecaster of labels or of numbers. It has learned the table afterwards.
+    X, y
+        Inputs (n, n_features) in the order of the pass, and labels or numbers (n,).
+    snapshots
+        How many moments are averaged, 16 by default. Each is a copy of the forecaster, so that
+        memory and the time of a prediction grow with it; n + 1 are all.
 
     Examples
     --------
