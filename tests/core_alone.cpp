@@ -38,6 +38,14 @@ void gemv(char* t, int* m, int* n_, double* alpha, double* A, int* lda, double* 
         y[i] = *alpha * sum + (*beta == 0 ? 0.0 : *beta * y[i]);
     }
 }
+void symv(char*, int* n, double* alpha, double* A, int* lda, double* x, int*, double*, double* y,
+          int*) {
+    for (int i = 0; i < *n; ++i) {
+        y[i] = 0;
+        for (int j = 0; j < *n; ++j)
+            y[i] += *alpha * (i >= j ? A[i + j * *lda] : A[j + i * *lda]) * x[j];
+    }
+}
 
 /// Numbers in (-1, 1), the same everywhere.
 class Numbers {
@@ -61,6 +69,7 @@ int main() {
     Blas blas;
     blas.dgemm = gemm;
     blas.dgemv = gemv;
+    blas.dsymv = symv;
     Scaler scaler(d, true, true, 1, false);
     std::vector<GafMember> members;
     for (const Structure structure : {Structure::full, Structure::blocks, Structure::shared})

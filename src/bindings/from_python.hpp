@@ -29,6 +29,7 @@ inline const Blas& scipy_blas() {
         Blas b;
         b.dgemm = reinterpret_cast<Blas::gemm_t>(capsule_pointer(blas_module, "dgemm"));
         b.dgemv = reinterpret_cast<Blas::gemv_t>(capsule_pointer(blas_module, "dgemv"));
+        b.dsymv = reinterpret_cast<Blas::symv_t>(capsule_pointer(blas_module, "dsymv"));
         b.dpotrf = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotrf"));
         b.dpotri = reinterpret_cast<Blas::potr_t>(capsule_pointer(lapack, "dpotri"));
         std::string path;

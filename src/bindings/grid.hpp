@@ -1,6 +1,7 @@
 // Lines of CSV as Python objects, column by column.
 #pragma once
 
+#include <cmath>
 #include <unordered_map>
 
 #include "records.hpp"
@@ -178,12 +179,18 @@ nb::object factors(const nb::list& cells, nb::handle absent, std::size_t longest
         values.append(value);
     };
     const auto is_text = [](nb::handle cell) { return PyUnicode_CheckExact(cell.ptr()); };
+    const auto is_missing = [](nb::handle cell) {  // pandas has NaN there
+        return cell.is_none() ||
+               (PyFloat_CheckExact(cell.ptr()) && std::isnan(PyFloat_AsDouble(cell.ptr())));
+    };
     const auto is_empty = [](nb::handle text) { return PyUnicode_GetLength(text.ptr()) == 0; };
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const nb::object cell = cells[i];
         const std::size_t before = codes.size();
-        if (cell.is_none() || is_text(cell)) {
-            put(cell.is_none() || is_empty(cell) ? nb::none() : cell);
+        if (is_missing(cell)) {
+            put(nb::none());
+        } else if (is_text(cell)) {
+            put(is_empty(cell) ? nb::none() : cell);
         } else if (PyList_CheckExact(cell.ptr())) {
             const nb::list tags = nb::borrow<nb::list>(cell);
             if (tags.size() > longest) return nb::none();

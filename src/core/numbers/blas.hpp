@@ -8,9 +8,12 @@ struct Blas {
                             double*, double*, int*);
     using gemv_t = void (*)(char*, int*, int*, double*, double*, int*, double*, int*, double*,
                             double*, int*);
+    using symv_t = void (*)(char*, int*, double*, double*, int*, double*, int*, double*, double*,
+                            int*);
     using potr_t = void (*)(char*, int*, double*, int*, int*);
     gemm_t dgemm = nullptr;
     gemv_t dgemv = nullptr;
+    symv_t dsymv = nullptr;
     potr_t dpotrf = nullptr, dpotri = nullptr;
 
     /// C (M x N) <- alpha op(A) (M x K) op(B) (K x N) + beta C, all row-major.
@@ -29,6 +32,15 @@ struct Blas {
         }
         int m = int(M);
         dgemm(&tb, &ta, &n, &m, &k, &alpha, b, &lb, a, &la, &beta, C, &lc);
+    }
+
+    /// y <- A x, A symmetric: half of it is read, which for a large A is most of the time.
+    void symv(long n_, const double* A, long lda, const double* x, double* y) const {
+        int n = int(n_), ld = int(lda), one = 1;
+        char uplo = 'L';  // row-major, the upper triangle
+        double unit = 1, zero = 0;
+        dsymv(&uplo, &n, &unit, const_cast<double*>(A), &ld, const_cast<double*>(x), &one, &zero, y,
+              &one);
     }
 
     /// Whether a symmetric matrix, of which the lower triangle (row-major) is given, is positive

@@ -24,8 +24,9 @@ class Buffer {
    public:
     Buffer() = default;
     explicit Buffer(long n) : size_(n) {
-        // Worth huge pages, which spare the matrix products most of their TLB misses.
-        const bool large = n >= 1L << 18;
+        // Worth huge pages, which spare the matrix products most of their TLB misses. To find one
+        // may take milliseconds.
+        const bool large = n >= 1L << 20;
         const long alignment = large ? 1L << 21 : 64,
                    bytes = pad_to((n + 16) * long(sizeof(double)), alignment);
         data_ =

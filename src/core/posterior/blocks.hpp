@@ -255,7 +255,9 @@ class Blocks final : public Delayed {
     void project(long c, long count) {
         const double *x = X + n_ * dp, *block = S + c * d * dp;
         double* out = P + (n_ * s + c) * dp;
-        if (by_blas_)
+        if (by_blas_ && count == 1)
+            blas_.symv(d, block, dp, x, out);
+        else if (by_blas_)
             blas_.gemm(false, false, count, d, d, 1.0, x, dp, block, dp, 0.0, out, s * dp);
         else if (has_triangles())
             for (long t = 0; t < count; ++t)

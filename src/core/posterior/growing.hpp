@@ -24,8 +24,9 @@ class Growing final : public State {
           blas_(blas),
           regulariser_(shape.lam),
           has_place_(std::size_t(shape.d), 0),
-          along_(r) {
-        reserve(64);
+          along_(r),
+          most_pending_(r / 2 - d % 8) {
+        reserve(d > large ? d : std::min(d, 64L));
     }
 
     long room() const override { return r - pending_; }
@@ -104,7 +105,7 @@ class Growing final : public State {
         ++n_;
         ++steps_;
         read_ = -1;
-        if (pending_ == r || (pending_ >= r / 2 && !has_prepared())) flush();
+        if (pending_ == r || (pending_ >= most_pending_ && !has_prepared())) flush();
     }
 
     void mean(double* out) const override {
@@ -218,7 +219,9 @@ class Growing final : public State {
     static constexpr double little = 0.1;  // f g of an example that counts by itself
     static constexpr long r = 64;          // steps that may be pending, and inputs prepared
     static constexpr long panel = 128;     // rows of S that BLAS updates together
+    static constexpr long large = 384;     // the d from which on moving S would be a pause
     static constexpr long by_blas = 48;    // the least n for BLAS
+    static constexpr long by_symv = 128;   // and for its product of one row
 
     long place(long i) const { return places_[std::size_t(i)]; }
 
@@ -293,7 +296,9 @@ class Growing final : public State {
 
     /// S x for the inputs prepared last.
     void project(long count, long n) {
-        if (count == 1)
+        if (count == 1 && n >= by_symv)
+            blas_.symv(n, S, stride_, X, P);
+        else if (count == 1)
             combine_row(n, n, X, S, stride_, P);
         else if (n >= by_blas)
             blas_.gemm(false, false, count, n, n, 1.0, X, stride_, S, stride_, 0.0, P, stride_);
@@ -346,6 +351,9 @@ class Growing final : public State {
     Buffer S;     // n x n; V is k x n
     Buffer P, Q;  // S x of each input, and what is pending: sqrt(w) P
     Buffer along_;
+    // Steps by themselves are folded in after so many: not the same of all experts of a pool, so
+    // that no step has to wait for all of them.
+    const long most_pending_;
 };
 
 }  // namespace MIXABLE_ISA

@@ -105,7 +105,8 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
         """
         rows, labels, weight = self._prepare(X, y, sample_weight, classes, in_order=True)
         p = self._teach(Learner.run, rows, labels, weight)
-        codes = [self.learner_.codes[label] for label in labels.tolist()]
+        known = self.learner_.codes
+        codes = [known[label] for label in labels.tolist()]
         self._score(-np.log(np.maximum(p[np.arange(len(p)), codes], LEAST)), weight)
         return np.ascontiguousarray(p[:, self._order()])
 
