@@ -3,8 +3,8 @@
 // landmarks. What they leave unexplained of x is the residual 1 - |phi|^2. A row whose residual is
 // large becomes a landmark: L grows by a row, and there is one more feature.
 //
-// Rows that come together are multiplied by L^-1, in blocks; one by itself is solved for. Columns
-// may have weights: inputs are multiplied by them first.
+// Rows are multiplied by L^-1, in blocks if they come together. As long as there are few landmarks
+// they are solved for. Columns may have weights: inputs are multiplied by them first.
 #pragma once
 
 #include "core/numbers/symmetric.hpp"
@@ -134,9 +134,10 @@ class Landmarks final : public FeatureMap {
     static constexpr double much = 1e4;    // gamma |x|^2 beyond which |x - l|^2 is by differences
     static constexpr double least = 1e-6;  // the tolerance below which L^-1 would lose digits
 
+    bool has_inverse() const { return r_ >= by_blas && d > 0 && tolerance_ >= least; }
     void some_rows(const double* X, long rows, double* out) {
         if (rows == 1) return one_row(X, out);
-        if (r_ >= by_blas && d > 0 && tolerance_ >= least) return rows_by_blas(X, rows, out);
+        if (has_inverse()) return rows_by_blas(X, rows, out);
         for (long t = 0; t < rows; t += W)
             few_rows(X + t * d, std::min(long(W), rows - t), out + t * m);
     }
@@ -218,6 +219,11 @@ class Landmarks final : public FeatureMap {
             values[i] = -gamma_ * square;
         }
         for (long i = 0; i < r_; i += W) store(values + i, exp(load(values + i)));
+        if (has_inverse()) {  // no sum waits for another
+            extend_inverse();
+            for (long i = 0; i < r_; ++i) out[i] = long_dot(inverse_ + i * stride_, values, i + 1);
+            return;
+        }
         for (long i = 0; i < r_; ++i)
             out[i] = (values[i] - long_dot(factor_ + i * m, out, i)) / factor_[i * m + i];
     }
