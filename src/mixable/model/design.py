@@ -183,6 +183,11 @@ class Design:
         return 0.005
 
     @property
+    def first_weights(self) -> list[float]:
+        """What the experts weigh at first in a pool; together 1."""
+        return [1.0]
+
+    @property
     def takes_features(self) -> bool:
         """Whether records may have sparse features."""
         return False

@@ -32,9 +32,11 @@ from mixable.model.shapes import Stage
 from mixable.model.trees import RawInputs
 from mixable.records.rows import Rows
 
-LAM, SHARE = 3.0, 1e-3  # of the judge of labels
-TIE = 50.0
-"""How firmly the weights sum to 1 at first, in units of LAM: that sum is learned last."""
+LAM, QUICK, SHARE = 10.0, 3.0, 1e-3
+"""Of the judge of labels: lam of its two pools, the second of which forgets; the fixed share."""
+
+TIE = 16.0
+"""How firmly the weights sum to 1 at first, in units of lam: that sum is learned last."""
 
 FALLBACK = ("class frequencies", "gradients of raw inputs", "Folklore of raw inputs")
 PIECE = 256  # rows whose predictive distributions are computed together
@@ -112,7 +114,8 @@ class RecordPool(Experts):
             return None
         if K is None:
             return _core.NumberJudge(N, 1, least_gain)
-        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, least_gain, TIE)
+        first = self.design.first_weights
+        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, least_gain, TIE, QUICK, first)
 
     @property
     def steps(self) -> int:
