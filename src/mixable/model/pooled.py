@@ -229,7 +229,7 @@ def design_of_classes(
     if not is_pooled:
         return linear
     linear.parameters["fallback"] = None  # the pool has one, on the raw inputs
-    shapes: list[Part] = [grids.BINS, grids.LEAVES, TreeDesign(), BayesDesign()]
+    shapes: list[Part] = [grids.LEAVES, TreeDesign(), BayesDesign()]
     shapes += [grids.MEMORY] if memory else []
     return PooledDesign([linear, *curves, *shapes], standardize=standardize)
 
@@ -288,7 +288,7 @@ def design_of_records(
     dense: list[Part]
     memory: list[Part] = []
     if isinstance(design, PooledDesign):
-        dense = [part for part in design.parts if part not in (grids.BINS, grids.MEMORY)]
+        dense = [part for part in design.parts if not _is_for_numbers_alone(part)]
         memory = [grids.SPARSE_MEMORY] if grids.MEMORY in design.parts else []
     elif takes_records(design):
         dense = [design]
@@ -299,6 +299,14 @@ def design_of_records(
         )
     dense = _with_categories(dense, few=few) if numbers else []
     return PooledDesign([*sparse, *dense, *memory], standardize=design.standardize)
+
+
+def _is_for_numbers_alone(part: Part) -> bool:
+    """Whether it is left out of a pool of records: sparse experts see bins, too."""
+    if isinstance(part, ShapeDesign):
+        return part.linear
+    kernel = part.kernel
+    return kernel is not None and not kernel.weighted and kernel.bandwidths == grids.NUMBERS_ALONE
 
 
 def _with_categories(dense: list[Part], *, few: bool) -> list[Part]:
