@@ -206,7 +206,9 @@ class Encoder:
         self.n += 1
         for name, column in list(registry.columns.items()):
             cell, before = cells.get(name, ABSENT), column.n
-            if cell is ABSENT:
+            if type(cell) is float and column.kind == "number":
+                column.n += 1  # most cells, without a call
+            elif cell is ABSENT:
                 column.learn_absent()
             elif isinstance(cell, column.plain_types):
                 column.learn(cell, most)
