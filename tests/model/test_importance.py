@@ -183,6 +183,48 @@ def test_rows_of_large_weight_count_more():
     assert sizes[0] > 1.5 * sizes[1]
 
 
+def kept_rows_of(learner):
+    trees = next(each._core for each in learner.pool.experts if isinstance(each, mx.Trees))
+    return module._kept(trees, trees.came)[:2]
+
+
+def test_rows_that_trees_keep_are_forecast_as_their_records_are():
+    """Experts on keys see the values of categories, and of times what they saw."""
+    X, y, _ = nonlinear("interaction", 300)
+    model = mx.GAFClassifier(shuffle=False).fit(X, y)
+    forecasts = np.exp(module._forecasts(model.learner_, *kept_rows_of(model.learner_)))
+    np.testing.assert_allclose(forecasts, model.predict_proba(X), rtol=1e-9)
+
+    X["at"] = pd.date_range("2024-01-01", periods=len(X), freq="7min").astype(str)
+    model = mx.GAFClassifier(shuffle=False, columns=Columns(time=["at"])).fit(X, y)
+    learner = model.learner_
+    rows = learner.inputs.transform(X)
+    hours = np.isin(rows.keys, [*learner.inputs.encoder.registry.columns["at"].key_names()])
+    rows.indptr = np.concatenate([[0], np.cumsum(~hours)[rows.indptr[1:] - 1]])
+    rows.keys, rows.values = rows.keys[~hours], rows.values[~hours]
+    x, keys = kept_rows_of(learner)
+    x[:, learner.inputs.encoder.registry.columns["at"].places[-1]] = rows.dense[:, -1]
+    forecasts = np.exp(module._forecasts(learner, x, keys))
+    np.testing.assert_allclose(forecasts, learner.pool.predict(rows), rtol=1e-9)
+
+
+def test_of_few_records_and_of_columns_that_trees_do_not_see_weights_say_it(monkeypatch):
+    X, y, _ = nonlinear("xor", 400)
+    few = mx.GAFClassifier()
+    few.partial_fit(X[:31], y[:31])
+    weights = _by_weights(few.learner_, list(X))
+    assert few.important() == {name: size for name, size in weights.items() if size > 0}
+    few.partial_fit(X[31:32], y[31:32])
+    assert few.important() != pytest.approx(_by_weights(few.learner_, list(X)))
+    monkeypatch.setattr(module, "n_seen", lambda columns: min(columns, 2))
+    model = mx.GAFClassifier().fit(X, y)
+    sizes, weights = model.important(), _by_weights(model.learner_, list(X))
+    share = module._share_of_weights(model.learner_.pool)
+    assert list(sizes)[:2] in (["a", "b"], ["b", "a"])
+    for name in "cdef":
+        assert sizes.get(name, 0.0) == pytest.approx(share * weights[name])
+
+
 def test_of_many_columns_those_are_tried_that_seem_to_matter(monkeypatch):
     X, y, useful = nonlinear("interaction")
     model = mx.GAFClassifier().fit(X, y)
