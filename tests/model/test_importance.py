@@ -107,15 +107,19 @@ def test_columns_that_matter_nonlinearly_matter_and_noise_hardly(kind):
 
 def test_it_ranks_columns_as_permutations_of_new_rows_do():
     X, y = mx.datasets.load_segment()[:2]
-    order = np.random.default_rng(0).permutation(len(y))[:1200]
+    order = np.random.default_rng(0).permutation(len(y))[:1500]
     X, y = X[order], np.asarray(y)[order]
     model = mx.GAFClassifier().fit(X[:900], y[:900])
     judge = permutation_importance(
         model, X[900:], y[900:], scoring="neg_log_loss", n_repeats=2, random_state=0
     ).importances_mean
-    assert spearmanr(model.feature_importances_, judge).statistic > 0.85
     by_weights = _by_weights(model.learner_, range(19))
-    assert spearmanr([by_weights.get(j, 0.0) for j in range(19)], judge).statistic < 0.75
+    weights = [by_weights.get(j, 0.0) for j in range(19)]
+    rank, other = (
+        spearmanr(each, judge).statistic for each in (model.feature_importances_, weights)
+    )
+    assert rank > 0.75
+    assert rank > other + 0.15
 
 
 def test_what_classes_are_called_makes_no_difference():
