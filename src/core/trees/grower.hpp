@@ -393,7 +393,7 @@ class Grower {
                     << b;
         }
         const std::uint64_t missing = here & 1;
-        std::uint64_t above = ~missing;  // empty bins are numbers, too
+        std::uint64_t above = ~(missing ^ 1);  // empty bins are numbers, too
         // What is missing alone is on the right side of the last split, if anything is.
         if (!missing) here &= ~(std::uint64_t(1) << last);
         for (const bool with_missing : {false, true}) {
