@@ -252,15 +252,14 @@ class Grower {
         gains_.push_back(left.gain);
         // Rows stay in their order on both sides. No branches: half of them would be guessed wrong.
         aside_.resize(std::size_t(rows));
-        long kept = left.begin, moved = 0;
+        long kept = left.begin;
         for (long i = left.begin; i < left.end; ++i) {
             const std::int32_t row = order[std::size_t(i)];
             const bool right_of_it = made.mask >> codes[row * width + made.column] & 1;
-            order[std::size_t(kept)] = aside_[std::size_t(moved)] = row;
-            moved += right_of_it;
+            order[std::size_t(kept)] = aside_[std::size_t(i - kept)] = row;
             kept += !right_of_it;
         }
-        std::copy_n(aside_.begin(), moved, order.begin() + kept);
+        std::copy_n(aside_.begin(), left.end - kept, order.begin() + kept);
         left.end = right.begin = kept;
         left.parent = right.parent = node;
         left.side = 0;
@@ -386,31 +385,23 @@ class Grower {
     void search_numbers(const std::int32_t* column, const Sums<L>& all, long last,
                         Try& best) const {
         std::uint64_t here = 0;  // bins that rows of the leaf are in
-        for (long b = 0; b <= last; b += 4) {
-            const std::int32_t* rows = column + b * L + L - 1;
-            here |= (std::uint64_t(rows[0] != 0) | std::uint64_t(rows[L] != 0) << 1 |
-                     std::uint64_t(rows[2 * L] != 0) << 2 | std::uint64_t(rows[3 * L] != 0) << 3)
-                    << b;
-        }
+        for (long b = 0; b <= last; b += 4)
+            for (long i = b; i < b + 4; ++i) here |= std::uint64_t(column[i * L + L - 1] != 0) << i;
         const std::uint64_t missing = here & 1;
-        std::uint64_t above = ~(missing ^ 1);  // empty bins are numbers, too
         // What is missing alone is on the right side of the last split, if anything is.
         if (!missing) here &= ~(std::uint64_t(1) << last);
         for (const bool with_missing : {false, true}) {
             if (with_missing && !missing) return;
             Sums<L> left;
             Splits splits;
-            const std::int32_t least = std::int32_t(least_rows);
-            long count = 0;
             const std::uint64_t first = with_missing ? 0 : 1;
             for (std::uint64_t rest = here & ~first; rest; rest &= rest - 1) {
                 const long b = __builtin_ctzll(rest);
                 left.add(column + b * L);
-                keep(left, (std::uint64_t(2) << b) - 1 - first, splits, count);
-                count += left.rows() >= least;  // no branch, since it would be guessed wrong
+                keep(left, (std::uint64_t(2) << b) - 1 - first, splits, splits.count);
+                splits.count += left.rows() >= least_rows;  // a branch would be guessed wrong
             }
-            splits.count = count;
-            note(all, splits, above, best);
+            note(all, splits, ~(missing ^ 1), best);  // empty bins are numbers, too
         }
     }
 
