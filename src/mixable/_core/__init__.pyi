@@ -145,6 +145,9 @@ class OGD(LabelModel):
 class NaiveBayes(LabelModel):
     def __init__(self, n_features: int, n_classes: int) -> None: ...
 
+class RecentLabels(LabelModel):
+    def __init__(self, n_features: int, n_classes: int) -> None: ...
+
 class AutoGAF(LabelModel):
     def __init__(
         self,
