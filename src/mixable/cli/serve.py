@@ -132,7 +132,6 @@ def run_serve(
                 beside = f"http://{where}:{shared.getsockname()[1]}/"
                 messages.say(f"{workers} processes only forecast, at {beside}")
             _run(make_app(service, secret, log), service, sock)
-            messages.say("stopped; everything is saved")
 
 
 def server_config(app: Guard, service: Service | Worker) -> uvicorn.Config:
