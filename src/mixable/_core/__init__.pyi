@@ -207,6 +207,7 @@ class Scaler:
         views: int,
         logarithms: bool = ...,
         anchored: bool = ...,
+        bend: float = ...,
     ) -> None: ...
     def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def learn(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from mixable import _validate
@@ -263,7 +264,8 @@ def design_of_numbers(
         return linear
     widths, parameters = grids.nonlinear_ridge()
     parameters.update(threads=threads, sleep=effort != "high")
-    kernels = Design(AutoRidge, parameters, kernel=plan.several(widths), **flags)
+    squashed = replace(plan.several(widths), bend=grids.NONLINEAR_RIDGE_BEND)
+    kernels = Design(AutoRidge, parameters, kernel=squashed, **flags)
     widths, own = grids.nonlinear_ridge(grids.SELECTED_RIDGE, ())
     weighted = grids.selected(plan).several(widths)
     selected = Design(AutoRidge, {**parameters, **own}, kernel=weighted, **flags)
