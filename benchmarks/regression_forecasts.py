@@ -32,14 +32,8 @@ class Forecasts(NamedTuple):
 
 def at_target(learner: Any, row: Any, y: float) -> tuple[float, float]:
     """The log density of a learner's forecast at the target, and its distribution function."""
-    forecaster, left = learner.forecaster, y - learner.outcomes.offset
-    row = learner.inputs.transform(row)
-    if hasattr(forecaster, "head"):
-        ((row, middle),) = forecaster._pieces(row)
-        forecaster, left = forecaster.head, left - float(middle[0])
-    row = np.atleast_2d(row)
-    has_parts = hasattr(forecaster, "_components")
-    parts = forecaster._components(row)[0] if has_parts else forecaster.components(row)
+    left = y - learner.outcomes.offset
+    parts = learner.pool._components(learner._rows(row))[0]
     weight, mean, scale, thin = parts
     u, t = (left - mean[0]) / scale[0], thin > 0
     cdf = ndtr(u)

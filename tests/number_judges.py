@@ -180,7 +180,7 @@ class ReferenceJudge:
         for size, mean in zip(self.sizes, self.means, strict=True):
             if np.isfinite(mean):
                 size.learn(y - mean, weight)
-        self.size.learn(y - self.pooled, weight)
+        self.size.learn(y - self.mean, weight)
         if self.count >= 16:
             most = 10 * self.deviation_of_targets
             y = min(max(y, self.target - most), self.target + most)

@@ -202,9 +202,9 @@ void bind_memory(nb::module_& m) {
 
 void bind_scaler(nb::module_& m) {
     nb::class_<Scaler>(m, "Scaler", "Causal standardisation; see core/inputs/scaler.hpp.")
-        .def(nb::init<long, bool, bool, long, bool, bool>(), nb::arg("n_features"),
+        .def(nb::init<long, bool, bool, long, bool, bool, double>(), nb::arg("n_features"),
              nb::arg("intercept"), nb::arg("standardize"), nb::arg("views"),
-             nb::arg("logarithms") = false, nb::arg("anchored") = false)
+             nb::arg("logarithms") = false, nb::arg("anchored") = false, nb::arg("bend") = 1.0)
         .def(
             "transform", [](Scaler& self, Array<> X) { return scaled(self, X, false, nb::none()); },
             nb::arg("X"), "Each row scaled as if it were the next.")

@@ -121,6 +121,9 @@ void bind_models(nb::module_& m) {
                    K, nb::arg("rate"), nb::arg("fixed"), nb::arg("radius"));
     bind<make_naive_bayes>(m, "NaiveBayes",
                            "Normal columns in each class; see core/pool/naive_bayes.hpp.", d, K);
+    bind<make_recent_labels>(m, "RecentLabels",
+                             "Frequencies of the last labels; see core/pool/recent_labels.hpp.", d,
+                             K);
 }
 
 }  // namespace MIXABLE_ISA

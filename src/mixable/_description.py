@@ -19,6 +19,7 @@ LEARNER_PARTS = (
     "ShapeDesign",
     "TreeDesign",
     "BayesDesign",
+    "RecentDesign",
     "KernelPlan",
     "StageDesign",
     "RecordPool",
@@ -38,7 +39,7 @@ HOMES = {entry.name: entry.home for entry in FORECASTERS} | {
         "mixable.estimators": ["GAFClassifier", "GAFRegressor"],
         "mixable.events": ["EventModel"],
         "mixable.events.decisions": ["Decisions"],
-        "mixable.experts": ["NaiveBayes"],
+        "mixable.experts": ["NaiveBayes", "RecentLabels"],
         "mixable.kernels": ["Auto", "RBF"],
         "mixable.metrics": ["Scores", "NumberScores"],
         "mixable.model": LEARNER_PARTS,
@@ -60,8 +61,8 @@ OLD_NAMES = {
 }
 
 # What is only ever part of a model.
-PARTS = {*LEARNER_PARTS, *OLD_PARTS, *INTEGRALS, *LOSSES, "NaiveBayes", "Auto", "RBF", "Columns"}
-PARTS |= {"Contexts", "Values"}
+PARTS = {*LEARNER_PARTS, *OLD_PARTS, *INTEGRALS, *LOSSES, "NaiveBayes", "RecentLabels"}
+PARTS |= {"Auto", "RBF", "Columns", "Contexts", "Values"}
 
 
 def class_name(value: Any) -> str | None:

@@ -56,3 +56,17 @@ def test_a_forged_scale_is_refused(held):
     with pytest.raises(ValueError, match=r"statistics|held"):
         scaler.restore({**scaler.state(), "held": np.array(held)})
     assert "held" not in scaler.state()
+
+
+def test_the_second_view_is_linear_up_to_its_bend(rng):
+    """And logarithmic beyond."""
+    X = rng.normal(size=(500, 1))
+    X[-1] = 8.0
+    for bend in (1.0, 2.0):
+        first, second = _core.Scaler(1, False, True, 2, bend=bend).learn(X).T
+        size = np.abs(first)
+        np.testing.assert_array_equal(second[size <= bend], first[size <= bend])
+        beyond = size > bend
+        assert beyond.sum() > 5
+        bent = np.sign(first[beyond]) * (bend + np.log1p(size[beyond] - bend))
+        np.testing.assert_allclose(second[beyond], bent, rtol=1e-12)

@@ -9,7 +9,7 @@ import pytest
 from kernel_data import MAPS, rings, small
 
 import mixable as mx
-from mixable.model import KernelPlan
+from mixable.model import KernelPlan, grids
 from mixable.model.kernel_inputs import KernelInputs
 
 
@@ -200,3 +200,33 @@ def test_without_linear_features_beside_there_are_zeros(method, rng):
     assert np.any(Z[:, -2:] != 0)
     with pytest.raises(TypeError, match="beside"):
         replace(plan, beside="no")
+
+
+def test_rows_are_logarithmic_beyond_the_bend_of_a_plan(rng):
+    X = rng.normal(size=(300, 2))
+    plan = KernelPlan.of("rbf", 8, None, "nystroem")
+    views = []
+    for bend in (1.0, 2.0):
+        inputs = KernelInputs(replace(plan, bend=bend), 2, intercept=True, standardize=True)
+        inputs.scaled.scaler.learn(X)
+        again = inputs.with_features(3).scaled.transform(np.hstack([X, X[:, :1]]))
+        views.append(inputs.transform(X)[:, -2:])
+        np.testing.assert_array_equal(again[:, -3:-1], views[-1])
+    near = np.abs(views[1]) <= 1
+    np.testing.assert_array_equal(views[0][near], views[1][near])
+    assert np.all(np.abs(views[0])[~near] < np.abs(views[1])[~near])
+    before = {name: value for name, value in vars(plan).items() if name != "bend"}
+    assert KernelPlan(**before).bend == 1  # that of files from before there was one
+    for wrong in (0.0, np.nan, "1"):
+        with pytest.raises((TypeError, ValueError), match="bend"):
+            replace(plan, bend=wrong)
+
+
+def test_kernels_of_numbers_do_not_squash_what_is_usual(rng, monkeypatch):
+    X = rng.normal(size=(700, 4))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=700)
+    errors = []
+    for bend in (grids.NONLINEAR_RIDGE_BEND, 1.0):
+        monkeypatch.setattr(grids, "NONLINEAR_RIDGE_BEND", bend)
+        errors.append(np.square(mx.GAFRegressor().prequential(X, y) - y)[100:].mean())
+    assert errors[0] < 0.95 * errors[1]

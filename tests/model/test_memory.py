@@ -262,5 +262,5 @@ def test_forged_memories_are_refused(bad):
 
 def test_records_without_numbers_have_it_too():
     made = learner(records=True)
-    assert made.design.names == ["sparse", "memory"]
+    assert made.design.names == ["sparse", "recent labels", "memory"]
     assert made.design.parts[-1] == grids.SPARSE_MEMORY

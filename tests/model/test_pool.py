@@ -10,7 +10,7 @@ from streams import logistic_stream
 
 import mixable as mx
 from mixable import _core
-from mixable.experts import NaiveBayes
+from mixable.experts import NaiveBayes, RecentLabels
 from mixable.experts.pool import DRIFT, SMOOTHING
 from mixable.model import RecordPool, ShapeDesign, design_of_classes, design_of_records, grids
 from mixable.model.inputs import ScaledInputs
@@ -43,6 +43,8 @@ def run_alone(inputs, forecaster, X, y):
     """A dense expert by itself, row by row, in Python."""
     if isinstance(forecaster, NaiveBayes):
         return naive_bayes_reference.run(X, y, forecaster.n_classes)
+    if isinstance(forecaster, RecentLabels):
+        return forecaster.run(np.zeros_like(X), y)
     if isinstance(inputs, RawInputs):
         return forecaster.run(X, y)
     scaler = inputs.scaler if isinstance(inputs, ScaledInputs) else inputs.scaled.scaler

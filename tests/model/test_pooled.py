@@ -129,7 +129,15 @@ def test_records_need_experts_that_can_stand_in_a_pool():
     pooled = design_of_records(design())
     kernels = ["kernel 0.125", "kernel 1", "selected columns"]
     of_categories = ["linear", "kernel of indicators", "frequencies"]
-    assert pooled.names == ["sparse", *kernels, "leaves", "trees", "naive Bayes", *of_categories]
+    assert pooled.names == [
+        "sparse",
+        *kernels,
+        "leaves",
+        "trees",
+        "naive Bayes",
+        *of_categories,
+        "recent labels",
+    ]
     assert (pooled.least_gain, design().least_gain) == (0.002, 0.002)  # docs/guides/nonlinear.md
     assert not pooled.is_like(design())
     assert pooled.is_like(design_of_records(design()))

@@ -1,7 +1,7 @@
 // A block of records, scaled once for all experts whose scalers know the same.
 #pragma once
 
-#include <optional>
+#include <deque>
 
 #include "scaler.hpp"
 
@@ -23,15 +23,11 @@ class ScaledBlock {
     /// of the same `picks` are the same; see DenseExpert.
     template <class F>
     void scale(Scaler& scaler, F&& x, const std::vector<long>& picks = {}) {
-        now_ = &kinds_[scaler.has_logarithms() ? 1 : scaler.is_anchored() ? 2 : 0];
+        now_ = &those_like(scaler);
         auto& [before, after, own, rows] = *now_;
-        if (after && picks == own && before->knows_the_same(scaler)) return scaler.adopt(*after);
+        if (after && picks == own && before.knows_the_same(scaler)) return scaler.adopt(*after);
         own = picks;
-        if (!before || !before->is_like(scaler) || before->width != scaler.width) {
-            before.emplace(scaler.empty());
-            rows = Buffer(most_ * scaler.views * scaler.width);
-        }
-        before->adopt(scaler);
+        before.adopt(scaler);
         after = &scaler;
         const long length = scaler.views * scaler.width;
         for (long t = 0; t < n_; ++t) {
@@ -44,22 +40,31 @@ class ScaledBlock {
 
     /// The d numbers of a row in one of its views, 0 or the last by -1.
     const double* view(long t, long v) const {
-        const Scaler& like = *now_->before;
+        const Scaler& like = now_->before;
         return now_->rows + (t * like.views + (v < 0 ? like.views - 1 : v)) * like.width +
                like.width - like.d;
     }
 
    private:
     struct Scaled {
-        std::optional<Scaler> before;   // what the scaler that made the rows knew before
-        const Scaler* after = nullptr;  // that scaler; null before the first
+        Scaler before;        // what the scaler that made the rows knew before
+        const Scaler* after;  // that scaler; null before the first
         std::vector<long> picks;
         Buffer rows;
     };
 
+    /// Experts whose scalers are of several kinds take turns.
+    Scaled& those_like(const Scaler& scaler) {
+        for (Scaled& each : kinds_)
+            if (each.before.is_like(scaler) && each.before.width == scaler.width) return each;
+        kinds_.push_back(
+            {scaler.empty(), nullptr, {}, Buffer(most_ * scaler.views * scaler.width)});
+        return kinds_.back();
+    }
+
     long most_, n_ = 0;
     const bool* counts_ = nullptr;
-    Scaled kinds_[3];  // experts without logarithms, with them, and anchored ones take turns
+    std::deque<Scaled> kinds_;
     Scaled* now_ = nullptr;
 };
 

@@ -16,12 +16,12 @@ namespace MIXABLE_ISA {
 
 /// Turns a raw row of d numbers into `views` rows of a forecaster's inputs, one after the other:
 /// first the intercept (if wanted), then the features. The first view is linear, clipped to +-10
-/// standard deviations; the second is linear up to +-1 and grows as the logarithm beyond. In that,
-/// with `logarithms`, a feature whose tails are heavy is standardised by its logarithm (heavy.hpp);
-/// that is decided when it has 16, 32, 64, 128 or 256 entries. A missing entry (NaN) is taken to be
-/// the mean. No outlier spoils the statistics: an entry more than 10 standard deviations away
-/// counts as 10, where the first 16 entries, which are kept, are judged all together by their
-/// median, and later ones by those before them.
+/// standard deviations; the second is linear up to +-`bend` and grows as the logarithm beyond. In
+/// that, with `logarithms`, a feature whose tails are heavy is standardised by its logarithm
+/// (heavy.hpp); that is decided when it has 16, 32, 64, 128 or 256 entries. A missing entry (NaN)
+/// is taken to be the mean. No outlier spoils the statistics: an entry more than 10 standard
+/// deviations away counts as 10, where the first 16 entries, which are kept, are judged all
+/// together by their median, and later ones by those before them.
 ///
 /// The unit of a feature may change, for a time or for good: entries are larger or smaller than
 /// those before by a factor of 32 or more, unless these are spread as widely. Then its statistics
@@ -34,10 +34,11 @@ namespace MIXABLE_ISA {
 class Scaler {
    public:
     Scaler(long features, bool intercept, bool standardize, long views, bool logarithms,
-           bool anchored = false)
+           bool anchored = false, double bend = 1)
         : d(features),
           width((intercept ? 1 : 0) + features),
           views(views),
+          bend(bend),
           intercept_(intercept),
           standardize_(standardize),
           logarithms_(logarithms && standardize && views > 1),
@@ -52,6 +53,7 @@ class Scaler {
     }
 
     const long d, width, views;
+    const double bend;  // where the second view ceases to be linear
     static constexpr long kept = scaling::kept;
 
     /// z (views x width) of the row x, as if it were the next to be learned.
@@ -122,15 +124,14 @@ class Scaler {
 
     /// One like this that has learned nothing.
     Scaler empty() const {
-        return Scaler(d, intercept_, standardize_, views, logarithms_, anchored_);
+        return Scaler(d, intercept_, standardize_, views, logarithms_, anchored_, bend);
     }
 
-    bool has_logarithms() const { return logarithms_; }
-    bool is_anchored() const { return anchored_; }
     /// Whether it makes the same of rows, apart from the intercept, if it knows the same.
     bool is_like(const Scaler& other) const {
         return d == other.d && views == other.views && standardize_ == other.standardize_ &&
-               logarithms_ == other.logarithms_ && anchored_ == other.anchored_;
+               logarithms_ == other.logarithms_ && anchored_ == other.anchored_ &&
+               bend == other.bend;
     }
     /// Whether it makes the same of all rows to come.
     bool knows_the_same(const Scaler& other) const {
@@ -209,7 +210,6 @@ class Scaler {
     static constexpr double reach = 10;
     static constexpr double far = 1e6;  // units of an anchored feature that count
     static constexpr double usual = 5;  // and its standard deviations: a trend has less than 2
-    static constexpr double bend = 1;   // where the second view ceases to be linear
 
     using Feature = scaling::Feature;
     using Known = scaling::Known;

@@ -62,7 +62,7 @@ class NumberJudge {
         const double deviation = target_deviation();
         pool_.middle = pool_.mean = target_;
         pool_.read(means_, active_, experts_, size(all), bound(all, deviation));
-        mean_ = pool_.mean + of_target() * (target_ - pool_.mean);
+        mean_ = guarded(pool_.mean);
         const double z = deviation > 0 ? bounded((mean() - target_) / deviation, 4) : 0.0,
                      apart = pool_.disagreement;
         coverage_.read(z);
@@ -146,6 +146,7 @@ class NumberJudge {
             const double kept = std::pow(1 - rate, weight);
             const std::size_t n = is_regressed() ? activity_.order().size() : 0;
             if (n > 0) pool_.without(activity_.order(), active_, without_);
+            for (std::size_t j = 0; j < n; ++j) without_[long(j)] = guarded(without_[long(j)]);
             if (!is_early()) {
                 note_costs(y, n);
                 weigh(y, weight, kept);
@@ -157,7 +158,7 @@ class NumberJudge {
                 note_size(row_without(j), y - without_[long(j)], weight, kept);
             // Before there is a bound, experts know little, and one target may be far from all.
             if (seen_[all] >= unbounded) pool_.learn(y, bound(all, 0.0), weight);
-            if (pool_.count > 0) note_size(all, y - pool_.mean, weight, kept);
+            if (pool_.count > 0) note_size(all, y - mean(), weight, kept);
             note_target(y, weight);
         }
         ++steps_;
@@ -246,8 +247,8 @@ class NumberJudge {
     /// From the log of the geometric mean of |t3| to that of its scale: E log |t3| = -0.4508.
     static constexpr double to_scale = 0.4508;
 
-    /// Residuals have a size: those of all, of the pool, and of the pool without the first j + 1 of
-    /// the experts that it can do without.
+    /// Residuals have a size: those of all, of the forecast, and of what it would be without the
+    /// first j + 1 of the experts that the pool can do without.
     long sizes() const { return all + 1 + N; }
     long row_without(std::size_t j) const { return all + 1 + long(j); }
     static bool speaks(double mean) { return std::fabs(mean) <= 1e100; }
@@ -363,6 +364,8 @@ class NumberJudge {
     }
     /// The weight of the mean of the targets beside the pool; none as long as all has been exact.
     double of_target() const { return seen_[all] > 0 ? guard_.earned(1) : 0.0; }
+    /// What is forecast if the pool says this.
+    double guarded(double mean) const { return mean + of_target() * (target_ - mean); }
     /// Learns which of the two was nearer. One example counts for little: an outlier is no reason.
     void guard(double y, double weight) {
         const double scale = this->scale(all);
@@ -386,7 +389,7 @@ class NumberJudge {
             const Part part{mean, scale(row), shapes[0].thin, shapes[0].height};
             return std::log(std::max(likelihood(part, y), 1e-280));
         };
-        const double own = log_density(pool_.mean, all);
+        const double own = log_density(mean(), all);
         for (std::size_t j = 0; j < n; ++j) {
             const long row = row_without(j);
             cost_[long(j)] = seen_[row] < early ? 0.0 : own - log_density(without_[long(j)], row);

@@ -1,6 +1,7 @@
 // The loops, rules and states of all forecasters of dense rows, for one instruction set.
 #include "core/mixture/auto_rules.hpp"
 #include "core/pool/naive_bayes.hpp"
+#include "core/pool/recent_labels.hpp"
 #include "forecaster.hpp"
 #include "making.hpp"
 #include "ons.hpp"
@@ -132,6 +133,10 @@ OfLabels make_ogd(const Blas&, long d, long K, double rate, bool fixed, double r
 }
 OfLabels make_naive_bayes(const Blas&, long d, long K) {
     return std::make_unique<NaiveBayes>(d, K);
+}
+
+OfLabels make_recent_labels(const Blas&, long d, long K) {
+    return std::make_unique<RecentLabels>(d, K);
 }
 
 OfLabels make_auto_gaf(long d, long K, const Blas& blas, const std::vector<GafMember>& members,

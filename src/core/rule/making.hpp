@@ -41,6 +41,7 @@ OfLabels make_aioli(const Blas& blas, long d, double lam, double scale, double v
 OfTargets make_vaw(const Blas& blas, long d, double lam, double drift);
 OfLabels make_ogd(const Blas& blas, long d, long K, double rate, bool fixed, double radius);
 OfLabels make_naive_bayes(const Blas& blas, long d, long K);
+OfLabels make_recent_labels(const Blas& blas, long d, long K);
 
 /// A posterior of AutoGAF, and of AutoRidge.
 struct GafMember {

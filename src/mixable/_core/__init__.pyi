@@ -145,6 +145,9 @@ class OGD(LabelModel):
 class NaiveBayes(LabelModel):
     def __init__(self, n_features: int, n_classes: int) -> None: ...
 
+class RecentLabels(LabelModel):
+    def __init__(self, n_features: int, n_classes: int) -> None: ...
+
 class AutoGAF(LabelModel):
     def __init__(
         self,
@@ -204,6 +207,7 @@ class Scaler:
         views: int,
         logarithms: bool = ...,
         anchored: bool = ...,
+        bend: float = ...,
     ) -> None: ...
     def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def learn(

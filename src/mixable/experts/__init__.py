@@ -9,11 +9,12 @@ from mixable.experts.auto import AutoGAF
 from mixable.experts.auto_ridge import AutoRidge
 from mixable.experts.gaf import GAF
 from mixable.experts.naive_bayes import NaiveBayes
+from mixable.experts.recent_labels import RecentLabels
 from mixable.experts.sparse import SparseGAF
 from mixable.experts.table import BY_NAME
 from mixable.experts.trees import Trees
 
-__all__ = ["GAF", "AutoGAF", "AutoRidge", "NaiveBayes", "SparseGAF", "Trees"]
+__all__ = ["GAF", "AutoGAF", "AutoRidge", "NaiveBayes", "RecentLabels", "SparseGAF", "Trees"]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 PosteriorCore = (
     _core.GAF | _core.Folklore | _core.ONS | _core.StructuredGAF | _core.StructuredFolklore
 )
-MulticlassCore = PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF | _core.NaiveBayes
+MulticlassCore = (
+    PosteriorCore | _core.AIOLI | _core.OGD | _core.AutoGAF | _core.NaiveBayes | _core.RecentLabels
+)
 
 
 class Core(Protocol):

@@ -13,7 +13,7 @@ from mixable.model.pooled import (
     design_of_records,
 )
 from mixable.model.shapes import ShapeDesign, StageDesign
-from mixable.model.trees import BayesDesign, TreeDesign
+from mixable.model.trees import BayesDesign, RecentDesign, TreeDesign
 
 __all__ = [
     "BayesDesign",
@@ -22,6 +22,7 @@ __all__ = [
     "Learner",
     "NamedLearner",
     "PooledDesign",
+    "RecentDesign",
     "RecordPool",
     "ShapeDesign",
     "StageDesign",

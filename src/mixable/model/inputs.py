@@ -43,7 +43,8 @@ class Inputs(Protocol):
 class ScaledInputs(Inputs):
     """Each feature by its running mean and deviation, with an intercept; one or two views of it.
 
-    With `logarithms`, features with heavy tails are logarithms in the second. If `anchored` (not
+    The second is logarithmic beyond `bend` deviations; with `logarithms`, features with heavy tails
+    are logarithms there. If `anchored` (not
     with `standardize`), a feature is its distance from its first entry, in a unit that stays. The
     compiled `Scaler` does the work; see core/inputs/scaler.hpp.
     """
@@ -57,15 +58,16 @@ class ScaledInputs(Inputs):
         views: int,
         logarithms: bool = True,
         anchored: bool = False,
+        bend: float = 1.0,
     ) -> None:
         self.n_features = n_features
-        self._options = (intercept, standardize, views, logarithms, anchored)
+        self._options = (intercept, standardize, views, logarithms, anchored, bend)
         self.scaler = _core.Scaler(n_features, *self._options)
 
     @property
     def anchored(self) -> bool:
         """Whether the scale stays."""
-        return self._options[-1]
+        return self._options[4]
 
     def transform(self, X: Array) -> Array:
         return self.scaler.transform(X)

@@ -51,7 +51,8 @@ class KernelPlan:
     A bandwidth b stands for gamma = b / n_features: standardised rows have a mean squared distance
     of 2 n_features. Where gamma is given there is one width. With `linear`, there is a view without
     kernel features before the others. Without `beside`, there are zeros in place of the scaled
-    features beside them. The columns of a `weighted` one have weights (model/selection.py).
+    features beside them. The columns of a `weighted` one have weights (model/selection.py). Rows
+    are logarithmic beyond `bend` deviations.
     """
 
     method: str
@@ -61,6 +62,7 @@ class KernelPlan:
     linear: bool = False
     beside: bool = True
     weighted: bool = False
+    bend: float = 1.0
 
     def __post_init__(self) -> None:
         if not (isinstance(self.method, str) and self.method in METHODS):
@@ -71,6 +73,7 @@ class KernelPlan:
         _validate.flag(self.linear, "linear")
         _validate.flag(self.beside, "beside")
         _validate.flag(self.weighted, "weighted")
+        _validate.scale(self.bend, "bend")
         if not (isinstance(self.bandwidths, tuple) and self.bandwidths):
             raise TypeError(f"bandwidths must be a tuple of numbers, got {self.bandwidths!r:.80}")
         for bandwidth in self.bandwidths:
@@ -142,6 +145,7 @@ class KernelInputs(Inputs):
             standardize=standardize,
             views=2 if standardize else 1,
             logarithms=not plan.beside,
+            bend=plan.bend,
         )
         self.maps = plan.maps(n_features)
         self.amplitude = math.sqrt(max(n_features, 1))

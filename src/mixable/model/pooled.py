@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from mixable import _validate
@@ -15,7 +16,7 @@ from mixable.model.kernel_inputs import KernelPlan
 from mixable.model.made import FREQUENCIES, INDICATORS, NUMBERS
 from mixable.model.pool import RecordPool
 from mixable.model.shapes import ShapeDesign, StageDesign
-from mixable.model.trees import BayesDesign, RawDesign, TreeDesign
+from mixable.model.trees import BayesDesign, RawDesign, RecentDesign, TreeDesign
 
 OVERHEAD = 2.0  # the time of a row over that of the posteriors: features, copies, the pool
 
@@ -129,10 +130,10 @@ class PooledDesign(Design):
             raise TypeError(f"a pool must have designs, got {parts!r:.80}")
         kinds = set()
         for each in parts:
-            if type(each) not in (Design, ShapeDesign, TreeDesign, BayesDesign):
+            if type(each) not in (Design, ShapeDesign, TreeDesign, BayesDesign, RecentDesign):
                 raise TypeError(f"a pool must have designs, got {each!r:.80}")
             if not isinstance(each, TreeDesign):
-                of_labels = isinstance(each, ShapeDesign | BayesDesign)
+                of_labels = isinstance(each, ShapeDesign | BayesDesign | RecentDesign)
                 kinds.add(AutoGAF if of_labels else each.kind)
         if kinds not in ({AutoGAF}, {AutoRidge}):
             raise TypeError(
@@ -161,6 +162,8 @@ def _first_weight(part: Part, *, of_records: bool) -> float:
         return MORE if part.sees == INDICATORS else LESS
     if isinstance(part, ShapeDesign):
         return LESS if part.memory or part.trees else 1.0
+    if isinstance(part, RecentDesign):
+        return 0.0  # it is there to correct the others
     return MORE if isinstance(part, TreeDesign) else LESS
 
 
@@ -229,7 +232,7 @@ def design_of_classes(
     if not is_pooled:
         return linear
     linear.parameters["fallback"] = None  # the pool has one, on the raw inputs
-    shapes: list[Part] = [grids.LEAVES, TreeDesign(), BayesDesign()]
+    shapes: list[Part] = [grids.LEAVES, TreeDesign(), BayesDesign(), RecentDesign()]
     shapes += [grids.MEMORY] if memory else []
     return PooledDesign([linear, *curves, *shapes], standardize=standardize)
 
@@ -261,7 +264,8 @@ def design_of_numbers(
         return linear
     widths, parameters = grids.nonlinear_ridge()
     parameters.update(threads=threads, sleep=effort != "high")
-    kernels = Design(AutoRidge, parameters, kernel=plan.several(widths), **flags)
+    squashed = replace(plan.several(widths), bend=grids.NONLINEAR_RIDGE_BEND)
+    kernels = Design(AutoRidge, parameters, kernel=squashed, **flags)
     widths, own = grids.nonlinear_ridge(grids.SELECTED_RIDGE, ())
     weighted = grids.selected(plan).several(widths)
     selected = Design(AutoRidge, {**parameters, **own}, kernel=weighted, **flags)
@@ -286,10 +290,12 @@ def design_of_records(
     if crosses:
         sparse.append(grids.CROSSES)
     dense: list[Part]
-    memory: list[Part] = []
+    beside: list[Part] = []  # what needs no numbers
     if isinstance(design, PooledDesign):
         dense = [part for part in design.parts if not _is_for_numbers_alone(part)]
-        memory = [grids.SPARSE_MEMORY] if grids.MEMORY in design.parts else []
+        beside = [part for part in dense if isinstance(part, RecentDesign)]
+        dense = [part for part in dense if part not in beside]
+        beside += [grids.SPARSE_MEMORY] if grids.MEMORY in design.parts else []
     elif takes_records(design):
         dense = [design]
     else:
@@ -298,7 +304,7 @@ def design_of_records(
             "beta, alpha and drift all given; in both cases without another forecaster"
         )
     dense = _with_categories(dense, few=few) if numbers else []
-    return PooledDesign([*sparse, *dense, *memory], standardize=design.standardize)
+    return PooledDesign([*sparse, *dense, *beside], standardize=design.standardize)
 
 
 def _is_for_numbers_alone(part: Part) -> bool:

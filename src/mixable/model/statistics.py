@@ -51,8 +51,8 @@ def combine(
         check_near(merged, terms, is_begun=bool(base["count"].any()))
         return {**merged, **_same_maps(terms)}, [*same]
     assert isinstance(inputs, ScaledInputs)
-    intercept, standardize, *_, anchored = inputs._options
-    if anchored:
+    intercept, standardize, *_ = inputs._options
+    if inputs.anchored:
         merged["anchors"] = _anchors((start, *terms))
         is_new = np.zeros(inputs.n_features, dtype=bool)
         return merged, [_change(term, merged, is_new, intercept=intercept) for term in terms]

@@ -1,4 +1,4 @@
-"""Experts of a pool on raw numbers: trees, which also see categories, and naive Bayes."""
+"""Experts of a pool on raw numbers: trees, which also see categories, naive Bayes, labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixable._types import Array
-from mixable.experts import NaiveBayes, Trees
+from mixable.experts import NaiveBayes, RecentLabels, Trees
 from mixable.model.inputs import Inputs
 
 
@@ -44,6 +44,12 @@ class BayesDesign(RawDesign):
     """The mean and the variance of each number in each class; of labels only."""
 
     kind, name = NaiveBayes, "naive Bayes"
+
+
+class RecentDesign(RawDesign):
+    """How often each class has come of late; of labels only. It sees no number."""
+
+    kind, name = RecentLabels, "recent labels"
 
 
 class RawInputs(Inputs):
