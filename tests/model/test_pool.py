@@ -213,7 +213,7 @@ def test_a_table_is_forecast_like_its_rows_and_nothing_is_learned(has_features):
     np.testing.assert_allclose(q, p, rtol=0, atol=1e-12)
     if not has_features:
         blend.run(noise.normal(size=(3000, 3)), noise.integers(0, 3, 3000))
-        assert len(blend.active) <= 2
+        assert len(blend.active) < len(blend.experts) / 2  # it is noise
         rows = [blend.predict(X[t : t + 1])[0] for t in range(0, 500, 7)]
         np.testing.assert_allclose(blend.predict(X)[::7], rows, rtol=0, atol=1e-9)
 

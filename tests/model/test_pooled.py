@@ -132,9 +132,9 @@ def test_records_need_experts_that_can_stand_in_a_pool():
     assert pooled.names == [
         "sparse",
         *kernels,
-        "leaves",
         "trees",
         "naive Bayes",
+        "leaves",
         *of_categories,
         "recent labels",
     ]

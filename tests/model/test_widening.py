@@ -31,7 +31,7 @@ def test_experts_go_on_and_a_column_without_values_has_no_kind(kernel):
     assert (encoder.n_dense, made.n_features) == (3, 3)
     names = made.design.names
     steps = {name: e.steps for name, e in zip(names, made.forecaster.experts, strict=True)}
-    new = {"sparse": 0, "kernel of indicators": 0, "selected columns": 0}
+    new = dict.fromkeys(("sparse", "leaves", "kernel of indicators", "selected columns"), 0)
     assert steps == {name: new.get(name, 150) for name in names}
     assert made.forecaster.experts[names.index("linear")] is experts[0]
     record = {"a": 1.0, "b": 0.0}

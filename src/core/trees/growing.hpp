@@ -165,7 +165,7 @@ class Growing final : public Trees, private Builder {
     }
 
     double usual_credit() const {
-        return 30e3 + 200 * double(std::min(D, 100L)) + 500 * double(std::min(M, 20L));
+        return 40e3 + 200 * double(std::min(D, 100L)) + 500 * double(std::min(M, 20L));
     }
 
     /// Sums after a quarter, half and all of the trees of the row that was read.

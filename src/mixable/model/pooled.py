@@ -232,7 +232,7 @@ def design_of_classes(
     if not is_pooled:
         return linear
     linear.parameters["fallback"] = None  # the pool has one, on the raw inputs
-    shapes: list[Part] = [grids.LEAVES, TreeDesign(), BayesDesign(), RecentDesign()]
+    shapes: list[Part] = [TreeDesign(), BayesDesign(), RecentDesign()]
     shapes += [grids.MEMORY] if memory else []
     return PooledDesign([linear, *curves, *shapes], standardize=standardize)
 
@@ -318,7 +318,8 @@ def _is_for_numbers_alone(part: Part) -> bool:
 def _with_categories(dense: list[Part], *, few: bool) -> list[Part]:
     """The linear expert sees indicators, too; so does a kernel more. One sees frequencies.
 
-    Experts that see the same are side by side: they share scaled rows.
+    Beside kernels there are leaves: on tables of numbers alone trees take their place. Experts that
+    see the same are side by side: they share scaled rows.
     """
     linear, *others = dense
     assert isinstance(linear, Design)
@@ -326,6 +327,8 @@ def _with_categories(dense: list[Part], *, few: bool) -> list[Part]:
     parameters = grids.few(linear.parameters) if few else linear.parameters
     flags: dict[str, Any] = {"standardize": linear.standardize, "intercept": linear.intercept}
     least = Design(AutoGAF, parameters, **flags)
+    if kernels and grids.LEAVES not in others:
+        others.append(grids.LEAVES)
     out = [*others, least.seeing(INDICATORS)]
     if kernels:
         plan, own = grids.of_categories(kernels[0].kernel), kernels[0].parameters
