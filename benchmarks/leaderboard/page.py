@@ -132,7 +132,8 @@ def told(results: Results) -> str:
                     f"{got['won']} / {got['even']} / {got['lost']}", got["median"],
                     f"{got['ratio']} ({got['low']} to {got['high']})",
                 ])  # fmt: skip
-    head = ["", "against the best of", "below on (95%)", "won / even / lost", "median", "mean (95%)"]
+    head = ["", "against the best of", "below on (95%)", "won / even / lost", "median",
+            "mean (95%)"]  # fmt: skip
     return _table(head, rows)
 
 

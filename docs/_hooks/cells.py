@@ -18,8 +18,8 @@ def on_page_content(content: str, **_: Any) -> str:
 def _cell(text: str) -> str:
     if FIGURES.fullmatch(text):
         return f'<td class="figures">{text}</td>'
-    return f"<td>{CODE.sub(lambda code: code[1] + BREAK.sub(_breaks, code[2]) + code[3], text)}</td>"
+    return f"<td>{CODE.sub(_breaks, text)}</td>"
 
 
-def _breaks(found: re.Match[str]) -> str:
-    return found[1] + "<wbr>"
+def _breaks(code: re.Match[str]) -> str:
+    return code[1] + BREAK.sub(r"\1<wbr>", code[2]) + code[3]
