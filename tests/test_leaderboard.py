@@ -261,6 +261,11 @@ def test_the_pictures_are_drawn(tmp_path):
     assert (tmp_path / "curves.png").stat().st_size > 10_000
 
 
+def test_a_run_of_mixable_alone_has_nobody_to_be_compared_with(tmp_path):
+    run.perform(PEERS["mixable"], stream(False), 60.0, tmp_path / "some" / "mixable.json")
+    assert page.text(results.collect(tmp_path)) == "no stream has results of mixable and a peer"
+
+
 def test_the_command_runs_a_file_of_ones_own(tmp_path):
     rows = "".join(f"{t % 7},{'red' if t % 2 else 'blue'},{t % 2}\n" for t in range(40))
     (tmp_path / "own.csv").write_text(f"x,colour,bought\n{rows}")

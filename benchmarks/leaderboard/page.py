@@ -259,6 +259,8 @@ def parts(results: Results) -> dict[str, str]:
 
 def text(results: Results) -> str:
     """All tables as text, where mixable loses first."""
+    if not results.streams:
+        return "no stream has results of mixable and a peer"
     blocks = parts(results)
     order = ("losses", "told", *(name for name in blocks if name not in ("losses", "told")))
     return "\n\n".join(f"== {name}\n\n{blocks[name]}" for name in order)
