@@ -13,6 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import copy
+from dataclasses import replace
 
 import numpy as np
 import sklearn.datasets as sk
@@ -90,7 +91,7 @@ def words(seed, d, least, most):
 
 def streams(*, kept):
     for name, (X, y) in (kept_out() if kept else tables()).items():
-        yield f"{name}, bins", *shaped(X, y, grids.BINS)
+        yield f"{name}, bins", *shaped(X, y, replace(grids.MEMORY, memory=False))
         yield f"{name}, leaves", *shaped(X, y, grids.LEAVES)
     for i, options in enumerate(
         [(2, 3000, 20, 60)] if kept else [(0, 1000, 6, 20), (1, 300, 6, 20)]

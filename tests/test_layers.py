@@ -107,7 +107,7 @@ RUNS = {
     "mixable.experts.compiled": {"integrals"},  # the coordinates of the classes
     "mixable.experts.gaf": {"bounds", "integrals", "losses", "surrogates"},  # from_theory
     "mixable.experts.settings": {"bounds", "losses"},  # constants of Folklore in AutoGAF
-    "mixable.model.pool": {"bounds"},  # constants of the default's fallback
+    "mixable.model.fallback": {"bounds"},  # constants of the default's fallback
     "mixable._natural": {"integrals"},  # the coordinates of the classes
     "mixable.experts.base": {"integrals"},  # the same
 }

@@ -52,13 +52,18 @@ void bind_judge(nb::module_& m) {
                      .def(
                          "__init__",
                          [](JudgeModel* self, long N, long K, double lam, double drift,
-                            double smoothing, double share, double least_gain, double tie) {
+                            double smoothing, double share, double least_gain, double tie,
+                            std::optional<double> quick, const std::vector<double>& first) {
+                             if (!first.empty() && long(first.size()) != N)
+                                 throw std::invalid_argument("first must have N weights");
                              new (self) JudgeModel(std::make_unique<Judge>(
-                                 N, K, lam, drift, smoothing, share, least_gain, tie));
+                                 N, K, lam, drift, smoothing, share, least_gain, tie,
+                                 quick.value_or(lam), first));
                          },
                          nb::arg("n_experts"), nb::arg("n_classes"), nb::arg("lam"),
                          nb::arg("drift"), nb::arg("smoothing"), nb::arg("share"),
-                         nb::arg("least_gain") = 0.005, nb::arg("tie") = 0.0)
+                         nb::arg("least_gain") = 0.005, nb::arg("tie") = 0.0,
+                         nb::arg("quick") = nb::none(), nb::arg("first") = std::vector<double>())
                      .def("expert_weights", &JudgeModel::expert_weights,
                           "The weight of two readings of each pool, then in the experts.");
     judge.def(

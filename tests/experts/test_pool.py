@@ -55,10 +55,10 @@ def minimum(A, w, Phi, y, weight):
     return u
 
 
-def reference(P, y, weight, drift, tie=0.0):
+def reference(P, y, weight, drift, tie=0.0, lam=1.0, first=()):
     """Weights of the pool after all examples, and its plain forecasts."""
     n, N, K = P.shape
-    w, A, out = np.full(N, 1 / N), np.eye(N) + tie / N, []
+    w, A, out = np.array(first or [1 / N] * N), lam * (np.eye(N) + tie / N), []
     for t in range(n):
         Phi = np.log(0.999 * P[t] + 0.001 / K)
         Phi -= Phi.mean(axis=1, keepdims=True)
@@ -82,6 +82,19 @@ def test_the_weights_are_those_of_the_papers_rule(core, N, K, sharp, tie):
     judge.run(np.ascontiguousarray(P.reshape(60, -1)), y.astype(np.int_), weight)
     for row, drift in zip(judge.mean(), (0.0, 1e-4), strict=True):
         np.testing.assert_allclose(row, reference(P, y, weight, drift, tie)[0], rtol=0, atol=1e-7)
+
+
+def test_a_pool_that_learns_quickly_and_weights_to_begin_with(core):
+    P, y = said(60, 3, 4, 1.0)
+    first, rows = [0.5, 0.4, 0.1], np.ascontiguousarray(P.reshape(60, -1))
+    judge = core.Judge(3, 4, 5.0, 1e-4, 1e-3, 1e-3, tie=2.0, quick=0.5, first=first)
+    np.testing.assert_array_equal(judge.mean(), [first, first])
+    judge.run(rows, y.astype(np.int_), None)
+    for row, drift, lam in zip(judge.mean(), (0.0, 1e-4), (5.0, 0.5), strict=True):
+        w, _ = reference(P, y, np.ones(60), drift, 2.0, lam=lam, first=first)
+        np.testing.assert_allclose(row, w, rtol=0, atol=1e-7)
+    with pytest.raises(ValueError, match="N weights"):
+        core.Judge(3, 4, 1.0, 1e-4, 1e-3, 1e-3, first=[0.5, 0.5])
 
 
 def test_its_loss_is_near_that_of_the_best_of_pools_and_experts():

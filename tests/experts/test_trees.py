@@ -372,3 +372,14 @@ def test_steps_are_never_long():
     f = trees(8)
     f.run(WIDE, OUTCOMES[8])
     assert abs(f._core.state()["credit"]) < 2e6
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_missing_values_go_where_they_belong(label):
+    """Most rows are on the left of the split; what is missing belongs there, or on the right."""
+    rng = np.random.default_rng(0)
+    x, is_missing = rng.uniform(size=(2000, 1)), rng.random(2000) < 0.1
+    y = np.where(is_missing, label, x[:, 0] > 0.8).astype(int)
+    x[is_missing] = np.nan
+    p = mx.Trees(1, 2).run(x, y)
+    assert (p.argmax(axis=1) == y)[1000:][is_missing[1000:]].mean() > 0.9

@@ -34,7 +34,7 @@ def test_experts_are_inactive_if_they_are_in_all():
     new = _core.Judge(2, 3, 1.0, 1e-4, 1e-3, 1e-3, 0.005)
 
     def merged(*terms):
-        return combined_judge(new, list(terms), new, lam=1.0, share=1e-3)
+        return combined_judge(new, list(terms), new, lams=(1.0, 1.0), share=1e-3)
 
     both = merged(judge(3, 10), judge(7, 20))
     left, alone, steps = ("activity.left", "activity.alone", "steps")

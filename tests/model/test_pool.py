@@ -15,7 +15,7 @@ from mixable.experts.pool import DRIFT, SMOOTHING
 from mixable.model import RecordPool, ShapeDesign, design_of_classes, design_of_records, grids
 from mixable.model.inputs import ScaledInputs
 from mixable.model.kernel_inputs import KernelInputs
-from mixable.model.pool import LAM, TIE
+from mixable.model.pool import LAM, QUICK, TIE
 from mixable.model.pooled import PooledDesign
 from mixable.model.trees import RawInputs
 from mixable.records import Rows
@@ -94,12 +94,29 @@ def test_it_is_its_experts_under_the_judge():
     X[::7, 1] = np.nan
     blend = pool_alone(design(), 3)
     said = said_by_parts(X, y, 3)
-    judge = _core.Judge(len(said), 3, LAM, DRIFT, SMOOTHING, 1e-3, tie=TIE)
+    options = {"tie": TIE, "quick": QUICK, "first": blend.design.first_weights}
+    judge = _core.Judge(len(said), 3, LAM, DRIFT, SMOOTHING, 1e-3, **options)
     judge.set_active(blend.selection.place, False)  # until columns are selected
     blend.selection.hold()
     expected = judge.run(np.ascontiguousarray(np.stack(said, 1).reshape(300, -1)), y, None)
     np.testing.assert_allclose(blend.run(X, y), expected, rtol=0, atol=1e-8)
     np.testing.assert_allclose(blend.weights, judge.mean()[0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("has_features", [False, True])
+def test_what_experts_weigh_at_first(has_features):
+    plan = design_of_records(design()) if has_features else design()
+    weights = dict(zip(plan.names, plan.first_weights, strict=True))
+    assert sum(weights.values()) == pytest.approx(1)
+    assert weights["trees"] == pytest.approx(3 * weights["linear"])
+    assert weights["naive Bayes"] == pytest.approx(weights["linear"] / 4)
+    is_less = weights["kernel 1"] < weights["linear"]
+    assert is_less == has_features  # of records there is a kernel that sees more
+    if has_features:
+        assert weights["kernel of indicators"] == weights["trees"]
+    np.testing.assert_allclose(
+        RecordPool(plan, 3, 3)._core.mean().sum(axis=1), 1, atol=0.1
+    )  # but for the one that waits until columns are selected
 
 
 def test_experts_that_were_inactive_keep_their_own_scale():

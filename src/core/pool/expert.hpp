@@ -1,6 +1,7 @@
 // A record as a pool sees it, and what a pool asks of an expert.
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -34,10 +35,10 @@ inline void transform(const Scaler& scaler, const Record& record, double* z) {
         scaler.transform(record.x, z);
 }
 
-/// Lets a buffer have room for n numbers; those in it stay.
+/// Lets a buffer have room for n numbers; those in it stay. It doubles: some add row after row.
 inline void make_room(long n, Buffer& buffer) {
     if (n <= buffer.size()) return;
-    Buffer larger(n);
+    Buffer larger(std::max(n, 2 * buffer.size()));
     copy(buffer, buffer.size(), larger);
     buffer = std::move(larger);
 }

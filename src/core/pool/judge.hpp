@@ -16,15 +16,17 @@ namespace MIXABLE_ISA {
 
 /// The judge over some experts. Its input is their forecasts (N x K); its forecast is that of two
 /// pools, each read at two widths, and of the experts themselves, mixed by their losses. One of the
-/// pools forgets.
+/// pools forgets, and may learn more quickly: it has `quick` in place of lam. The pools begin with
+/// 1/N as each weight, or with the weights `first`. The tie is in units of lam.
 class Judge final : public AnyForecaster<long> {
    public:
     Judge(long experts, long classes, double lam, double drift, double smoothing, double share,
-          double least_gain, double tie)
+          double least_gain, double tie, double quick, const std::vector<double>& first)
         : N(experts),
           K(classes),
           smoothing_(smoothing),
-          pools_{SharedGaf(N, lam, tie, 1.0, 0.0), SharedGaf(N, lam, tie, 1.0, drift)},
+          pools_{SharedGaf(N, lam, tie * lam, 1.0, 0.0, first),
+                 SharedGaf(N, quick, tie * quick, 1.0, drift, first)},
           weights_(N + readings, share),
           activity_(N, 1, least_gain, 256),
           said_(N, K),

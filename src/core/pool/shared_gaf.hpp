@@ -27,11 +27,13 @@ struct Said {
     }
 };
 
-/// Around w = 1/N. At first A = lam I + (tie / N) 1 1^T: a tie holds the sum of the weights near 1
-/// until enough has been seen.
+/// Around w = 1/N, or the weights that it begins with. At first A = lam I + (tie / N) 1 1^T: a tie
+/// holds the sum of the weights near 1 until enough has been seen.
 class SharedGaf {
    public:
-    SharedGaf(long features, double lam, double tie, double beta, double drift)
+    /// `first` are the weights that it begins with; none: 1/N each.
+    SharedGaf(long features, double lam, double tie, double beta, double drift,
+              const std::vector<double>& first)
         : N(features),
           stride(pad(N)),
           w(stride),
@@ -41,7 +43,10 @@ class SharedGaf {
           tie_(tie),
           beta_(beta),
           drift_(drift),
+          first_(N),
           row_(stride) {
+        for (long i = 0; i < N; ++i)
+            first_[i] = first.empty() ? 1.0 / double(N) : first[std::size_t(i)];
         start_over();
     }
 
@@ -51,7 +56,7 @@ class SharedGaf {
     void start_over() {
         const double each = tie_ / double(N);
         for (long i = 0; i < N; ++i) {
-            w[i] = 1.0 / double(N);
+            w[i] = first_[i];
             for (long j = 0; j < N; ++j) {
                 A[i * stride + j] = each + (i == j ? lam_ : 0.0);
                 S[i * stride + j] = ((i == j ? 1.0 : 0.0) - each / (lam_ + tie_)) / lam_;
@@ -334,7 +339,7 @@ class SharedGaf {
     }
 
     double lam_, tie_, beta_, drift_;
-    Buffer work_, classes_, row_;
+    Buffer first_, work_, classes_, row_;
 };
 
 }  // namespace MIXABLE_ISA

@@ -133,14 +133,13 @@ class Builder : protected Build {
         // Slots whose rows have come since the others were made ready are no part of this tree.
         const long rows = std::min(1024L, slots() - at_), pending_from = ready_ % ring_.most,
                    pending_rows = ring_.n() - ready_;
+        target().gradients(F_.data() + at_ * M, ring_.ys(at_), rows, g_.data() + at_ * M);
         for (long i = 0; i < rows; ++i, ++at_) {
             const std::size_t slot = std::size_t(at_);
             const long since = at_ - pending_from + (at_ < pending_from ? ring_.most : 0);
             size_[slot] = -1;
             if (since < pending_rows) continue;
-            float* g = g_.data() + at_ * M;
-            target().gradient(F_.data() + at_ * M, ring_.y(at_), g);
-            const float w = float(ring_.weight(at_));
+            const float *g = g_.data() + at_ * M, w = float(ring_.weight(at_));
             float square = 0;
             for (long k = 0; k < M; ++k) {
                 square += g[k] * g[k];
@@ -225,17 +224,29 @@ class Builder : protected Build {
         const auto& classes = grower_.classes;
         const double g_part = 1 / grower_.g_unit,
                      h_part = 1 / (grower_.h_unit * double(classes.size()));
-        for (long i = 0; i < rows; ++i, ++at_) {
-            const double size = std::max(double(size_[std::size_t(at_)]), least);
-            if (size_[std::size_t(at_)] < 0 || !(total_ > 0)) continue;
-            double w = double(weight_[std::size_t(at_)]);
-            if (n >= sampled_rows && size < most) {
-                if (!(uniform(salt_[0], Key(at_)) * most < size)) continue;
-                w *= most / size;
-            }
-            grower_.order.push_back(std::int32_t(at_));
-            const float* g = g_.data() + at_ * M;
-            std::int32_t* sums = grower_.sums.data() + at_ * lanes;
+        const auto weight = [&](long slot, double size) {
+            const double w = double(weight_[std::size_t(slot)]);
+            return n >= sampled_rows && size < most ? w * (most / size) : w;
+        };
+        const auto size_of = [&](long slot) {
+            return std::max(double(size_[std::size_t(slot)]), least);
+        };
+        auto& order = grower_.order;
+        const std::size_t before = order.size();
+        order.resize(before + std::size_t(rows));
+        std::size_t chosen = before;
+        for (const long end = at_ + rows; at_ < end; ++at_) {  // no branches to be guessed wrong
+            const double size = size_of(at_);
+            order[chosen] = std::int32_t(at_);
+            chosen += (size_[std::size_t(at_)] >= 0) & (total_ > 0) &
+                      ((n < sampled_rows) | (uniform(salt_[0], Key(at_)) * most < size));
+        }
+        order.resize(chosen);
+        for (std::size_t i = before; i < chosen; ++i) {
+            const long slot = order[i];
+            const double w = weight(slot, size_of(slot));
+            const float* g = g_.data() + slot * M;
+            std::int32_t* sums = grower_.sums.data() + slot * lanes;
             double h = 0;
             for (std::size_t c = 0; c < classes.size(); ++c) {
                 sums[c] = nearest(w * double(g[classes[c]]) * g_part);

@@ -220,7 +220,12 @@ inline void visit_nodes(TreeVisitor& visitor, const std::string& prefix, std::ve
 class Ensemble {
    public:
     Ensemble(long d, long C, long K)
-        : K(K), M(K <= 2 ? 1 : K), bins(d, C), base(std::size_t(M)), gains(std::size_t(d + C)) {}
+        : K(K),
+          M(K <= 2 ? 1 : K),
+          bins(d, C),
+          base(std::size_t(M)),
+          gains(std::size_t(d + C)),
+          classes_over_others_(float(double(K) / double(std::max(K - 1, 1L)))) {}
 
     long K, M;
     Bins bins;
@@ -281,29 +286,38 @@ class Ensemble {
         first_leaf_.push_back(std::int32_t(first_leaf_.back() + long(nodes.size()) + 1));
     }
 
-    /// The gradient of a row at F: what a sum lacks, and its curvature.
-    void gradient(const float* F, double y, float* g) const {
+    /// The gradients of n rows at F: what each sum lacks. Loops without branches become vectors.
+    void gradients(const float* F, const double* y, long n, float* g) const {
         if (K == 0) {
-            g[0] = float(std::clamp((y - mean) / scale, -far, far) - double(F[0]));
+            for (long i = 0; i < n; ++i)
+                g[i] = float(std::clamp((y[i] - mean) / scale, -far, far) - double(F[i]));
             return;
         }
         if (K == 2) {
-            g[0] = float(y) - 1 / (1 + exp_of(-2 * F[0]));
+            for (long i = 0; i < n; ++i) g[i] = 1 / (1 + exp_of(-2 * F[i]));
+            for (long i = 0; i < n; ++i) g[i] = float(y[i]) - g[i];
             return;
         }
-        const float largest = *std::max_element(F, F + M);
-        for (long k = 0; k < M; ++k) g[k] = exp_of(F[k] - largest);
-        double sum = 0;  // so that the order of the classes does not matter
-        for (long k = 0; k < M; ++k) sum += double(g[k]);
-        const float unit = float(-1 / sum);
-        for (long k = 0; k < M; ++k) g[k] *= unit;
-        g[long(y)] += 1;
+        for (long i = 0; i < n; ++i) {
+            const float* own = F + i * M;
+            const float largest = *std::max_element(own, own + M);
+            for (long k = 0; k < M; ++k) g[i * M + k] = own[k] - largest;
+        }
+        for (long i = 0; i < n * M; ++i) g[i] = exp_of(g[i]);
+        for (long i = 0; i < n; ++i, g += M) {
+            double sum = 0;  // so that the order of the classes does not matter
+            for (long k = 0; k < M; ++k) sum += double(g[k]);
+            const float unit = float(-1 / sum);
+            for (long k = 0; k < M; ++k) g[k] *= unit;
+            g[long(y[i])] += 1;
+        }
     }
+    void gradient(const float* F, double y, float* g) const { gradients(F, &y, 1, g); }
     /// p (1 - p) K / (K - 1), p the probability that has the gradient e - p; 1 for numbers.
     float curvature(float g) const {
         if (K == 0) return 1;
         const float q = std::fabs(g);
-        return q * (1 - q) * float(double(K) / double(K - 1));
+        return q * (1 - q) * classes_over_others_;
     }
 
     /// Where sums begin: logarithms of the classes' frequencies, or mean and deviation.
@@ -431,6 +445,7 @@ class Ensemble {
         }
     }
 
+    float classes_over_others_;                   // K / (K - 1)
     std::vector<Node> nodes_;                     // of all trees
     std::vector<std::int32_t> first_leaf_ = {0};  // of each tree; it has one node less
     std::vector<float> value_, curvature_;        // (leaves x M)

@@ -166,11 +166,12 @@ class Grower {
 
     using Lanes = std::int32_t __attribute__((vector_size(16), aligned(4)));
     using Pair = double __attribute__((vector_size(16)));
-    /// A histogram has the bins of each column that codes can be in.
+    using Two = std::int32_t __attribute__((vector_size(8)));
+    /// A histogram has the bins of each column that codes can be in, a multiple of 4.
     void set_places(const Bins& bins) {
         place_.assign(1, 0);
         for (const long column : columns)
-            place_.push_back(place_.back() + std::int32_t((bins.last(column) + 1) * lanes));
+            place_.push_back(place_.back() + std::int32_t((bins.last(column) / 4 + 1) * 4 * lanes));
     }
     long histogram_size() const { return place_.back(); }
     /// What work on histograms is counted as.
@@ -249,17 +250,17 @@ class Grower {
             nodes_[std::size_t(left.parent)].child[left.side] = std::int16_t(node);
         nodes_.push_back(made);
         gains_.push_back(left.gain);
-        // Rows stay in their order on both sides.
-        aside_.clear();
-        long kept = left.begin;
+        // Rows stay in their order on both sides. No branches: half of them would be guessed wrong.
+        aside_.resize(std::size_t(rows));
+        long kept = left.begin, moved = 0;
         for (long i = left.begin; i < left.end; ++i) {
             const std::int32_t row = order[std::size_t(i)];
-            if (made.mask >> codes[row * width + made.column] & 1)
-                aside_.push_back(row);
-            else
-                order[std::size_t(kept++)] = row;
+            const bool right_of_it = made.mask >> codes[row * width + made.column] & 1;
+            order[std::size_t(kept)] = aside_[std::size_t(moved)] = row;
+            moved += right_of_it;
+            kept += !right_of_it;
         }
-        std::copy(aside_.begin(), aside_.end(), order.begin() + kept);
+        std::copy_n(aside_.begin(), moved, order.begin() + kept);
         left.end = right.begin = kept;
         left.parent = right.parent = node;
         left.side = 0;
@@ -315,10 +316,9 @@ class Grower {
         const std::int32_t* first = histogram(leaf);
         Sums<L> all;
         for (long b = 0; b < place_[1]; b += L) all.add(first + b);
-        Splits none{};
-        none.count = 1;
-        score(all, none);
-        const double before = none.score[0], unit = factor * g_unit * g_unit;
+        Splits none;
+        keep(Sums<L>{}, 0, none, none.count++);
+        const double before = score(all, none), unit = factor * g_unit * g_unit;
         for (std::size_t c = 0; c < columns.size(); ++c) {
             const std::int32_t* column = first + place_[c];
             Try best;
@@ -343,14 +343,15 @@ class Grower {
     /// Lane l of two splits, as numbers.
     static Pair two(const Splits& splits, long i, long l) {
         const Lanes* at = splits.sums[l / 4] + i;
-        return Pair{double(at[0][l % 4]), double(at[1][l % 4])};
+        return __builtin_convertvector((Two{at[0][l % 4], at[1][l % 4]}), Pair);
     }
-    /// What both sides of each split have together: sum of G^2 / (H + 1).
+    /// What both sides of each split have together: sum of G^2 / (H + 1). Returns the largest.
     template <long L>
-    void score(const Sums<L>& all, Splits& splits) const {
+    double score(const Sums<L>& all, Splits& splits) const {
         const double of_all = double(all.lane(L - 2)), unit = h_unit;
-        for (long part = 0; part < L / 4; ++part)  // behind the last
-            splits.sums[part][splits.count] = Lanes{};
+        for (long part = 0; part < L / 4; ++part)  // the last may be one of two
+            splits.sums[part][splits.count] = splits.sums[part][splits.count - 1];
+        Pair most{};
         for (long i = 0; i < splits.count; i += 2) {
             Pair of_left{}, of_right{};
             for (std::size_t c = 0; c < (L == 4 ? 1 : classes.size()); ++c) {
@@ -362,19 +363,19 @@ class Grower {
                        sum = (of_left * b + of_right * a) / (a * b);
             splits.score[i] = sum[0];
             splits.score[i + 1] = sum[1];
+            most = sum > most ? sum : most;
         }
+        return std::max(most[0], most[1]);
     }
     template <long L>
     void note(const Sums<L>& all, Splits& splits, std::uint64_t here, Try& best) const {
         constexpr long last = (L - 1) / 4;
         const auto rows = [&](long i) { return splits.sums[last][i][3]; };
         while (splits.count > 0 && all.rows() - rows(splits.count - 1) < least_rows) --splits.count;
-        score(all, splits);
-        long at = -1;
-        double most = best.score;
-        for (long i = 0; i < splits.count; ++i)
-            if (splits.score[i] > most || (at < 0 && !best.right)) most = splits.score[at = i];
-        if (at < 0) return;
+        if (splits.count == 0) return;
+        const double most = score(all, splits);
+        if (best.right && !(most > best.score)) return;
+        const long at = std::find(splits.score, splits.score + splits.count, most) - splits.score;
         best.score = most;
         // Bins that no row of the leaf is in go where most rows go.
         best.right = 2 * rows(at) >= all.rows() ? here & ~splits.left[at] : ~splits.left[at];
@@ -384,21 +385,29 @@ class Grower {
     template <long L>
     void search_numbers(const std::int32_t* column, const Sums<L>& all, long last,
                         Try& best) const {
-        const bool is_there = column[L - 1] > 0;
-        std::uint64_t above = ~std::uint64_t(is_there ? 0 : 1);  // empty bins are numbers, too
+        std::uint64_t here = 0;  // bins that rows of the leaf are in
+        for (long b = 0; b <= last; b += 4) {
+            const std::int32_t* rows = column + b * L + L - 1;
+            here |= (std::uint64_t(rows[0] != 0) | std::uint64_t(rows[L] != 0) << 1 |
+                     std::uint64_t(rows[2 * L] != 0) << 2 | std::uint64_t(rows[3 * L] != 0) << 3)
+                    << b;
+        }
+        const std::uint64_t missing = here & 1;
+        std::uint64_t above = ~(missing ^ 1);  // empty bins are numbers, too
+        // What is missing alone is on the right side of the last split, if anything is.
+        if (!missing) here &= ~(std::uint64_t(1) << last);
         for (const bool with_missing : {false, true}) {
-            if (with_missing && !is_there) return;
+            if (with_missing && !missing) return;
             Sums<L> left;
             Splits splits;
             const std::int32_t least = std::int32_t(least_rows);
-            long count = 0;  // no branches, since most of them would be guessed wrong
-            std::uint64_t bins_left = 0;
-            for (long b = with_missing ? 0 : 1; b < last + (is_there ? 1 : 0); ++b) {
-                const std::int32_t* bin = column + b * L;
-                bins_left += std::uint64_t(1) << b;
-                left.add(bin);
-                keep(left, bins_left, splits, count);
-                count += (bin[L - 1] != 0) & (left.rows() >= least);
+            long count = 0;
+            const std::uint64_t first = with_missing ? 0 : 1;
+            for (std::uint64_t rest = here & ~first; rest; rest &= rest - 1) {
+                const long b = __builtin_ctzll(rest);
+                left.add(column + b * L);
+                keep(left, (std::uint64_t(2) << b) - 1 - first, splits, count);
+                count += left.rows() >= least;  // no branch, since it would be guessed wrong
             }
             splits.count = count;
             note(all, splits, above, best);

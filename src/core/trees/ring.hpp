@@ -29,6 +29,8 @@ class Ring {
     const double* x(long slot) const { return rows_.x.data() + slot * d; }
     const std::uint64_t* keys(long slot) const { return rows_.keys.data() + slot * C; }
     double y(long slot) const { return rows_.y[std::size_t(slot)]; }
+    /// The outcomes from that slot on.
+    const double* ys(long slot) const { return rows_.y.data() + slot; }
     double weight(long slot) const { return rows_.weight[std::size_t(slot)]; }
     /// The number of the row that lies in a slot.
     long row_in(long slot) const {

@@ -133,7 +133,6 @@ def run_serve(
                 several = "es" if workers > 1 else ""
                 messages.say(f"{workers} process{several} that can only forecast, at {beside}")
             _run(make_app(service, secret, log), service, sock)
-            messages.say("stopped; everything is saved")
 
 
 def server_config(app: Guard, service: Service | Worker) -> uvicorn.Config:

@@ -327,7 +327,13 @@ class StreamEstimator(
 
     @alone
     def important(self, n: int = 20) -> dict[Any, float]:
-        """The n columns that matter most, and how far each usually moves a log-odds, or a mean."""
+        """The n columns that matter most, and how far each usually moves a log-odds, or a mean.
+
+        That is how far the forecast moves (root mean square) if the column has the value of another
+        record, divided by sqrt(2): for a linear model the weight times the deviation of the column.
+        Of `kernel="auto"`, records that the trees keep are forecast again, which takes up to about
+        half a second; texts and lists, which they do not keep, go by weights, as in linear models.
+        """
         check_is_fitted(self, "learner_")
         sizes = importance(self.learner_, self._names())
         return dict(list(sizes.items())[: _validate.count(n, "n")])
@@ -337,8 +343,8 @@ class StreamEstimator(
     def feature_importances_(self) -> Array:
         """How far each column usually moves the forecast, by `important`: shares (n_features_in_,).
 
-        They sum to 1, or are all 0 if nothing is known. For models that `important` knows nothing
-        of there is no such attribute.
+        They sum to 1, or are all 0 if nothing is known. Each access takes as long as `important`.
+        For models that `important` knows nothing of there is no such attribute.
         """
         check_is_fitted(self, "learner_")
         if self.learner_.design.kernel is not None:

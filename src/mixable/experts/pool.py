@@ -217,8 +217,10 @@ class Pool(CombinedExperts):
     ) -> Pool:
         each = [[change] * len(self.experts) for change in changes]
         cores, before = [other._core for other in others], (base or self._fresh())._core
-        options = {"lam": self.lam, "share": self.share, "weight": changes[0].weight}
-        state = combined_judge(self._core, cores, before, **options)
+        lams, weight = (self.lam, self.lam), changes[0].weight
+        state = combined_judge(
+            self._core, cores, before, lams=lams, share=self.share, weight=weight
+        )
         made = object.__new__(Pool)
         experts = self._combined_experts(others, base, each)
         made.__setstate__({**self.__getstate__(), "experts": experts, "state": state})
@@ -253,7 +255,7 @@ def combined_judge(
     others: Sequence[_core.Judge],
     base: _core.Judge,
     *,
-    lam: float,
+    lams: tuple[float, float],
     share: float,
     weight: float = 1.0,
 ) -> State:
@@ -271,8 +273,8 @@ def combined_judge(
     out.update(combined_weights(begin, states, before, grown, share))
 
     def weights(state: State, i: int) -> Gaussian:
-        w, A = _set_apart(state[f"{i}.w"], state[f"{i}.A"], apart, lam)
-        options: dict[str, Any] = {"lam": lam, "drift": (0.0, DRIFT)[i], "sizes": (1, len(A))}
+        w, A = _set_apart(state[f"{i}.w"], state[f"{i}.A"], apart, lams[i])
+        options: dict[str, Any] = {"lam": lams[i], "drift": (0.0, DRIFT)[i], "sizes": (1, len(A))}
         return Gaussian(kind="blocks", A=A[None], mean=w, steps=state["steps"], **options)
 
     for i in (0, 1):

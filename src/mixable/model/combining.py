@@ -23,7 +23,7 @@ from mixable.model.inputs import Inputs
 from mixable.model.kernel_inputs import KernelInputs
 from mixable.model.learner import Learner
 from mixable.model.outcomes import Labels, Targets
-from mixable.model.pool import LAM, SHARE, RecordPool
+from mixable.model.pool import LAM, QUICK, SHARE, RecordPool
 from mixable.model.shapes import ShapedInputs
 from mixable.model.uniting import Known, United
 
@@ -245,7 +245,7 @@ def _blend(
         judge = _number_judge(*cores)
     else:
         weight = where[0].change.weight
-        judge = combined_judge(*cores, lam=LAM, share=SHARE, weight=weight)
+        judge = combined_judge(*cores, lams=(LAM, QUICK), share=SHARE, weight=weight)
     every = [each._fallback for each in (start, base, *terms)]
     states = [each.state() for each in every if each is not None]
     beside = None

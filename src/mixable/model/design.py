@@ -183,6 +183,11 @@ class Design:
         return 0.005
 
     @property
+    def first_weights(self) -> list[float]:
+        """What the experts weigh at first in a pool; together 1."""
+        return [1.0]
+
+    @property
     def takes_features(self) -> bool:
         """Whether records may have sparse features."""
         return False
@@ -207,7 +212,7 @@ class Design:
             parameters = {**parameters, "fallback": parameters["guard"]}
             del parameters["guard"]
         if isinstance(parameters, dict) and kind is AutoRidge:  # version 0.1.0 had none
-            parameters = {"robust": [], **parameters}
+            parameters = {**parameters, "robust": parameters.get("robust", [])}
         if not (isinstance(parameters, dict) and parameters.keys() <= _taken(kind)):
             raise TypeError(f"{kind.__name__} does not have the parameters {parameters!r:.80}")
         if not (kernel is None or isinstance(kernel, KernelPlan)):

@@ -1,6 +1,7 @@
-"""Combining fallbacks: counts, sums of gradients and curvature add; see core/pool/bettor.hpp.
+"""What stands beside a pool of labels, and how fallbacks are combined.
 
-The wealth of a gambler is no sum. Combined, its logarithm is the mean by the squares of gradients
+Counts, sums of gradients and curvature add; see core/pool/bettor.hpp. The wealth of a gambler is no
+sum. Combined, its logarithm is the mean by the squares of gradients
 that each model has met, so that a weight of several models is about what it is in each.
 """
 
@@ -11,12 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from mixable import _natural
+from mixable import _core, _natural
 from mixable._natural import Change, Gaussian, State
 from mixable._types import Array
+from mixable.paper.bounds.parameter_free import fallback_plan
 
 NOTHING = -1e300  # as in core/pool/fallback.hpp
 MOST_LOG_WEALTH = 60.0  # floats hold it, too
+MOST_FEATURES = 1 << 18  # sparse features that a fallback knows: those that come first
+
+
+def new_fallback(n_features: int, n_classes: int, takes_features: bool) -> _core.Fallback:
+    """What stands beside a pool; Folklore is a part of it where it is quick."""
+    most = MOST_FEATURES if takes_features else 0
+    plan = None if takes_features else fallback_plan(n_features, n_classes)
+    lam, beta = (0.0, 0.0) if plan is None else (plan.lam, plan.beta)
+    return _core.Fallback(n_features, n_classes, most, lam, beta)
 
 
 def combine(

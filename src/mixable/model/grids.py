@@ -57,6 +57,10 @@ n_components: few columns need few."""
 SELECTED_RIDGE = ((0.1, 0.0, 0.125), (0.1, 0.0, 0.5))
 """The settings of the same for numbers: (lam, drift, bandwidth)."""
 
+NUMBERS_ALONE = (4.0,)
+"""The bandwidths of kernels that records with categories do without: loss .998 on ten streams, in
+.9 of the time."""
+
 OF_CATEGORIES = 0.125, 250 / 200
 """The bandwidth of the kernel on numbers and indicators, and the most landmarks in units of
 n_components."""
@@ -71,11 +75,9 @@ NONLINEAR_GRID = ((0.01, 1.0, 0.0),)
 on the 20 streams of the choice.
 """
 
-BINS = ShapeDesign(linear=True, bins=(2.0, 8.0))
-"""An expert that sees in which bins the numbers are: nonlinear in each number by itself."""
-
-MEMORY = replace(BINS, memory=True)
-"""The same, which also sees the labels before, for streams in time order."""
+MEMORY = ShapeDesign(linear=True, bins=(2.0, 8.0), memory=True)
+"""An expert that sees in which bins the numbers are, and the labels before, for streams in time
+order. Bins by themselves gained nothing beside trees."""
 
 LEAVES = ShapeDesign(trees=60, depth=6)
 """An expert that sees in which leaves of random trees a row is."""

@@ -170,7 +170,10 @@ class NamedLearner(Alone, Mergeable):
 
     @alone
     def important(self, n: int = 20) -> dict[Hashable, float]:
-        """The n columns that matter most, and how far each usually moves a log-odds or the mean."""
+        """The n columns that matter most, and how far each usually moves a log-odds or the mean.
+
+        As `important` of the estimators for scikit-learn.
+        """
         n = _validate.count(n, "n")
         if self._learner is None:
             return {}

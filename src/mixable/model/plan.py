@@ -38,5 +38,9 @@ class Plan(Protocol):
         """Experts are inactive that gain less than this share of the first one's loss."""
 
     @property
+    def first_weights(self) -> list[float]:
+        """What the experts of labels weigh at first in the pool; together 1."""
+
+    @property
     def takes_features(self) -> bool:
         """Whether records may have sparse features."""

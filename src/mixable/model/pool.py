@@ -21,6 +21,7 @@ from mixable.experts.combined import Experts, before_growth
 from mixable.experts.densities import Components, ends_of, log_densities, quantiles
 from mixable.experts.pool import DRIFT, SMOOTHING, judge_state
 from mixable.model.compiled import Records, arrays, compiled_expert, numbers_of, sparse_of
+from mixable.model.fallback import new_fallback
 from mixable.model.inputs import Inputs
 from mixable.model.kernel_inputs import KernelInputs
 from mixable.model.made import FREQUENCIES, INDICATORS, NUMBERS, MadeColumns, indicators, seen
@@ -29,15 +30,15 @@ from mixable.model.plan import Plan
 from mixable.model.selection import Selection
 from mixable.model.shapes import Stage
 from mixable.model.trees import RawInputs
-from mixable.paper.bounds.parameter_free import fallback_plan
 from mixable.records.rows import Rows
 
-LAM, SHARE = 3.0, 1e-3  # of the judge of labels
-TIE = 50.0
-"""How firmly the weights sum to 1 at first, in units of LAM: that sum is learned last."""
+LAM, QUICK, SHARE = 10.0, 3.0, 1e-3
+"""Of the judge of labels: lam of its two pools, the second of which forgets; the fixed share."""
+
+TIE = 16.0
+"""How firmly the weights sum to 1 at first, in units of lam: that sum is learned last."""
 
 FALLBACK = ("class frequencies", "gradients of raw inputs", "Folklore of raw inputs")
-MOST_FEATURES = 1 << 18  # sparse features that the fallback knows: those that come first
 PIECE = 256  # rows whose predictive distributions are computed together
 
 
@@ -113,7 +114,8 @@ class RecordPool(Experts):
             return None
         if K is None:
             return _core.NumberJudge(N, 1, least_gain)
-        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, least_gain, TIE)
+        first = self.design.first_weights
+        return _core.Judge(N, K, LAM, DRIFT, SMOOTHING, SHARE, least_gain, TIE, QUICK, first)
 
     @property
     def steps(self) -> int:
@@ -496,11 +498,3 @@ class RecordPool(Experts):
         made = object.__new__(type(self))
         made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         return made
-
-
-def new_fallback(n_features: int, n_classes: int, takes_features: bool) -> _core.Fallback:
-    """What stands beside a pool; Folklore is a part of it where it is quick."""
-    most = MOST_FEATURES if takes_features else 0
-    plan = None if takes_features else fallback_plan(n_features, n_classes)
-    lam, beta = (0.0, 0.0) if plan is None else (plan.lam, plan.beta)
-    return _core.Fallback(n_features, n_classes, most, lam, beta)

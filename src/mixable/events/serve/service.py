@@ -425,6 +425,7 @@ class Service(Shown):
         self._files.shutdown()
         self._reader.close()
         self.store.close()  # the last one: SQLite puts all into one file
+        self.say("stopped; everything is saved")
         self._lock.release()
 
 
