@@ -114,6 +114,13 @@ def test_code_blocks(document, tmp_path, monkeypatch, servers_end):
             assert language == "text", f"{where}: no rule for blocks of {language!r}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_example_prints_a_bare_truth_value(document):
+    """A number or a word shows more than True."""
+    bare = re.findall(r"^(?:True|False)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    assert not bare
+
+
 @cache
 def files_and_tests():
     files = {path.relative_to(ROOT / "tests").as_posix() for path in ROOT.glob("tests/**/*.py")}

@@ -5,6 +5,7 @@ quote what the results have.
 import importlib.util
 import json
 import math
+import runpy
 import subprocess
 import sys
 from dataclasses import replace
@@ -233,13 +234,24 @@ def test_a_wrong_number_in_a_document_is_found():
 def test_where_others_are_better_is_said_first():
     """Every held-out stream with a peer below mixable is in the first table of the page."""
     text = (ROOT / "docs" / "benchmarks" / "leaderboard.md").read_text(encoding="utf-8")
-    assert {name for name, _ in page.MARK.findall(text)} == set(page.parts(BOARD))
+    tables = page.TABLES.read_text(encoding="utf-8")
+    assert {name for name, _ in page.MARK.findall(text + tables)} == set(page.parts(BOARD))
     assert page.MARK.findall(text)[0][0] == "losses"
     told = page.losses(BOARD)
     for name, about in BOARD.streams.items():
         rows = [row for row in BOARD.rows if row.stream == name and row.kind != "mixable"]
         better = about["held_out"] and any(row.best and row.ratio < 1 for row in rows)
-        assert (f"| {name} | " in told) == better
+        assert (f"| {name} | " in told or f"| {name} (RMSE) | " in told) == better
+
+
+def test_the_page_shows_each_table_of_its_file_once():
+    """On the site a table stands in place of the link to its heading."""
+    hook = runpy.run_path(str(ROOT / "docs" / "_hooks" / "tables.py"))
+    text = (ROOT / "docs" / "benchmarks" / "leaderboard.md").read_text(encoding="utf-8")
+    assert sorted(hook["LINK"].findall(text)) == sorted(hook["_board"]())
+    shown = hook["on_page_markdown"](text)
+    assert "[table: " not in shown
+    assert {name for name, _ in page.MARK.findall(shown)} == set(page.parts(BOARD))
 
 
 def test_the_pictures_are_drawn(tmp_path):
@@ -247,6 +259,11 @@ def test_the_pictures_are_drawn(tmp_path):
     assert (tmp_path / "board.png").stat().st_size > 10_000
     curves.draw(curves.load(), tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 10_000
+
+
+def test_a_run_of_mixable_alone_has_nobody_to_be_compared_with(tmp_path):
+    run.perform(PEERS["mixable"], stream(False), 60.0, tmp_path / "some" / "mixable.json")
+    assert page.text(results.collect(tmp_path)) == "no stream has results of mixable and a peer"
 
 
 def test_the_command_runs_a_file_of_ones_own(tmp_path):

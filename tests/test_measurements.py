@@ -51,7 +51,6 @@ NOT_MEASURED = {
     ("docs/explanation/comparison.md", ""),
     ("docs/explanation/errata.md", ""),
     ("docs/explanation/no-tuning.md", ""),
-    ("docs/explanation/proofs.md", "Huber's loss"),
     ("docs/explanation/proofs.md", "The largest beta"),
     ("docs/explanation/proofs.md", "The tight constants"),
     ("docs/explanation/theory.md", "The default"),

@@ -31,6 +31,7 @@ def test_a_notebook_shows_what_its_code_prints(path, tmp_path, monkeypatch, serv
     for cell, printed, value in run(json.loads(path.read_text(encoding="utf-8"))):
         stored = "".join("".join(output["text"]) for output in cell["outputs"])
         assert printed == stored
+        assert not {"True", "False"} & set(printed.splitlines())
         assert value is None or hasattr(value, "figure")  # numbers are printed, and compared
     matplotlib.pyplot.close("all")
 

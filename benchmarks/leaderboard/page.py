@@ -3,6 +3,9 @@
 
 NAME is one of `parts` or of `numbers`. A test compares what stands there with the committed
 results. Do not begin a line with the mark of a number: Markdown takes such a line for HTML.
+
+Large tables are in `tables.md` beside this file. The site's page links to their headings there, and
+has each table in place of its link (docs/_hooks/tables.py).
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from benchmarks.leaderboard.streams import PACKAGES, STREAMS
 ROOT = Path(__file__).parent.parent.parent
 MARK = re.compile(r"<!-- board: ([^>]+?) -->(.*?)<!-- /board -->", re.DOTALL)
 PICTURE = ROOT / "docs" / "img" / "leaderboard.png"
+TABLES = Path(__file__).parent / "tables.md"
 RIVALS = {"online": online, "online-defaults": online_defaults, "refitted": refits, "any": anyone}
 TASKS = {"classes": False, "numbers": True}
 
@@ -109,29 +113,28 @@ def microseconds(rows: list[Row]) -> str:
 
 
 def told(results: Results) -> str:
-    """What the leaderboard says, in sentences."""
-    q = numbers(results)
+    """mixable beside the best rival of each stream: how often it is below, and by how much."""
+    q, rows = numbers(results), []
     names = {
-        "online": "the best online learner at its best setting (both chosen in hindsight)",
-        "online-defaults": "the best online learner at its defaults",
-        "refitted": "the best refitted batch model at its best setting",
-        "any": "the best of all of them",
+        "online": "online, best settings",
+        "online-defaults": "online, defaults",
+        "refitted": "refitted, best settings",
+        "any": "all, best settings",
     }
-    lines = []
-    for task, loss in (("classes", "Log loss"), ("numbers", "Root mean square error")):
-        lines.append(f"**{loss}, held-out streams**\n")
+    for task in TASKS:
         for rivals, words in names.items():
-            key = f"{task}-{rivals}"
-            if f"{key}-of" in q:
-                lines.append(
-                    f"- mixable is below {words} on {q[f'{key}-below']} of {q[f'{key}-of']} "
-                    f"streams (95%: {q[f'{key}-share-low']} to {q[f'{key}-share-high']}): clearly "
-                    f"better on {q[f'{key}-won']}, clearly worse on {q[f'{key}-lost']}. That "
-                    f"learner's loss over mixable's has the median {q[f'{key}-median']} and the "
-                    f"geometric mean {q[f'{key}-ratio']} ({q[f'{key}-low']} to {q[f'{key}-high']})."
-                )
-        lines.append("")
-    return "\n".join(lines).strip()
+            got = {key.removeprefix(f"{task}-{rivals}-"): text for key, text in q.items()
+                   if key.startswith(f"{task}-{rivals}-")}  # fmt: skip
+            if got:
+                rows.append([
+                    task, words,
+                    f"{got['below']} of {got['of']} ({got['share-low']} to {got['share-high']})",
+                    f"{got['won']} / {got['even']} / {got['lost']}", got["median"],
+                    f"{got['ratio']} ({got['low']} to {got['high']})",
+                ])  # fmt: skip
+    head = ["", "against the best of", "below on (95%)", "won / even / lost", "median",
+            "mean (95%)"]  # fmt: skip
+    return _table(head, rows)
 
 
 def losses(results: Results) -> str:
@@ -142,12 +145,12 @@ def losses(results: Results) -> str:
         if row is not None and row.ratio < 1 and about["held_out"]:
             found.append((row, about))
     rows = [
-        [row.stream, "RMSE" if about["K"] == 0 else "log loss", f"{row.ratio:.2f}",
-         f"{row.errors:+.1f}", _who(row), f"{row.rows:,}",
-         "clearly" if row.errors < -CLEAR else ""]
+        [f"{row.stream} (RMSE)" if about["K"] == 0 else row.stream, f"{row.ratio:.2f}",
+         f"{row.errors:+.1f}{', clearly' if row.errors < -CLEAR else ''}", _who(row),
+         f"{row.rows:,}"]
         for row, about in sorted(found, key=lambda pair: pair[0].ratio)
     ]  # fmt: skip
-    head = ["stream", "loss", "over mixable's", "standard errors", "who", "rows", ""]
+    head = ["stream", "over mixable's", "standard errors", "who", "rows"]
     return _table(head, rows)
 
 
@@ -256,6 +259,8 @@ def parts(results: Results) -> dict[str, str]:
 
 def text(results: Results) -> str:
     """All tables as text, where mixable loses first."""
+    if not results.streams:
+        return "no stream has results of mixable and a peer"
     blocks = parts(results)
     order = ("losses", "told", *(name for name in blocks if name not in ("losses", "told")))
     return "\n\n".join(f"== {name}\n\n{blocks[name]}" for name in order)
@@ -263,7 +268,7 @@ def text(results: Results) -> str:
 
 def pages() -> list[Path]:
     """Every document that may quote the leaderboard."""
-    return sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
+    return sorted([ROOT / "README.md", TABLES, *(ROOT / "docs").glob("**/*.md")])
 
 
 def rendered(document: str, results: Results) -> str:

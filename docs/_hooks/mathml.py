@@ -29,7 +29,7 @@ def on_page_content(content: str, **_: Any) -> str:
             return f'<div class="formula">{_spaced(convert(latex, display="block"))}</div>{after}'
         formula = _spaced(convert(latex, display="inline"))
         if len(latex) > LONG:
-            return f'<span class="long">{formula}</span>{after}'
+            return f'<span class="long">{formula}{after}</span>'
         # A comma stays on the line of its formula.
         return f'<span class="whole">{formula}{after}</span>' if after else formula
 

@@ -1,4 +1,5 @@
-"""What pages take from elsewhere: table of forecasters, way through the paper, changelog.
+"""What pages take from elsewhere: table of forecasters, way through the paper, changelog, and large
+tables of the leaderboard (a link to a heading of their file becomes what stands below it).
 
 The forecasters' pages are added to the navigation.
 """
@@ -14,6 +15,8 @@ FORECASTERS = runpy.run_path(str(ROOT / "src/mixable/experts/table.py"))["FORECA
 PLACE = "<!-- the table of forecasters -->"
 PAPER = "<!-- the paper, section by section -->"
 CHANGES = "<!-- the changelog -->"
+BOARD = ROOT / "benchmarks" / "leaderboard" / "tables.md"
+LINK = re.compile(r"^\[table: [^]]*\]\([^)]*/tables\.md#([\w-]+)\)$", re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
@@ -28,7 +31,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put the table, the way through the paper and the changelog where a page asks for them."""
     markdown = markdown.replace(PLACE, "\n".join(_table())) if PLACE in markdown else markdown
     markdown = markdown.replace(PAPER, _sections()) if PAPER in markdown else markdown
-    return markdown.replace(CHANGES, _changes()) if CHANGES in markdown else markdown
+    markdown = markdown.replace(CHANGES, _changes()) if CHANGES in markdown else markdown
+    return LINK.sub(lambda found: _board()[found[1]], markdown)
+
+
+def _board() -> dict[str, str]:
+    """The leaderboard's tables, by the anchors of their headings."""
+    sections = BOARD.read_text(encoding="utf-8").split("\n## ")[1:]
+    titled = (section.partition("\n") for section in sections)
+    return {re.sub(r"\W+", "-", title.lower()): body.strip() for title, _, body in titled}
 
 
 def _changes() -> str:

@@ -130,7 +130,8 @@ def run_serve(
             messages.say(f"{model} is served at {address} (Ctrl-C ends it)")
             if workers:
                 beside = f"http://{where}:{shared.getsockname()[1]}/"
-                messages.say(f"{workers} processes only forecast, at {beside}")
+                several = "es" if workers > 1 else ""
+                messages.say(f"{workers} process{several} that can only forecast, at {beside}")
             _run(make_app(service, secret, log), service, sock)
 
 

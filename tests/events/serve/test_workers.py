@@ -48,6 +48,7 @@ def server(tmp_path):
 def test_a_worker_forecasts_what_the_writer_would(server):
     call, other = Caller(server.port), beside(server)
     record = {"features": {"a": 1.0, "colour": "red"}}
+    assert "mixable: 1 process that can only forecast, at " in server.said
     assert other("GET", "/models") == (200, {"models": ["default"]})
     for t in range(40):
         body = {"features": {"a": t % 5, "colour": "rgb"[t % 3]}, "label": "xy"[t % 5 > 2]}
