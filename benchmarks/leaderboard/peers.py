@@ -317,10 +317,21 @@ def _last(known: Known, setting: Setting) -> Step:
     return step
 
 
+LINEAR: Setting = {"kernel": None}
+
+
 def _mixable(known: Known, setting: Setting) -> Step:
     """mixable one record at a time, as it is."""
     if known.K:
-        return river_step(mx.river.GAFClassifier(**setting), known, lambda record: record)
+        labels = [str(code) for code in range(known.K)]
+        classifier = mx.events.EventModel(classes=labels, linear=setting == LINEAR)
+
+        def forecast(record: Record, code: int) -> list[float]:
+            p = classifier.predict_proba_one(record)
+            classifier.learn_one(record, labels[code])
+            return [p[label] for label in labels]
+
+        return forecast
     model = mx.river.GAFRegressor(**setting)
 
     def step(record: Record, y: float) -> tuple[float, float]:
@@ -341,10 +352,7 @@ def _mixable_table(known: Known, setting: Setting) -> Whole:
             model = mx.GAFRegressor(**setting)
             return np.column_stack(model.prequential(frame, y, return_std=True))
         classifier = mx.GAFClassifier(**setting)
-        own = classifier.prequential(frame, y)
-        p = np.zeros((len(y), known.K))
-        p[:, classifier.classes_] = own
-        return p
+        return classifier.prequential(frame, y, classes=range(known.K))
 
     return play
 
@@ -365,7 +373,7 @@ PEERS = {
     for peer in [
         Peer("mixable", OURS, _mixable),
         Peer("mixable, in tables", OURS, _mixable_table, whole=True),
-        Peer("mixable linear", OURS, lambda known, s: _mixable(known, {"kernel": None})),
+        Peer("mixable linear", OURS, lambda known, s: _mixable(known, LINEAR)),
         Peer("class frequencies or mean", BASELINE, _frequencies),
         Peer("last label", BASELINE, _last),
         Peer("VW", VW, _vowpal_wabbit(""), _rates(0.1, 2, 10)),

@@ -112,7 +112,7 @@ class GAFClassifier(ClassParameters, _Estimator, MiniBatchClassifier):
     >>> from river.evaluate import progressive_val_score
     >>> data, score = datasets.ImageSegments(), metrics.CrossEntropy()
     >>> progressive_val_score(data, GAFClassifier(), score)  # doctest: +ELLIPSIS
-    CrossEntropy: 0.12...
+    CrossEntropy: 0.1...
     """
 
     def __post_init__(self) -> None:
@@ -179,7 +179,7 @@ class GAFRegressor(NumberParameters, _Estimator, MiniBatchRegressor):
     >>> from river.evaluate import progressive_val_score
     >>> data, score = datasets.TrumpApproval(), metrics.MAE()
     >>> progressive_val_score(data, GAFRegressor(), score)  # doctest: +ELLIPSIS
-    MAE: 0.22...
+    MAE: 0.2...
     """
 
     def _labels(self) -> None:

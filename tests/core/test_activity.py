@@ -211,7 +211,7 @@ def test_judges_of_version_0_2_go_on(core):
 
 def test_where_a_plane_is_right_the_nonlinear_experts_are_inactive(tmp_path):
     """And forecasts, steps, saved models and any batches are what they were."""
-    X, y = logistic_stream(4 * PERIOD, 4, 3)
+    X, y = logistic_stream(4 * PERIOD + 512, 4, 3)
     whole, parts = (
         mx.GAFClassifier(kernel=mx.kernels.Auto(20)),
         mx.GAFClassifier(kernel=mx.kernels.Auto(20)),
@@ -224,11 +224,11 @@ def test_where_a_plane_is_right_the_nonlinear_experts_are_inactive(tmp_path):
     pool = RecordPool(design, 4, 3)
     pool._fallback = None  # which stands beside whoever is active
     first = RecordPool(design.parts[0], 4, 3).run(X, y)
-    np.testing.assert_allclose(pool.run(X, y)[3 * PERIOD :], first[3 * PERIOD :], atol=1e-12)
+    np.testing.assert_allclose(pool.run(X, y)[4 * PERIOD :], first[4 * PERIOD :], atol=1e-12)
     pieces = np.split(np.arange(len(y)), [5, PERIOD - 1, PERIOD, 2 * PERIOD + 1])
     again = [parts.prequential(X[rows], y[rows], classes=range(3)) for rows in pieces]
     np.testing.assert_allclose(np.concatenate(again), p, rtol=0, atol=1e-9)
-    assert parts.forecaster_.steps == whole.forecaster_.steps == 4 * PERIOD
+    assert parts.forecaster_.steps == whole.forecaster_.steps == len(y)
     mx.save(whole, tmp_path / "model")
     loaded = mx.load(tmp_path / "model")
     for model in (whole, loaded):
