@@ -343,6 +343,13 @@ def _mixable(known: Known, setting: Setting) -> Step:
     return step
 
 
+def _mixable_river(known: Known, setting: Setting) -> Step:
+    """mixable for river, which meets the classes as they come."""
+    if known.K:
+        return river_step(mx.river.GAFClassifier(), known, lambda record: record)
+    return _mixable(known, setting)
+
+
 def _mixable_table(known: Known, setting: Setting) -> Whole:
     """mixable's `prequential` on a table of pandas."""
 
@@ -374,6 +381,7 @@ PEERS = {
         Peer("mixable", OURS, _mixable),
         Peer("mixable, in tables", OURS, _mixable_table, whole=True),
         Peer("mixable linear", OURS, lambda known, s: _mixable(known, LINEAR)),
+        Peer("mixable, classes unknown", OURS, _mixable_river),
         Peer("class frequencies or mean", BASELINE, _frequencies),
         Peer("last label", BASELINE, _last),
         Peer("VW", VW, _vowpal_wabbit(""), _rates(0.1, 2, 10)),
