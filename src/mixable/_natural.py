@@ -102,7 +102,7 @@ class Gaussian:
         """What rows say, A (m, n, n) and b (p, n), in other coordinates."""
         k, d = self.sizes
         N = np.eye(d) if change.rows is None else change.rows
-        C = _classes(k, change, is_full=self.kind == "full")
+        C = _classes(k, change)
         if self.kind == "full":
             T = np.kron(C, N)
             A, b = T @ A @ T.T, b @ T.T
@@ -156,16 +156,16 @@ def _mean_of_means(
         N = np.eye(d) if change.rows is None else change.rows
         # theta . z = theta' . (N z)
         moved = np.linalg.lstsq(N.T, term.mean.reshape(k, d).T, rcond=None)[0].T
-        total += n * (_classes(k, change, is_full=True) @ moved)
+        total += n * (_classes(k, change) @ moved)
     mean = total / max(sum(steps), 1)
     return replace(start, mean=mean.reshape(start.mean.shape), steps=start.steps + sum(steps))
 
 
-def _classes(k: int, change: Change, *, is_full: bool) -> Array:
-    """The change of classes; a full posterior has one coordinate less than there are classes."""
+def _classes(k: int, change: Change) -> Array:
+    """The change of classes, for k coordinates: one for each class, or one less."""
     if change.classes is None:
         return np.eye(k)
-    Q = helmert(k + 1) if is_full else np.eye(k)
+    Q = helmert(k + 1) if len(change.classes) > k else np.eye(k)
     return np.asarray(Q.T @ change.classes @ Q)
 
 

@@ -79,15 +79,21 @@ def test_merged_ones_have_the_sum_of_the_counts_in_any_groups():
     np.testing.assert_allclose(counts(moved), counts(base)[[1, 0, 2]])
 
 
-def test_a_count_below_0_counts_as_0():
-    f = RecentLabels(2, K)
-    f._core.restore({**f._core.state(), "counts": np.array([[-5.0, 1.0, 2.0]])})
-    np.testing.assert_allclose(f.predict(X[0]), np.array([0.5, 1.5, 2.5]) / 4.5)
+def test_merged_counts_are_not_below_0():
+    """Shards with labels that the base had not: its counts decayed in each of them."""
+    base = learned(np.zeros(N, int))
+    models = [copy.deepcopy(base) for _ in range(8)]
+    for model in models:
+        model.run(X, np.ones(N, int))
+    merged = base._combine(models, base, [Change()] * 8)
+    assert counts(merged)[0] == 0
+    merged.run(X[:100], np.zeros(100, int))
+    assert counts(merged)[0] > 60
 
 
 def test_saved_counts_are_checked():
     state = learned()._core.state()
-    for bad in ([np.nan, 0, 0], [1e13, 0, 0]):
+    for bad in ([np.nan, 0, 0], [1e13, 0, 0], [-1.0, 0, 0]):
         with pytest.raises(ValueError, match="fit"):
             RecentLabels(2, K)._core.restore({**state, "counts": np.array([bad])})
 

@@ -45,3 +45,12 @@ def test_experts_are_inactive_if_they_are_in_all():
         assert state["0.w"][0, 1] == 0
         assert state["0.A"].tolist() == [[state["0.A"][0, 0], 0], [0, 1]]
         new.restore({**new.state(), **state})
+
+
+def test_pools_of_files_with_a_weaker_prior_stay_regular():
+    """What is taken away of each is today's prior, more than such a file began with."""
+    new = _core.Judge(2, 3, 10.0, 1e-4, 1e-3, 1e-3, tie=16.0, quick=3.0)
+    old = _core.Judge(2, 3, 3.0, 1e-4, 1e-3, 1e-3, tie=5.0)
+    state = combined_judge(new, [old] * 4, new, lams=(10.0, 3.0), share=1e-3)
+    assert np.linalg.eigvalsh(state["0.A"])[0] >= 9.9
+    assert np.abs(state["0.w"]).max() < 2

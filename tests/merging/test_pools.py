@@ -147,3 +147,20 @@ def test_what_cannot_be_merged_is_refused_with_what_to_do():
     river[1].learn_many(RECORDS[list("abcd")][:50], pd.Series(Y[:50]))
     with pytest.raises(ValueError, match="models of records, and models of numbers only"):
         merge(river)
+
+
+@pytest.mark.parametrize("has_category", [False, True])
+def test_two_classes_that_came_in_other_orders(has_category):
+    rng = np.random.default_rng(0)
+    models, rows = [], rng.normal(size=(400, 2))
+    for first in (0, 1):
+        model = mx.river.GAFClassifier()
+        for t, (a, b) in enumerate(rows):
+            record = {"a": a, "b": b} | ({"c": "uv"[t % 2]} if has_category else {})
+            model.learn_one(record, [first, 1 - first][t] if t < 2 else int(a > 0))
+        models.append(model)
+    assert models[0]._learner.labels != models[1]._learner.labels
+    merged = mx.merge(models)
+    for a in (-1.5, 1.5):
+        record = {"a": a, "b": 0.0} | ({"c": "u"} if has_category else {})
+        assert merged.predict_proba_one(record)[int(a > 0)] > 0.9

@@ -10,8 +10,7 @@
 
 namespace MIXABLE_ISA {
 
-/// Counts of the labels, which decay: p_c = (n_c + 1/2) / (n + K/2). It sees no input. Merged
-/// counts are sums of differences, and may be below 0, which counts as 0.
+/// Counts of the labels, which decay: p_c = (n_c + 1/2) / (n + K/2). It sees no input.
 class RecentLabels final : public AnyForecaster<long> {
    public:
     RecentLabels(long d, long K) : d_(d), K_(K), counts_(K) {}
@@ -27,7 +26,7 @@ class RecentLabels final : public AnyForecaster<long> {
 
     void predict(const double*, double* p) override {
         double total = 0;
-        for (long c = 0; c < K_; ++c) total += p[c] = std::max(counts_[c], 0.0) + 0.5;
+        for (long c = 0; c < K_; ++c) total += p[c] = counts_[c] + 0.5;
         for (long c = 0; c < K_; ++c) p[c] /= total;
     }
     void predict_many(const double* X, long n, double* out) override {
@@ -64,8 +63,7 @@ class RecentLabels final : public AnyForecaster<long> {
     void clear() override {}
     bool counters_are_valid() const override { return steps_ >= 0; }
     [[gnu::cold]] bool contents_are_valid() const override {
-        return std::all_of(counts_ + 0, counts_ + K_,
-                           [](double n) { return std::fabs(n) <= most; });
+        return std::all_of(counts_ + 0, counts_ + K_, [](double n) { return n >= 0 && n <= most; });
     }
 
    private:

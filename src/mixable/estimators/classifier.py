@@ -47,7 +47,7 @@ class GAFClassifier(ClassifierMixin, ClassParameters, StreamEstimator):
     Rows are tables of numbers (NaN is missing), frames of pandas, Polars or Arrow with columns of
     any kind, or matrices of scipy.sparse. Nothing needs tuning: the default pools a linear expert,
     which mixes over lam, beta, alpha and drift (`mixable.AutoGAF`), with nonlinear ones: kernels,
-    leaves of random trees, trees that grow, naive Bayes.
+    trees that grow, naive Bayes.
 
     Attributes
     ----------

@@ -280,8 +280,14 @@ def combined_judge(
     for i in (0, 1):
         first, last, *known = (weights(state, i) for state in (begin, before, *states))
         merged = combine(first, known, last, [Change(weight=weight)] * len(known))
-        S = np.linalg.inv(merged.A[0])
-        out.update({f"{i}.w": merged.mean, f"{i}.A": merged.A[0], f"{i}.S": 0.5 * (S + S.T)})
+        A, w = merged.A[0], merged.mean
+        total = first.A[0] + weight * sum(each.A[0] - last.A[0] for each in known)
+        missing = lams[i] - float(np.linalg.eigvalsh(total)[0])
+        if i == 0 and missing > 0.5 * lams[i]:  # files with a smaller lam, where little was learned
+            w = np.mean([each.mean for each in known], axis=0)
+            A = total + missing * np.eye(len(total))
+        S = np.linalg.inv(A)
+        out.update({f"{i}.w": w, f"{i}.A": A, f"{i}.S": 0.5 * (S + S.T)})
     return {**out, **combined_activity(begin, states, before)}
 
 

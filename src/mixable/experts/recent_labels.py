@@ -55,4 +55,4 @@ class RecentLabels(CompiledMulticlassForecaster):
                 known = base._core.state()
                 out["steps"] -= known["steps"]
                 out["counts"] = out["counts"] - change.weight * known["counts"]
-        return self._restored(out)
+        return self._restored({**out, "counts": np.maximum(out["counts"], 0.0)})

@@ -89,7 +89,10 @@ def number(name: Hashable, value: Any) -> float:
             f"feature {name!r} must be a number, got {value!r:.80}: the first record had numbers "
             "only; declare the kinds of the columns"
         )
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:  # a large int
+        result = math.inf
     if math.isinf(result):
         raise ValueError(f"feature {name!r} is {result}; features must be finite")
     return result

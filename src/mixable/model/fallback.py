@@ -1,8 +1,8 @@
 """What stands beside a pool of labels, and how fallbacks are combined.
 
 Counts, sums of gradients and curvature add; see core/pool/bettor.hpp. The wealth of a gambler is no
-sum. Combined, its logarithm is the mean by the squares of gradients
-that each model has met, so that a weight of several models is about what it is in each.
+sum. Combined, its logarithm is the mean by the squares of gradients that each model has met, so
+that a weight of several models is about what it is in each.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def figures(held: Held) -> dict[str, Any]:
         told = {"options": model.options.to_json()}
         return {"kind": "agent", "learned": counts["learned"], "counts": counts, "scores": {},
                 "settings": told}  # fmt: skip
-    # Of a pool, the weights are those of one expert only.
+    # Of a pool, that takes too long while others wait.
     by_weights = model.important(MOST_COLUMNS) if model.learner.design.is_linear else {}
     if not by_weights:
         while held.recent:
