@@ -91,8 +91,8 @@ def number(name: Hashable, value: Any) -> float:
         )
     try:
         result = float(value)
-    except OverflowError:  # a large int
-        result = math.inf
+    except OverflowError as error:  # a large int
+        raise ValueError(f"{error}: feature {name!r}") from None
     if math.isinf(result):
         raise ValueError(f"feature {name!r} is {result}; features must be finite")
     return result
